@@ -12,14 +12,15 @@
 
 /* The addresses of pods and of the machine. */
 
-/* an address for documentation (RFC 5737); packets to it would leave by the default route */
+/* an address reserved for documentation (RFC 5737): packets to it would leave by the machine's
+ * default route */
 #define ELSEWHERE "192.0.2.1"
 #define ANY_PORT 9
 
 void hf_kubelet_machine_ip(char ret_text[16])
 {
-	/* Connecting a datagram socket sends nothing. It only chooses the route, and with it the
-	 * machine's address. */
+	/* Finds the machine's address: to connect a datagram socket sends nothing, but chooses the
+	 * route and the local address of the route. */
 	HF_AUTO_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(ANY_PORT)};
 	socklen_t len = sizeof(at);
@@ -46,8 +47,8 @@ static bool ip_is_taken(const struct hf_kubelet *k, uint32_t ip)
 	return false;
 }
 
-/* Returns the next free address. Addresses are reused as late as possible, because the interface of
- * a pod that has just ended may still exist. */
+/* Returns a free address for a pod. The addresses are given out in a circle, so that an address is
+ * reused late: the interface of a pod that has just ended may still exist. */
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *k)
 {
 	uint32_t first = k->isolate ? HF_NET_FIRST : HF_NET_HOST_FIRST;

@@ -84,7 +84,7 @@ static bool is_reported(const struct hf_kubelet_findings *out, const char *text)
 	return false;
 }
 
-/* Adds "PATH.FIELD" and the text behind it. */
+/* Adds a finding about the field PATH.FIELD. `text` says why the field is refused or ignored. */
 static void add_finding(struct checker *c, bool refused, const char *path, const char *field,
 			const char *text)
 {
@@ -97,7 +97,8 @@ static void add_finding(struct checker *c, bool refused, const char *path, const
 		return;
 	f = &out->items[out->n++];
 	f->refused = refused;
-	/* Formatted apart: a compiler cannot tell that one member of *f ends before the other begins. */
+	/* Written to a separate buffer: the compiler warns of an overlap if both members of *f are
+	 * in one call. */
 	(void)snprintf(full, sizeof(full), "%.160s.%.90s", path, field);
 	memcpy(f->field, full, sizeof(f->field));
 	(void)snprintf(f->text, sizeof(f->text), "%s%.220s", full, text);
@@ -156,7 +157,7 @@ static void check_rows(struct checker *c, const struct hf_json *object, const ch
 	}
 }
 
-/* Refuses profiles that upstream's runtimes would load from a file. */
+/* Refuses seccomp and AppArmor profiles that upstream's runtimes would load from a file. */
 static void check_profiles(struct checker *c, const struct hf_json *object, const char *path)
 {
 	static const char *const fields[] = {"securityContext.seccompProfile",
@@ -172,7 +173,8 @@ static void check_profiles(struct checker *c, const struct hf_json *object, cons
 
 /* --- fields that need rights or namespaces --- */
 
-/* Returns the container's value of a field, or else the pod's. */
+/* Returns the value of a field that is in force for the container: the container's own, else the
+ * pod's. */
 static const struct hf_json *in_force(const struct hf_json *container, const struct hf_json *spec,
 				      const char *key)
 {

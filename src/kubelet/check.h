@@ -22,7 +22,8 @@
 #define HF_KUBELET_TEXT_MAX 512
 
 struct hf_kubelet_finding {
-	bool refused; /* the pod never starts; false: the pod starts and the field has no effect */
+	/* true: the pod never starts; false: the pod starts, and the field has no effect */
+	bool refused;
 	char field[HF_KUBELET_FIELD_MAX]; /* such as "spec.containers[0].tty" */
 	char text[HF_KUBELET_TEXT_MAX];   /* a sentence that begins with the field; no full stop */
 };
@@ -30,7 +31,8 @@ struct hf_kubelet_finding {
 struct hf_kubelet_findings {
 	struct hf_kubelet_finding items[HF_KUBELET_FINDINGS_MAX];
 	size_t n;
-	size_t n_refused; /* includes findings that did not fit into items */
+	/* the number of refusals, including those that did not fit into `items` */
+	size_t n_refused;
 };
 
 /* What the machine allows. */
@@ -42,15 +44,18 @@ struct hf_kubelet_check {
 
 struct hf_kubelet_check_input {
 	const struct hf_json *spec;
-	const char *path; /* the spec's own path, such as "spec.template.spec" */
-	/* NULL: no machine is known, so that only what every machine refuses is a finding */
+	const char *path; /* the path of `spec` in its object, such as "spec.template.spec" */
+	/* what is known of the machine; NULL: nothing is known, so that only fields that every
+	 * machine refuses are findings */
 	const struct hf_kubelet_check *facts;
-	/* The operator sets the command of the first container: its absence is no finding. */
+	/* The operator sets the command of the first container, so a missing command there is no
+	 * finding. */
 	bool command_given;
 };
 
-/* Appends to findings, which begins as {0} and may serve several templates. An ignored field is
- * reported once, where it occurs first. The struct takes 25 KB: allocate it on the heap. */
+/* Appends to `findings`, which begins as {0} and may collect from several templates. An ignored
+ * field is reported once, where it occurs first. struct hf_kubelet_findings takes 25 KB: allocate
+ * it on the heap. */
 void hf_kubelet_check_template(const struct hf_kubelet_check_input *input,
 			       struct hf_kubelet_findings *findings);
 /* Returns the first refusal; NULL: the pod can start. */

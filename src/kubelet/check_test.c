@@ -27,7 +27,8 @@ static struct hf_kubelet_findings *check(const char *text, const struct hf_kubel
 	return findings;
 }
 
-/* Asserts one finding with this kind and field. Its text begins with the field. */
+/* Asserts that the spec has one finding, for this field, and that its text begins with the
+ * field. */
 static void assert_finding(const char *spec, bool refused, const char *field)
 {
 	HF_AUTOFREE struct hf_kubelet_findings *f = check(spec, &user, false);

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 /*
- * The folders of PersistentVolumeClaims: CLAIMS_DIR/NAMESPACE/NAME. Nothing here removes one. A claim of
- * the same name, in a later run too, finds the data again. The size and the access modes of a claim are
- * not enforced.
+ * The folders of PersistentVolumeClaims: CLAIMS_DIR/NAMESPACE/NAME. This module never removes a
+ * folder: a claim of the same name, in a later run too, finds the data again. The size and the
+ * access modes of a claim are not enforced.
  */
 #define CLAIMS_MAX 4096
 #define REQUESTS_MAX 16
@@ -21,7 +21,7 @@
 
 struct hf_kubelet_claims {
 	struct hf_kubelet *kubelet;
-	struct hf_map *told; /* folders that the user was told of */
+	struct hf_map *told; /* the folders whose path was printed for the user */
 	struct claim_call {
 		struct hf_call *call;
 	} calls[REQUESTS_MAX];
@@ -51,11 +51,11 @@ static void on_created(void *arg, const struct hf_reply *reply HF_UNUSED)
 {
 	struct claim_call *call = arg;
 
-	/* A claim that exists already is as good. */
+	/* Ignore the reply: if the claim exists already, nothing is to be done. */
 	call->call = NULL;
 }
 
-/* Creates the object of a claim that no manifest has. */
+/* Creates the claim's object in the store if a pod names a claim that no manifest has. */
 static void create_object(struct hf_kubelet *k, const char *ns, const char *name)
 {
 	struct hf_json *claim = hf_json_object();
@@ -102,7 +102,8 @@ int hf_kubelet_claim_prepare(struct hf_kubelet *k, const char *ns, const char *n
 				    name);
 	folder = hf_kubelet_claim_folder(k, ns, name);
 	is_new = stat(folder, &st) < 0;
-	/* The folders above admit only the plane's user; containers of any user may write below. */
+	/* Only the user of the plane can enter the folders above the claim's folder. The claim's
+	 * folder itself is open to every user, because a container may run as any user. */
 	rc = hf_fs_mkdirs(folder, 0700, err);
 	if (rc)
 		return rc;

@@ -9,7 +9,8 @@
 
 /* Reads the values of ConfigMaps and Secrets. */
 
-/* The store bounds an object, and decoded base64 is shorter. */
+/* Limit of one value: the store limits the size of an object, and decoded base64 is shorter than
+ * its text. */
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
 
 /* Returns the maps of an object one by one, and whether their values are base64: data and

@@ -79,8 +79,8 @@ static void set_user(const struct hf_kubelet_pod *pod, const struct hf_json *con
 		return;
 	run->uid = context_id(pod, container, "runAsUser");
 	run->gid = context_id(pod, container, "runAsGroup");
-	/* An image would set the group of its user. Without images the group is root's, as in
-	 * upstream when the image sets none. */
+	/* Without a runAsGroup the group is root's. Upstream takes the group from the image, and
+	 * root's if the image names none; here no image is read. */
 	if (run->uid > 0 && run->gid < 0)
 		run->gid = 0;
 	for (size_t i = 0; i < n; i++)
@@ -112,8 +112,8 @@ static const char *const *expand_all(const struct hf_json *container, const char
 	return argv;
 }
 
-/* Builds the command that delivers this program's stand-in for kubectl: there is no image to copy
- * kubectl from. */
+/* Builds the command of the init container that copies kubectl from its image: instead it writes
+ * this program's stand-in for kubectl. */
 static const char *const *make_delivery_command(const struct hf_kubelet_pod *pod,
 						struct hf_arena *arena)
 {
@@ -125,7 +125,7 @@ static const char *const *make_delivery_command(const struct hf_kubelet_pod *pod
 	return argv;
 }
 
-/* Sets HOME to that of the container's user; a HOME that the pod sets wins. */
+/* Sets HOME to the home folder of the container's user, unless the pod sets HOME. */
 static void set_home(const struct hf_run *run, const char **env, struct hf_arena *arena)
 {
 	const struct passwd *user = run->uid >= 0 ? getpwuid((uid_t)run->uid) : NULL;
@@ -137,7 +137,8 @@ static void set_home(const struct hf_run *run, const char **env, struct hf_arena
 			env[i] = hf_arena_printf(arena, "HOME=%s", user ? user->pw_dir : "/");
 }
 
-/* Without a mount namespace, a preloaded library resolves names. */
+/* Returns the variables that every container of the pod gets. Without a mount namespace, they
+ * include a preloaded library, which resolves the names of pods. */
 static const char *const *base_env(const struct hf_kubelet_pod *pod,
 				   const struct hf_kubelet_pod_container *c,
 				   const struct hf_run *run, struct hf_arena *arena)
@@ -169,7 +170,8 @@ static void add_mount(struct hf_kubelet_mounts *m, const char *source, const cha
 {
 	struct stat st;
 
-	/* A file in /etc that the machine lacks cannot be covered, and need not be. */
+	/* Skip a file of /etc that the machine does not have: a bind mount needs the file, and no
+	 * program reads it. */
 	if (m->n == HF_RUN_MOUNTS_MAX ||
 	    (hf_str_has_prefix(target, "/etc/") && stat(target, &st) < 0))
 		return;
@@ -192,7 +194,8 @@ static int make_termination_file(const struct hf_kubelet_pod *pod,
 	const char *path = hf_arena_printf(arena, "%s/term/%s.%u", pod->dir, c->name, c->attempt);
 	HF_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 
-	/* Every user may write it: the container may run as any user. */
+	/* Every user may write the termination message, because the container may run as any
+	 * user. */
 	if (fd < 0 || fchmod(fd, 0666) < 0)
 		return hf_error_errno(err, errno, "cannot make '%s'", path);
 	*ret_path = path;
@@ -230,7 +233,8 @@ static int add_own_mounts(const struct hf_kubelet_pod *pod,
 	return 0;
 }
 
-/* Without a mount namespace a mount works only if the volume's source already is at its target. */
+/* Checks a mount on a machine without mount namespaces: the mount is possible only if the volume's
+ * source already is the target. */
 static int check_in_place(const struct hf_kubelet_mounts *m, struct hf_error *err)
 {
 	for (size_t i = 0; i < m->n; i++) {
@@ -324,7 +328,7 @@ static int write_run(const struct hf_kubelet_pod *pod, const struct hf_kubelet_p
 	return rc ? rc : hf_fs_write_atomic(path, sb.data, sb.len, 0600, err);
 }
 
-/* Removes the files of attempts before the previous one. */
+/* Removes the files of attempts older than the previous attempt. */
 static void remove_old_files(const struct hf_kubelet_pod *pod,
 			     const struct hf_kubelet_pod_container *c)
 {

@@ -22,7 +22,8 @@ static uint64_t limit_of(uint64_t all, uint64_t share, uint64_t little)
 	return all / share < little ? all / share : little;
 }
 
-/* The condition ends only a quarter above the limit, so that it does not alternate around it. */
+/* Compares the free space with the limit. Once DiskPressure is set, it ends only at a quarter
+ * above the limit, so that the condition does not alternate. */
 static bool is_short(uint64_t left, uint64_t limit, bool before)
 {
 	return left < (before ? limit + limit / 4 : limit);
@@ -30,7 +31,7 @@ static bool is_short(uint64_t left, uint64_t limit, bool before)
 
 bool hf_kubelet_disk_is_short(const struct hf_kubelet_disk *disk, bool before)
 {
-	/* Some file systems do not count inodes. */
+	/* Check the inodes only if the file system counts them. */
 	return is_short(disk->free_bytes, limit_of(disk->bytes, SHARE, LITTLE_BYTES), before) ||
 	       (disk->files > 0 &&
 		is_short(disk->free_files, limit_of(disk->files, SHARE_FILES, LITTLE_FILES),
@@ -56,8 +57,8 @@ void hf_kubelet_disk_text(const struct hf_kubelet_disk *disk, const char *dir, c
 	bool small = disk->bytes < (uint64_t)1 << 30;
 	uint64_t unit = small ? 1024 : (uint64_t)1 << 20;
 
-	/* Names the inodes if the bytes are above their limit. If both are, space was freed a
-	 * moment ago, and the text names the bytes. */
+	/* Report the inodes if there is enough free space in bytes, else the bytes. If both have
+	 * recovered since the check, the text reports the bytes. */
 	if (disk->files > 0 &&
 	    !is_short(disk->free_bytes, limit_of(disk->bytes, SHARE, LITTLE_BYTES), true))
 		(void)snprintf(text, size,

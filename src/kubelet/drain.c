@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 #include "kubelet/pod_internal.h"
 
-/* Ends every pod of the node, and tells when no process of any pod runs any more and the store has
- * the final statuses. */
+/* Ends every pod of the node. Calls back when no process of any pod runs and the store has the
+ * final statuses. */
 
 /* time limit for writing final statuses once no container runs */
 #define DRAIN_STATUS_MAX (5 * HF_SECOND)
@@ -40,7 +40,8 @@ static void end_drain(struct hf_kubelet *k)
 		done(k->drained_arg);
 }
 
-/* The store does not accept the final statuses. The next kubelet writes them from the journals. */
+/* Time is up: the store does not accept the final statuses. The next kubelet on this folder writes
+ * them from the journals. */
 static void on_drain_timer(void *arg)
 {
 	struct hf_kubelet *k = arg;

@@ -16,12 +16,14 @@
  */
 
 #define VARIABLES_MAX 4096
-/* the kernel's ARG_MAX; a single variable may have 128 KiB */
+/* limit of one value: the kernel's ARG_MAX. (The kernel allows 128 KiB for one variable, and
+ * refuses the program otherwise.) */
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
 
 struct variables {
 	const char **items; /* "NAME=value", NULL-terminated */
-	/* the first n_base come from the kubelet; $(NAME) ignores them */
+	/* `items` begins with n_base variables of the kubelet; $(NAME) in a value refers only to
+	 * the pod's variables behind them */
 	size_t n, n_base;
 	struct hf_arena *arena;
 };
@@ -195,7 +197,8 @@ void hf_kubelet_env_add_refs(const struct hf_json *container, struct hf_kubelet_
 	}
 }
 
-/* Sets *ret_value to NULL if the key is missing and the reference is optional. */
+/* Reads the value of a valueFrom. If the key is missing and the reference is optional, *ret_value
+ * is NULL. */
 static int value_of_key(const struct hf_kubelet_env_input *input,
 			const struct hf_resource *resource, const struct hf_json *ref,
 			struct hf_arena *arena, const char **ret_value, struct hf_error *err)
@@ -251,7 +254,8 @@ static int set_variable(struct variables *v, const char *name, const char *value
 	for (size_t i = 0; i < v->n; i++) {
 		if (strncmp(v->items[i], name, len) == 0 && v->items[i][len] == '=') {
 			v->items[i] = item;
-			/* The variable now comes from the pod: moves it out of the base. */
+			/* The pod sets a variable that the kubelet had set: move it to the pod's
+			 * variables, so that $(NAME) can refer to it. */
 			if (i < v->n_base) {
 				v->items[i] = v->items[v->n_base - 1];
 				v->items[--v->n_base] = item;

@@ -12,7 +12,7 @@
  * Writes Events about pods and about the Node. They are for people only: an Event that cannot be
  * written is dropped, and the same event is not repeated.
  */
-#define UNDER_WAY_MAX 64 /* requests at a time; more are dropped */
+#define UNDER_WAY_MAX 64 /* limit of requests that have no reply yet; further Events are dropped */
 
 struct event_call {
 	struct hf_kubelet_events *events;

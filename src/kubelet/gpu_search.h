@@ -31,9 +31,11 @@ int hf_gpu_search_start(const struct hf_gpu_search_options *options,
 /* NULL is allowed; returns NULL. */
 struct hf_gpu_search *hf_gpu_search_destroy(struct hf_gpu_search *search);
 
-/* HF_E_INVALID: the text is no value of the option `gpus` (kubelet.h). */
+/* Checks the text of the option `gpus` (kubelet.h). HF_E_INVALID: it is not "all", "none" or a
+ * list of numbers. */
 int hf_gpu_option_check(const char *option, struct hf_error *err) HF_MUST_CHECK;
-/* Tells whether the option allows the GPU with this place. Numbers count all kinds in a row. */
+/* Tells whether the option allows the GPU number `place`. The numbers count the GPUs of all kinds
+ * in one sequence. */
 bool hf_gpu_option_allows(const char *option, size_t place);
 
 #endif

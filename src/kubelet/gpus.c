@@ -11,15 +11,16 @@
 #include <stdlib.h>
 
 /*
- * The GPUs of the node: which there are, and which container has which. A container sees only its own,
- * by CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a container that asks for none sees none. No GPU has
- * two owners at a time. pod.json records the owners, so that a later kubelet knows them.
+ * The GPUs of the node: their list, and the container that owns each. A container sees only its
+ * own GPUs, by CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; a container that asks for no GPU
+ * sees none. A GPU has at most one owner at a time. pod.json records the owners, so that a later
+ * kubelet knows them.
  */
 
 struct gpu {
 	const char *resource; /* HF_SHIM_NVIDIA or HF_SHIM_AMD */
 	char *id;             /* for the variable */
-	char *address;        /* on the PCI bus; NULL: not known */
+	char *address;        /* the GPU's address on the PCI bus; NULL: unknown */
 	bool offered;         /* the option `gpus` allows it */
 	bool broken;          /* out of service: no further pod gets it */
 };
@@ -135,7 +136,8 @@ static void set_amount(const struct hf_kubelet_gpus *g, size_t kind, bool with_b
 		n += with_broken || !g->items[i].broken;
 	}
 	(void)snprintf(text, sizeof(text), "%zu", n);
-	/* In the patch of the Node, null removes what an earlier kubelet offered. */
+	/* The amounts are part of a patch of the Node, in which null removes a resource that an
+	 * earlier kubelet offered. */
 	hf_json_set(amounts, kinds[kind].resource, any ? hf_json_string(text) : hf_json_null());
 }
 
@@ -254,8 +256,8 @@ static size_t wanted_by(const struct hf_json *container, const char *resource)
 	return n < 0 ? 0 : n > HF_GPUS_MAX ? HF_GPUS_MAX + 1 : (size_t)n;
 }
 
-/* Init containers have ended before the main containers start. Both may have the same GPUs. A sidecar has
- * its own. */
+/* True for init containers, which share GPUs with the main containers: they have ended when the
+ * main containers start. A sidecar runs beside the main containers, so it needs its own GPUs. */
 static bool uses_gpus_of_others(const struct hf_kubelet_pod_container *c)
 {
 	return c->init && !c->sidecar;
@@ -273,7 +275,8 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 		if (gpu->resource != resource || !gpu->offered || gpu->broken ||
 		    is_taken(pod->kubelet, gpu->id) || config->n_gpus == HF_GPUS_MAX)
 			continue;
-		/* The list of the machine's GPUs does not shrink. */
+		/* The id is borrowed from the kubelet's list of GPUs, from which no entry is ever
+		 * removed. */
 		config->gpus[config->n_gpus++] = (struct hf_shim_gpu){
 			.container = c->name, .resource = resource, .id = gpu->id};
 		wanted--;
@@ -310,7 +313,8 @@ int hf_kubelet_gpus_give(struct hf_kubelet_pod *pod, struct hf_error *err)
 			own += n;
 			rc = give_gpus(pod, c, kinds[k].resource, n, err);
 		}
-		/* An init container that wants more than all others together gets the rest. */
+		/* If an init container wants more GPUs than all main containers and sidecars
+		 * together, take the additional GPUs for it. */
 		for (size_t i = 0; !rc && i < pod->n; i++) {
 			const struct hf_kubelet_pod_container *c = &pod->containers[i];
 			size_t n =

@@ -19,11 +19,12 @@
 #define STR(json, ...) hf_json_path_str((json), __VA_ARGS__, NULL)
 #define UUID(digit) "GPU-5a1d0000-0000-4000-8000-0000000000" digit
 
-static char double_path[PATH_MAX]; /* the library; an argument of this program */
+static char double_path[PATH_MAX]; /* path of the double of NVML; an argument of this program */
 
 static const char show[] = "echo c=$CUDA_VISIBLE_DEVICES; echo r=$ROCR_VISIBLE_DEVICES";
 
-/* Starts the kubelet anew with what the double and the sysfs of the test say. */
+/* Starts a new kubelet on a machine with the given GPUs: the double of NVML reports NVIDIA's, the
+ * test's sysfs AMD's. */
 static void restart(struct testnode *n, const char *gpus, const char *devices)
 {
 	HF_AUTOFREE char *library = hf_xasprintf("%s/libnvidia-ml.so.1", n->dir);
@@ -57,7 +58,8 @@ static void wait_amount(struct testnode *n, const char *amount)
 	testnode_wait(n, amount_is, copy);
 }
 
-/* Adds a pod that writes its variables to a file. ends: the pod ends then. */
+/* Adds a pod that writes its variables to a file. ends: the pod then ends; false: it keeps
+ * running. */
 static void add_pod(struct testnode *n, const char *name, int gpus, bool ends)
 {
 	testnode_pod(n, name,

@@ -12,7 +12,8 @@
  */
 #define ARENA_BYTES_MAX ((size_t)1 << 20)
 #define HTTP_WITHIN_S 30
-/* A postStart hook has no time limit in upstream; a day is none for a hook. */
+/* Upstream has no time limit for a postStart hook, and the exec here needs one: a day is longer
+ * than any hook takes. */
 #define POST_START_WITHIN HF_DAY
 
 static const struct hf_json *hook_of(const struct hf_kubelet_pod_container *c, const char *name)
@@ -46,7 +47,8 @@ static void on_post_start(void *arg, const struct hf_kubelet_exec_result *result
 	c->hook = hf_kubelet_exec_destroy(c->hook);
 	c->post_start_runs = false;
 	hf_kubelet_pod_wake(c->pod);
-	/* The container has ended meanwhile; its own end is the news. */
+	/* If the hook could not run, the container has ended meanwhile, which is reported
+	 * anyway. */
 	if (!result->ran || result->code == 0)
 		return;
 	hf_kubelet_event(c->pod, "Warning", "FailedPostStartHook",

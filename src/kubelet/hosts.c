@@ -73,7 +73,8 @@ static void init_reader(const struct hf_kubelet_pod *pod, struct reader *r)
 		hf_kubelet_machine_ip(r->machine);
 }
 
-/* Returns the address of a running pod, or NULL if there is none or the reader cannot reach it. */
+/* Returns the address under which the reader reaches the pod. NULL: the pod does not run, or the
+ * reader cannot reach it. */
 static const char *address_of(const struct reader *r, const struct hf_kubelet_pod *pod)
 {
 	if (pod->state != HF_KUBELET_POD_RUNNING || !pod->spec_doc)
@@ -110,8 +111,8 @@ static void add_service(const struct reader *r, struct hf_doc *service, struct h
 	}
 }
 
-/* Adds HOSTNAME.SUBDOMAIN for pods that have both. The check for a headless service of that name is
- * left out. */
+/* Adds the names HOSTNAME.SUBDOMAIN of pods that set both fields. Upstream also requires a
+ * headless service with the name of the subdomain; this check is left out. */
 static void add_subdomains(const struct reader *r, struct hf_strbuf *sb)
 {
 	const struct hf_kubelet *k = r->pod->kubelet;
@@ -185,8 +186,8 @@ static int write_in_place(const char *path, const struct hf_strbuf *sb, struct h
 	if (hf_fs_read_fd(fd, path, &before, NULL) == 0 && before.len == sb->len &&
 	    memcmp(before.data, sb->data, sb->len) == 0)
 		return 0;
-	/* Writes the new text at once and cuts afterwards, so that a reader sees whole lines, old
-	 * or new. */
+	/* Overwrite the file in one write and then cut off its end, so that a concurrent reader
+	 * sees whole lines of the old or the new text. */
 	if (pwrite(fd, sb->data, sb->len, 0) != (ssize_t)sb->len ||
 	    ftruncate(fd, (off_t)sb->len) < 0)
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
@@ -202,8 +203,9 @@ static int write_hosts(const struct hf_kubelet_pod *pod, struct hf_error *err)
 	return write_in_place(path, &sb, err);
 }
 
-/* Writes the machine's nsswitch.conf with another line for hosts. systemd-resolved does not know
- * the pods. DNS is left out if the pods cannot reach a DNS server. */
+/* Writes the machine's nsswitch.conf with a new line for hosts: first the hosts file, then DNS if
+ * the pods can reach a DNS server. The machine's own line may name systemd-resolved, which does
+ * not know the pods. */
 static void compose_nsswitch(bool uplink, struct hf_strbuf *sb)
 {
 	HF_AUTO_STRBUF own = HF_STRBUF_INIT(FILE_BYTES_MAX);

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Attempts below the one of the status that are searched: a shim keeps the logs of the last two. */
+/* How many attempts before the status's attempt are searched for a log: a shim keeps the logs of
+ * the last two attempts. */
 #define ATTEMPTS_BACK 3
 
 int hf_kubelet_keep_logs(const char *pod_dir, const char *kept_logs, const char *uid,
@@ -55,10 +56,11 @@ char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const
 {
 	const struct hf_json *status = hf_kubelet_find_status(pod, container);
 	const char *name = hf_json_path_str(status, "name", NULL);
-	/* A container that waits for its next start may have a log with the next number already. */
+	/* Begin one attempt above restartCount: a container that waits for its next start may
+	 * already have a log with that number. */
 	int64_t attempt = hf_json_i64(hf_json_get(status, "restartCount"), 0) + 1;
 
-	/* The name is a part of a path here. */
+	/* The container's name becomes a part of a path, so it must not contain "/". */
 	if (hf_str_is_empty(name) || hf_dns1123_label_problem(name))
 		return NULL;
 	for (int i = 0; i <= ATTEMPTS_BACK && attempt >= 0; i++, attempt--) {

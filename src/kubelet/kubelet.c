@@ -22,7 +22,7 @@
  * disk, and follows the pods of the store. pod.c does the work for each pod.
  */
 
-/* known pods, including ended ones with logs on disk */
+/* limit of known pods; ended pods count as long as their logs are on disk */
 #define PODS_KNOWN_MAX 4096
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LEFTOVERS_WAIT_MS 10000
@@ -54,7 +54,7 @@ static void on_pod(void *arg, struct hf_doc *doc)
 	const char *uid = hf_doc_uid(doc);
 	struct hf_kubelet_pod *pod = hf_map_get(k->pods, uid);
 
-	/* The UID becomes the name of a folder. */
+	/* The UID becomes the name of a folder, so it must not contain "/". */
 	if (hf_dns1123_label_problem(uid))
 		return;
 	if (pod) {
@@ -84,7 +84,8 @@ static void on_pod_removed(void *arg, struct hf_doc *last)
 	hf_kubelet_hosts_changed(k);
 }
 
-/* Ends the pods that were found on disk and that the store does not know. */
+/* Called when the pods of the store are listed: ends pods that are on disk and not in the
+ * store. */
 static void on_pods_listed(void *arg)
 {
 	struct hf_kubelet *k = arg;
@@ -211,12 +212,13 @@ static char *find_exe(const char *asked)
 	if (n <= 0)
 		return hf_xstrdup("/proc/self/exe");
 	path[n] = '\0';
-	/* If the program's file was replaced while it runs, /proc/self/exe still is the running
-	 * version. */
+	/* If the program's file was replaced during the run, use /proc/self/exe, which still is
+	 * the running version. */
 	return hf_xstrdup(access(path, X_OK) == 0 ? path : "/proc/self/exe");
 }
 
-/* Looks for the preload library beside the program, in the build folder and where it is installed. */
+/* Looks for the preload library: beside the program, in the build folder, and where `meson
+ * install` puts it. */
 static char *find_preload(const char *exe)
 {
 	static const char *const folders[] = {"", "/src/kubelet", "/../lib/holdfast"};
@@ -232,8 +234,8 @@ static char *find_preload(const char *exe)
 	return NULL;
 }
 
-/* The variables that every container gets from this program's environment: where programs are found
- * and how text is written. No others, as they may be secret. */
+/* Makes the variables that every container gets from this program's environment: where programs
+ * are found and how text is written. Other variables are not passed on, as they may be secret. */
 static void make_base_env(struct hf_kubelet *k, const char *const *env)
 {
 	static const char *const names[] = {"HOME",   "USER",     "LOGNAME", "LANG",

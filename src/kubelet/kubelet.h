@@ -43,23 +43,26 @@ struct hf_kubelet_options {
 	/* The folders of PersistentVolumeClaims, by namespace and name; they are never removed. NULL:
 	 * "claims" in state_dir. */
 	const char *claims_dir;
-	/* A pod may name a claim that the store does not have: the kubelet creates it. false: the pod
-	 * waits. */
+	/* true: if a pod names a claim that the store does not have, the kubelet creates the
+	 * claim; false: the pod waits for the claim. */
 	bool make_claims;
 	/* GPUs for pods: "all" (also NULL), "none", or numbers such as "0,2". */
 	const char *gpus;
-	const char *sysfs;     /* to find GPUs of AMD; NULL: "/sys" */
+	const char *sysfs;     /* the sysfs in which GPUs of AMD are searched; NULL: "/sys" */
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
-	/* The program that has the verb "shim" (kubelet/runtime/shim.h). NULL: /proc/self/exe. */
+	/* The program whose verb "shim" starts shims (kubelet/runtime/shim.h). NULL:
+	 * /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
-	/* "NAME=value" for every container; a pod's own variables win. NULL-terminated; NULL: none. */
+	/* "NAME=value" for every container; a variable of the pod replaces the one of the same
+	 * name. NULL-terminated; NULL: none. */
 	const char *const *env;
 	/* Folder for the logs of removed pods. Each pod has a folder there, named by the UID. The
 	 * kubelet creates the folder at the first use. NULL: logs are removed with their pod. */
 	const char *kept_logs;
-	/* Called with a warning for the user, once for each: no isolation and how to get it, limits
-	 * that are not enforced. text is a line, borrowed for the call. May be NULL. */
+	/* Called with a warning for the user, for instance that pods are not isolated and how to
+	 * change that. Each warning is given once. text is one line, borrowed for the call. May be
+	 * NULL. */
 	void (*notice)(void *arg, const char *text);
 	/* Called once, from the loop: code 0 when the node is registered and takes pods; otherwise
 	 * the kubelet cannot start and does nothing more. May be NULL. */
@@ -97,7 +100,8 @@ int hf_kubelet_signal(struct hf_kubelet *kubelet, const char *ns, const char *po
 /* How many GPUs a kubelet with this option would offer. */
 struct hf_kubelet_gpu_counts {
 	int64_t nvidia, amd;
-	char why[HF_ERROR_TEXT_MAX]; /* why NVIDIA's GPUs may be missing; "": nothing is */
+	/* why NVIDIA's GPUs may be missing from the count; "": no reason is known */
+	char why[HF_ERROR_TEXT_MAX];
 };
 /* Counts the GPUs. It blocks until NVML has answered, at most 20 s. exe as in struct
  * hf_kubelet_options. HF_E_INVALID: the text is no value of the option. */
@@ -112,7 +116,7 @@ struct hf_kubelet_gpu_owner {
 	const char *ns, *pod, *container;
 	const char *resource; /* "nvidia.com/gpu" */
 	const char *id;       /* as in the variable: "GPU-5a1d…" */
-	const char *address;  /* of a GPU of AMD's on the PCI bus; NULL: not known */
+	const char *address;  /* address on the PCI bus of a GPU of AMD; NULL: unknown */
 };
 typedef void (*hf_kubelet_gpu_owner_fn)(void *arg, const struct hf_kubelet_gpu_owner *owner);
 void hf_kubelet_each_gpu_owner(const struct hf_kubelet *kubelet, hf_kubelet_gpu_owner_fn fn,
@@ -120,9 +124,9 @@ void hf_kubelet_each_gpu_owner(const struct hf_kubelet *kubelet, hf_kubelet_gpu_
 /* Sets a function that is called before a pod gets GPUs, so that the caller can report its newest
  * knowledge by hf_kubelet_set_gpu_works. */
 void hf_kubelet_set_gpu_check(struct hf_kubelet *kubelet, void (*check)(void *arg), void *arg);
-/* Takes a GPU out of service, or back. No pod gets one that is out of service; a pod that has it
- * keeps it. id: as in the variable, or the address. why: the fault, for the user's notice. Other ids
- * are ignored. */
+/* Takes a GPU out of service, or back into service. A GPU out of service is given to no further
+ * pod; a pod that has it keeps it. id: the GPU's id, as in CUDA_VISIBLE_DEVICES, or its address.
+ * why: the fault, for the user's notice. Unknown ids are ignored. */
 void hf_kubelet_set_gpu_works(struct hf_kubelet *kubelet, const char *id, bool works,
 			      const char *why);
 
@@ -144,22 +148,23 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *pod,
 struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *logs_dir,
 					   struct hf_doc *pod, const struct hf_log_options *options,
 					   hf_log_fn fn, void *fn_arg);
-/* The path of the youngest part of a log in logs_dir, a folder as above. container NULL: the first.
- * NULL: no such log is kept. The caller frees it. */
+/* Returns the path of the youngest part of a container's log. logs_dir: as in
+ * hf_kubelet_kept_logs. container NULL: the pod's first container. NULL: no log of the container
+ * is kept. The caller frees the path. */
 char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const char *container,
 			  bool previous);
-/* Moves the logs of every pod in state_dir to kept_logs. For a folder without a kubelet. */
+/* Moves the logs of all pods of state_dir to kept_logs. No kubelet may use state_dir. */
 int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* What pods get on this machine, for the output of `up` and for tests. Valid after ready. */
+/* What this machine allows for pods, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {
 	bool pod_network; /* each pod has its own network, host name and mounts */
 	bool user_ns;     /* through a user namespace, without root */
 	bool pid_ns;      /* each pod also has its own process numbers */
 	bool uplink;      /* pods reach other networks, through slirp4netns */
 	bool cgroups;     /* limits of memory and CPU are enforced */
-	/* what is missing and how to get it; "" if nothing is. Borrowed */
+	/* what the machine lacks and how to get it; "": nothing is missing. Borrowed. */
 	const char *why;
 };
 void hf_kubelet_facts(const struct hf_kubelet *kubelet, struct hf_kubelet_facts *ret_facts);

@@ -46,9 +46,10 @@
  *   events.c           Events, and notices for the user
  */
 
-/* bytes of a pod's folder; longer state folders are refused */
+/* limit of the path of a pod's folder, in bytes; a longer state_dir is refused */
 #define HF_KUBELET_PATH_MAX 2048
-/* for errors that may pass, such as a missing ConfigMap */
+/* delay before a pod is prepared again, after an error that may pass, such as a missing
+ * ConfigMap */
 #define HF_KUBELET_POD_RETRY (2 * HF_SECOND)
 #define HF_TERMINATION_BYTES_MAX 4096       /* as in upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* per file; upstream's containerLogMaxSize */
@@ -65,9 +66,9 @@ struct hf_kubelet_watch_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const struct hf_resource *resource;
-	/* NULL: all objects; static, or outlives the watch */
+	/* selects the objects to watch; NULL: all objects. Static, or outlives the watch */
 	const char *field_selector;
-	/* The loop calls these; doc is borrowed. */
+	/* Called from the loop when an object is new or has changed; doc is borrowed. */
 	void (*changed)(void *arg, struct hf_doc *doc);
 	void (*removed)(void *arg, struct hf_doc *last);
 	void (*synced)(void *arg); /* once, after the first list */
@@ -88,18 +89,22 @@ struct hf_kubelet_refs *hf_kubelet_refs_create(struct hf_store *store, struct hf
 					       const char *ns);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_refs *hf_kubelet_refs_destroy(struct hf_kubelet_refs *refs);
-/* Adds an object to fetch. The same object may be added twice; a NULL name adds nothing. */
+/* Adds an object to the list of objects to fetch. An object may be added twice; a NULL name adds
+ * nothing. */
 void hf_kubelet_refs_add(struct hf_kubelet_refs *refs, const struct hf_resource *resource,
 			 const char *name);
-/* Fetches all objects. The loop calls done once, when there is a reply for each. */
+/* Requests all objects of the list. The loop calls `done` once, when each request has its
+ * reply. */
 void hf_kubelet_refs_fetch(struct hf_kubelet_refs *refs, hf_kubelet_refs_fn done, void *arg);
-/* Returns the object, or NULL with the reason in err (HF_E_NOT_FOUND with upstream's message). */
+/* Returns a fetched object; NULL and err if the fetch failed (HF_E_NOT_FOUND with upstream's
+ * message). */
 struct hf_doc *hf_kubelet_refs_get(const struct hf_kubelet_refs *refs,
 				   const struct hf_resource *resource, const char *name,
 				   struct hf_error *err);
 
 /* --- configmap_data.c: values of ConfigMaps and Secrets --- */
-/* Appends the bytes of a key to sb. HF_E_NOT_FOUND: no such key; HF_E_INVALID: not base64. */
+/* Appends the value of a key of a ConfigMap or Secret to sb. HF_E_NOT_FOUND: the object has no
+ * such key; HF_E_INVALID: the value is not base64. */
 int hf_kubelet_data_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb,
 			struct hf_error *err) HF_MUST_CHECK;
 /* Calls fn for every key, in the object's order, until fn fails. */
@@ -119,12 +124,14 @@ struct hf_kubelet_env_input {
 	const char *pod_ip, *host_ip;
 };
 void hf_kubelet_env_add_refs(const struct hf_json *container, struct hf_kubelet_refs *refs);
-/* Builds the environment. HF_E_INVALID: the text is the message of a CreateContainerConfigError. */
+/* Builds the environment of a container. HF_E_INVALID: the container cannot start; the text is the
+ * message of its CreateContainerConfigError. */
 int hf_kubelet_env_build(const struct hf_kubelet_env_input *input, struct hf_arena *arena,
 			 const char *const **ret_env, struct hf_error *err) HF_MUST_CHECK;
 /* Expands $(NAME) by the variables in env ("NAME=value", NULL-terminated), and $$(NAME) to $(NAME). */
 const char *hf_kubelet_env_expand(const char *text, const char *const *env, struct hf_arena *arena);
-/* Returns the value of a fieldRef; NULL and err if the path is not supported. */
+/* Returns the value of a field of the pod (fieldRef); NULL and err if the path is not
+ * supported. */
 const char *hf_kubelet_env_field(const struct hf_kubelet_env_input *input, const char *path,
 				 struct hf_arena *arena, struct hf_error *err);
 /* Returns the value of a resourceFieldRef. */
@@ -152,7 +159,7 @@ struct hf_kubelet_shim;
 struct hf_kubelet_shim_handler {
 	/* The shim has answered: its journal can be read and it takes commands. */
 	void (*ready)(void *arg);
-	/* The shim could not be started; text is the reason. */
+	/* The shim could not be started; text says why. */
 	void (*failed)(void *arg, const char *text);
 	void (*journal)(void *arg);
 	void (*refused)(void *arg, const char *container, unsigned attempt, const char *text);
@@ -160,7 +167,7 @@ struct hf_kubelet_shim_handler {
 	void (*gone)(void *arg);
 	void *arg;
 };
-/* Starts a shim for the pod in this folder; pod.json is written already. */
+/* Starts a shim for the pod in the folder pod_dir; the caller has written pod.json there. */
 int hf_kubelet_shim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 			  const struct hf_kubelet_shim_handler *handler,
 			  struct hf_kubelet_shim **ret_shim, struct hf_error *err) HF_MUST_CHECK;
@@ -171,17 +178,18 @@ struct hf_kubelet_shim *hf_kubelet_shim_attach(struct hf_loop *loop, const char 
 struct hf_kubelet_shim *hf_kubelet_shim_destroy(struct hf_kubelet_shim *shim);
 /* Sends a command. Returns false if the shim cannot take it now; repeat it when the shim is ready. */
 bool hf_kubelet_shim_command(struct hf_kubelet_shim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
-/* Tells whether a shim holds the folder's lock. */
+/* Tells whether a shim runs for the pod: it holds the lock of the folder. */
 bool hf_kubelet_shim_alive(const char *pod_dir);
-/* Sends SIGKILL to every process with this HOLDFAST_POD_UID in its environment; for pods without a
- * process namespace. */
+/* Sends SIGKILL to every process whose environment has this HOLDFAST_POD_UID. For pods without a
+ * process namespace, whose processes can outlive the shim. */
 void hf_kubelet_kill_strays(const char *pod_uid);
 
 /* --- hosts.c --- */
 /* Writes the hosts files again soon, because names or addresses may have changed. */
 void hf_kubelet_hosts_changed(struct hf_kubelet *kubelet);
 void hf_kubelet_hosts_write_all(void *kubelet_arg);
-/* Writes the pod's files for /etc before its shim starts. */
+/* Writes the files of the pod for /etc (hosts, nsswitch.conf, resolv.conf), before its shim
+ * starts. */
 int hf_kubelet_hosts_make(struct hf_kubelet_pod *pod, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- node.c --- */
@@ -189,9 +197,10 @@ struct hf_kubelet_node;
 struct hf_kubelet_node *hf_kubelet_node_create(struct hf_kubelet *kubelet);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_node *hf_kubelet_node_destroy(struct hf_kubelet_node *node);
-/* Renews the Lease now, not at the next interval: a container has ended and the store knows. */
+/* Renews the Lease now instead of at the next interval: a container has ended, and the store has
+ * the status that says so. */
 void hf_kubelet_node_renew(struct hf_kubelet_node *node);
-/* Writes the Node's status soon, because a fact in it has changed. */
+/* Writes the Node's status soon, because a value in the status has changed. */
 void hf_kubelet_node_changed(struct hf_kubelet_node *node);
 
 /* --- disk.c --- */
@@ -199,20 +208,22 @@ struct hf_kubelet_disk {
 	uint64_t bytes, free_bytes, files, free_files;
 };
 bool hf_kubelet_disk_read(const char *dir, struct hf_kubelet_disk *ret_disk);
-/* before: the disk was nearly full at the last check. */
+/* Tells whether the disk is nearly full. before: the result of the last check, which makes the
+ * limit higher. */
 bool hf_kubelet_disk_is_short(const struct hf_kubelet_disk *disk, bool before);
 void hf_kubelet_disk_text(const struct hf_kubelet_disk *disk, const char *dir, char *text,
 			  size_t size);
 
 /* --- uplink.c: the pods' way to other networks --- */
 struct hf_kubelet_uplink;
-/* Starts slirp4netns, or takes over one that runs; needs netns_fd. If hf_kubelet_uplink_pending returns
- * false after it, the caller calls hf_kubelet_probed; otherwise the uplink does so later. */
+/* Starts slirp4netns, or takes over one that runs. Needs netns_fd. If hf_kubelet_uplink_pending is
+ * false afterwards, the caller calls hf_kubelet_probed; if it is true, the uplink calls it
+ * later. */
 struct hf_kubelet_uplink *hf_kubelet_uplink_create(struct hf_kubelet *kubelet);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_uplink *hf_kubelet_uplink_destroy(struct hf_kubelet_uplink *uplink);
 bool hf_kubelet_uplink_pending(const struct hf_kubelet_uplink *uplink);
-/* Returns the pipe for the shims to hold; -1: no uplink. */
+/* Returns the pipe that keeps slirp4netns alive, for the shims to hold; -1: there is no uplink. */
 int hf_kubelet_uplink_fd(const struct hf_kubelet_uplink *uplink);
 
 /* --- events.c --- */
@@ -225,7 +236,7 @@ void hf_kubelet_event(struct hf_kubelet_pod *pod, const char *type, const char *
 void hf_kubelet_event_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
 			   const char *message);
 
-/* Tells the user of the machine, by options.notice. */
+/* Tells the user of the plane something about the machine, by options.notice. */
 void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
 
 /* --- claims.c: folders of PersistentVolumeClaims --- */
@@ -234,14 +245,15 @@ struct hf_kubelet_claims *hf_kubelet_claims_create(struct hf_kubelet *kubelet);
 struct hf_kubelet_claims *hf_kubelet_claims_destroy(struct hf_kubelet_claims *claims);
 /* Returns the path of a claim's folder; the caller frees it. */
 char *hf_kubelet_claim_folder(const struct hf_kubelet *kubelet, const char *ns, const char *name);
-/* Makes the claim's folder. exists: the store has the claim. HF_E_NOT_FOUND: it does not, and must. */
+/* Makes the folder of a claim. exists: the store has the claim. HF_E_NOT_FOUND: the store does not
+ * have it, and the kubelet may not create it. */
 int hf_kubelet_claim_prepare(struct hf_kubelet *kubelet, const char *ns, const char *name,
 			     bool exists, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- gpus.c --- */
 struct hf_kubelet_gpus;
-/* Looks for the GPUs of the machine. The loop calls found once they are known; never, if the option is
- * "none". */
+/* Looks for the GPUs of the machine. The loop calls `found` when the search has ended. With the
+ * option "none" there is no search, and `found` is not called. */
 int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, void (*found)(struct hf_kubelet *kubelet),
 			  struct hf_error *err) HF_MUST_CHECK;
 bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *gpus);
@@ -252,16 +264,19 @@ void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *gpus, struct hf_j
 				 struct hf_json *allocatable);
 /* Kinds of GPU: NVIDIA's, AMD's. */
 #define HF_KUBELET_GPU_KINDS 2
-/* Tells whether the containers need the kind's variable: the machine has such GPUs. */
+/* Tells whether containers get the variable of this kind of GPU: only on a machine that has such
+ * GPUs. */
 bool hf_kubelet_gpus_any(const struct hf_kubelet *kubelet, size_t kind);
 
 /* --- torchrun.c --- */
-/* Puts a torchrun into bin_dir if the one of this machine always fails; else removes it. */
+/* Puts a mended torchrun into bin_dir if the torchrun of this machine always fails (torchrun.c);
+ * else removes it from bin_dir. */
 void hf_kubelet_mend_torchrun(const char *bin_dir);
 
 /* --- logs.c --- */
 struct hf_kubelet_log_reader;
-/* Appends the end of a log, for termination messages: at most bytes_max bytes and lines_max lines. */
+/* Appends the last lines of a log, at most bytes_max bytes and lines_max lines; for termination
+ * messages. */
 void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
 			  size_t bytes_max, int lines_max, struct hf_strbuf *sb);
 
@@ -283,12 +298,14 @@ struct hf_kubelet {
 	bool make_claims;
 	char *gpus_option, *sysfs;
 	struct hf_kubelet_gpus *gpus;
-	void (*gpu_check)(void *arg); /* before a pod gets GPUs; may be NULL */
+	void (*gpu_check)(void *arg); /* called before a pod gets GPUs; may be NULL */
 	void *gpu_check_arg;
 	struct hf_kubelet_claims *claims;
-	char *kept_logs; /* NULL: logs are removed with their pod */
+	/* folder for the logs of removed pods; NULL: logs are removed with their pod */
+	char *kept_logs;
 	char *node_name, *exe;
-	/* shared object for pods on the machine's network; NULL: not found */
+	/* path of the library that resolves names, for pods on the machine's network; NULL: the
+	 * library was not found */
 	char *preload;
 	char *selector; /* field selector of the pods: spec.nodeName=… */
 	enum hf_kubelet_network network;
@@ -298,7 +315,7 @@ struct hf_kubelet {
 	int lock_fd;
 
 	/* What the machine allows; valid once `probed` is set. */
-	bool net_known; /* the machine's namespaces and network are known */
+	bool net_known; /* the search for the machine's namespaces and network has ended */
 	bool probed, told_ready, told_no_limits;
 	bool isolate, user_ns, pid_ns;
 	struct hf_cgroup_base cgroups;
@@ -339,7 +356,7 @@ void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
 /* Finds the machine's address in its own network; "" if the machine has only its loopback. */
 void hf_kubelet_machine_ip(char ret_text[16]);
-/* Makes the next address follow those of the pods that were found on disk. */
+/* Makes the next free address follow the addresses of the pods that were found on disk. */
 void hf_kubelet_skip_known_ips(struct hf_kubelet *kubelet);
 
 /* --- machine.c, ready.c --- */
@@ -347,8 +364,8 @@ void hf_kubelet_skip_known_ips(struct hf_kubelet *kubelet);
 struct hf_kubelet_probe;
 int hf_kubelet_probe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;
 struct hf_kubelet_probe *hf_kubelet_probe_destroy(struct hf_kubelet_probe *probe);
-/* Continues the start: the facts are known, or cannot be found (pods then use the machine's
- * network). */
+/* Continues the start of the kubelet when machine.c has found out what the machine allows, or
+ * could not find out: then pods use the machine's network. */
 void hf_kubelet_probed(struct hf_kubelet *kubelet);
 
 #endif

@@ -190,7 +190,7 @@ static bool init_runs(struct testnode *n, void *arg HF_UNUSED)
 			    NULL);
 }
 
-/* The loop of upstream's init container, with a shorter pause. */
+/* The script of upstream's init container, with a shorter pause. */
 static const char init_loop[] =
 	"err=1; for i in $(seq 100); do if nslookup job-master-0; then err=0 && break; fi; "
 	"sleep 0.2; done; exit $err";
@@ -278,7 +278,8 @@ static bool is_killing(struct testnode *n, void *arg)
 	return testnode_events(n, arg, "Killing") > 0;
 }
 
-/* A kubelet that ran sync_pod all the time would handle no other events. */
+/* The kubelet must look at a waiting pod only now and then: sync_pod in an endless loop would keep
+ * it from handling other events. */
 static void a_pod_that_waits_for_its_end_is_looked_at_now_and_then(void **state)
 {
 	struct testnode *n = *state;
@@ -362,7 +363,7 @@ static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 
 	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
 	testnode_wait_state(n, "a", "running", NULL);
-	/* 1 s is the minimum, and it counts from the pod's start. */
+	/* The minimum of activeDeadlineSeconds is 1; the second counts from the pod's start. */
 	patch_deadline(n, "a");
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
@@ -371,8 +372,8 @@ static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
-/* The pod has failed, and no status before showed the end of its first container while the second
- * one ran. */
+/* Tells whether the pod has failed. Fails the test if an earlier status showed the end of the
+ * first container while the second one still ran. */
 static bool ends_are_told_together(struct testnode *n, void *name)
 {
 	const struct hf_json *first = testnode_container(n, name, 0, false);
@@ -508,7 +509,7 @@ static void the_node_is_registered_and_its_lease_follows_every_end(void **state)
 	testnode_script(n, "a", "Never", "exit 0");
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_wait(n, lease_is_newer, before);
-	/* Long before the next interval of the Lease. */
+	/* The time is far below the interval of the Lease. */
 	assert_true(hf_loop_mono(n->loop) - began < 8 * HF_SECOND);
 }
 
@@ -523,7 +524,8 @@ static void a_drain_ends_every_pod_and_starts_none(void **state)
 	testnode_drain(n, 5 * HF_SECOND);
 	testnode_script(n, "c", "Always", "exec tail -f /dev/null");
 	testnode_wait_drained(n);
-	/* A program that ends well because it was told to end has not done its work. */
+	/* A program that ends with 0 because of SIGTERM has not done its work, so the pod is
+	 * Failed. */
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Terminated");
 	assert_int_equal(
@@ -665,7 +667,8 @@ static void pods_on_the_machines_network_find_each_other_by_name(void **state)
 		     "'/dev/null']}]");
 	testnode_wait_phase(n, "job-worker-0", "Succeeded");
 	testnode_assert_output(n, "job-worker-0", "127.0.0.1\n127.0.0.1\n");
-	/* Both want a port of the machine; the pod that starts later has the Event. */
+	/* Both pods want the same port of the machine. The pod that starts later gets the
+	 * Event. */
 	assert_int_equal(testnode_events(n, "job-master-0", "HostPortShared"), 1);
 	assert_int_equal(testnode_events(n, "job-worker-0", "HostPortShared"), 0);
 }
@@ -741,7 +744,9 @@ static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
 {
 	struct testnode *n = *state;
 	struct in_addr address;
-	int port = 20000 + getpid() % 10000; /* tests of several folders may run at once */
+	/* a different port for each process, because tests of several build folders may run at
+	 * once */
+	int port = 20000 + getpid() % 10000;
 
 	if (!n->facts.uplink || !own_address(&address)) {
 		(void)fprintf(stderr, "# SKIPPED: %s\n", n->notice);

@@ -20,7 +20,7 @@
  * NAME.log. After a part's end, the reader looks up the part's present name by its inode and
  * continues with the next younger part. A rotation meanwhile thus loses no line.
  */
-#define PIECE ((size_t)64 << 10) /* bytes that a turn of the loop reads and delivers */
+#define PIECE ((size_t)64 << 10) /* bytes that are read and delivered in one turn of the loop */
 #define POLL_EVERY (100 * HF_MS)
 #define STREAMS_MAX 256
 /* Each line begins with a prefix of fixed width: "2026-11-21T09:00:01.250000Z stdout F ". */
@@ -31,7 +31,8 @@
 
 struct hf_kubelet_log_reader {
 	struct hf_log_stream base;
-	struct hf_kubelet *kubelet; /* NULL: reads kept logs, which do not grow */
+	/* the kubelet that owns the pod; NULL: the logs are kept logs, which do not grow */
+	struct hf_kubelet *kubelet;
 	struct hf_kubelet_log_reader *next;
 	hf_log_fn fn;
 	void *arg;
@@ -48,9 +49,11 @@ struct hf_kubelet_log_reader {
 	int fd;
 	ino_t inode;
 	struct hf_strbuf line; /* a line without its end */
-	bool within[2];        /* stdout, stderr: the last line was a part, tagged P */
-	bool over;             /* the container has ended; the files do not grow any more */
-	int code;              /* result for the end of the stream */
+	/* for stdout and stderr: the last record was a part of a long line (tag P), which the next
+	 * record continues */
+	bool within[2];
+	bool over; /* the container has ended; the files do not grow any more */
+	int code;  /* the error with which the stream ends; 0: none */
 	char message[HF_ERROR_TEXT_MAX];
 	bool at_end;
 };
@@ -125,7 +128,8 @@ static int64_t count_lines(const char *path)
 	return n;
 }
 
-/* Opens the part and skips lines so that n lines are left to read. */
+/* Opens a part of the log so that the last n lines of the log are left to read: skips the lines
+ * before. */
 static int seek_tail(struct hf_kubelet_log_reader *s, int64_t n)
 {
 	int oldest = oldest_part(s->stem);
@@ -158,7 +162,8 @@ static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t l
 	}
 	if (s->since[0] && memcmp(line, s->since, TIME_LEN) < 0)
 		return;
-	/* "stdout" or "stderr". A further part of a line has no time of its own. */
+	/* The fourth letter tells "stderr" from "stdout". The second and later parts of a long
+	 * line are printed without a time. */
 	within = s->within[line[TIME_LEN + 4] == 'e'];
 	s->within[line[TIME_LEN + 4] == 'e'] = !whole;
 	if (s->timestamps && !within) {
@@ -202,7 +207,8 @@ static bool is_over(const struct hf_kubelet_log_reader *s)
 	return past && (past->last.number != s->attempt || hf_attempt_ended(&past->last));
 }
 
-/* Continues at the end of a part: opens the next one, waits for more output, or ends the stream. */
+/* Called at the end of a file of the log: opens the next younger file, waits for more output, or
+ * ends the stream. */
 static void next_part(struct hf_kubelet_log_reader *s)
 {
 	int i = part_of(s->stem, s->inode);
@@ -214,7 +220,8 @@ static void next_part(struct hf_kubelet_log_reader *s)
 		s->at_end = true;
 		hf_task_post(s->task);
 	} else {
-		/* Output from before the container's end is read in a last turn. */
+		/* When the container has ended, read once more before the stream ends: output may
+		 * have come after the last read. */
 		s->over = is_over(s);
 		hf_timer_arm(s->timer, s->over ? 0 : POLL_EVERY);
 	}

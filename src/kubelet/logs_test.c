@@ -158,7 +158,8 @@ static void what_a_full_disk_cost_is_said_once_there_is_room(void **state)
 	close_sink(&t);
 }
 
-/* Simulates a nearly full disk: the last block has some room. */
+/* Limits the size of files so that a write fails in the middle of a block, as on a disk that is
+ * nearly full. */
 static void set_file_limit(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -315,7 +316,8 @@ static void nothing_is_lost_where_a_log_is_rotated_while_it_is_read(void **state
 	const char *at;
 	long line = 0;
 
-	/* 25 MB with the prefixes; a part has at most 10 MiB. */
+	/* The output is 25 MB with the prefixes, and a file of a log has at most 10 MiB, so the
+	 * log is rotated. */
 	testnode_script(n, "a", "Never", "seq 100001 600000");
 	testnode_wait_state(n, "a", "running", NULL);
 	testlog_start(n, "a", options, &log);

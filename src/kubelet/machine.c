@@ -26,7 +26,7 @@
 struct hf_kubelet_probe {
 	struct hf_kubelet *kubelet;
 	struct hf_question *question;
-	/* the child's stdin; the child stays in the namespace until this is closed */
+	/* stdin of the child; closing it makes the child end and leave the namespace */
 	int hold;
 };
 
@@ -49,7 +49,7 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 {
 	char path[64];
 
-	/* Takes the namespace of the pods that already run, so that new pods can reach them. */
+	/* Takes over the namespace of pods that already run, so that new pods can reach them. */
 	k->netns_fd = hf_kubelet_live_pod_fd(k, HF_SHIM_NETNS_FD, O_RDONLY, is_net_ns);
 	if (k->netns_fd >= 0)
 		return;

@@ -72,7 +72,8 @@ static void set_text(struct hf_json *object, const char *key, const char *path)
 
 	if (hf_fs_read(path, &text, NULL) != 0)
 		hf_strbuf_clear(&text);
-	/* Not every machine has a machine-id; the data of an empty buffer may not be written to. */
+	/* The file /etc/machine-id may be missing. An empty buffer has no memory to write to,
+	 * hence the truncation. */
 	hf_strbuf_truncate(&text, strcspn(text.data, "\n"));
 	hf_json_set_str(object, key, text.data);
 }
@@ -254,7 +255,7 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 	node->node_call = NULL;
 	first = !node->uid;
 	if (reply->code) {
-		/* The Node was deleted: register it anew. */
+		/* If the Node was deleted meanwhile, register it again. */
 		node->node_made = reply->code != HF_E_NOT_FOUND;
 		if (!node->node_made) {
 			free(node->uid);
@@ -339,7 +340,7 @@ static void on_lease(void *arg, const struct hf_reply *reply)
 
 	node->lease_call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
-		/* A Lease that existed before is renewed at once. */
+		/* If the Lease existed before, renew it at once. */
 		node->lease_made = true;
 		hf_timer_arm(node->lease_timer, reply->code || node->renew_again ? 0 : LEASE_EVERY);
 		node->renew_again = false;
@@ -419,7 +420,7 @@ static void on_removed(void *arg, struct hf_doc *last)
 {
 	struct hf_kubelet_node *node = arg;
 
-	/* A write of this kubelet has already found the deletion and created the Node again. */
+	/* Nothing to do if a write has already found the deletion and created the new Node. */
 	if (node->uid && !hf_streq(node->uid, hf_doc_uid(last)))
 		return;
 	hf_kubelet_notice(node->kubelet,

@@ -47,7 +47,7 @@ bool hf_plan_container_ready(const struct hf_plan_container *c)
 	return last_of(c)->state == HF_ATTEMPT_RUNNING && !c->starting && !c->unready;
 }
 
-/* Plans the attempt after `last`: at once or after a back-off. */
+/* Plans the next attempt of a container that has ended: start now, or after a back-off. */
 static void plan_start(struct hf_plan_container *c, hf_time now)
 {
 	const struct hf_attempt *last = last_of(c);
@@ -100,7 +100,8 @@ static void plan_one(struct hf_pod_plan *plan, struct hf_plan_container *c)
 		plan->wake = c->at;
 }
 
-/* Tells whether the containers after the sidecar may start. A later crash of it does not hold them. */
+/* Tells whether the containers behind this sidecar may start: it runs, or one of them has started
+ * before. So a later crash of the sidecar does not hold them back. */
 static bool has_passed(const struct hf_pod_plan *plan, size_t i)
 {
 	const struct hf_plan_container *c = &plan->containers[i];
@@ -128,7 +129,7 @@ static void plan_init(struct hf_pod_plan *plan)
 	}
 }
 
-/* Tells whether an init container has failed for good. */
+/* Tells whether an init container has failed and is not restarted. */
 static bool init_has_failed(const struct hf_pod_plan *plan)
 {
 	for (size_t i = 0; i < plan->n && plan->containers[i].init; i++) {
@@ -149,7 +150,7 @@ static bool anything_runs(const struct hf_pod_plan *plan, bool sidecars)
 	return false;
 }
 
-/* What the main containers add up to. */
+/* A summary of the states of the main containers. */
 struct mains {
 	bool over, good, begun; /* of all of them */
 };

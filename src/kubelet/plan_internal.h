@@ -31,24 +31,26 @@ enum hf_pod_phase { HF_PHASE_PENDING, HF_PHASE_RUNNING, HF_PHASE_SUCCEEDED, HF_P
 const char *hf_kubelet_phase_name(enum hf_pod_phase phase);
 
 enum hf_container_step {
-	HF_STEP_NONE,    /* it runs, or has ended for good, or waits for others */
+	/* nothing to do: the container runs, has ended for good, or waits for other containers */
+	HF_STEP_NONE,
 	HF_STEP_START,   /* start the container now */
 	HF_STEP_BACKOFF, /* start the container at `at` */
-	HF_STEP_BLOCKED, /* the start failed to be prepared; try again at `at` */
+	HF_STEP_BLOCKED, /* the start could not be prepared; try again at `at` */
 };
 
 struct hf_plan_container {
 	bool init;
 	/* an init container with restartPolicy Always, which runs as long as the other containers */
 	bool sidecar;
-	bool starting; /* it runs, but its startup probe or postStart hook has not succeeded yet */
-	bool unready;  /* the readiness probe fails; this changes only the status */
+	/* the container runs, but its startup probe or postStart hook has not succeeded yet */
+	bool starting;
+	bool unready; /* the readiness probe fails; this changes only the status */
 	const struct hf_container_past *past; /* NULL: never started */
 	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* The plan: */
 	enum hf_container_step step;
-	unsigned attempt;   /* START, BACKOFF, BLOCKED: number of the next attempt */
-	unsigned backoff_s; /* the back-off in force from that attempt on */
+	unsigned attempt;   /* number of the next attempt, if step is START, BACKOFF or BLOCKED */
+	unsigned backoff_s; /* the delay before the attempt after `attempt`, if that one fails */
 	hf_time at;
 };
 
@@ -64,11 +66,12 @@ struct hf_pod_plan {
 	enum hf_pod_phase phase;
 	/* every init container has succeeded and every sidecar has started */
 	bool initialized;
-	/* the containers have ended the pod: none would run even without `stopping` */
+	/* the pod's work has ended by itself: no main container would run even if the pod were not
+	 * being stopped */
 	bool over;
-	bool end_sidecars; /* only sidecars run, and the pod is over: they are told to end */
+	bool end_sidecars; /* only sidecars still run, so the kubelet tells them to end */
 	bool finished;     /* no container runs and none will */
-	hf_time wake;      /* when to plan again; HF_TIME_NEVER: not by time */
+	hf_time wake;      /* when the plan changes without an event; HF_TIME_NEVER: never */
 };
 void hf_pod_plan(struct hf_pod_plan *plan);
 
@@ -77,7 +80,7 @@ bool hf_plan_container_ready(const struct hf_plan_container *container);
 bool hf_attempt_running(const struct hf_attempt *attempt); /* BEGUN or RUNNING */
 bool hf_attempt_ended(const struct hf_attempt *attempt);
 bool hf_attempt_succeeded(const struct hf_attempt *attempt);
-/* The exit code in status.containerStatuses: 128 + n for signal n. */
+/* Returns the exit code that status.containerStatuses shows: 128 + n for signal n. */
 int hf_attempt_exit_code(const struct hf_attempt *attempt);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Up to four containers, each with its journal, and their plan. */
+/* A pod of up to four containers, with their journals and the plan for them. */
 struct pod {
 	struct hf_plan_container c[4];
 	struct hf_container_past past[4];
@@ -69,7 +69,7 @@ static void begins_with_the_first_init_container(void **state)
 	assert_int_equal(p.plan.wake, HF_TIME_NEVER);
 }
 
-/* Container 0 is a sidecar, 1 the program. */
+/* Container 0 is a sidecar, and container 1 runs the program. */
 static void a_sidecar_starts_first_and_ends_last(void **state)
 {
 	struct pod p;
@@ -123,7 +123,7 @@ static void a_sidecar_that_ends_is_restarted_and_the_program_runs_on(void **stat
 	assert_int_equal(p.c[0].step, HF_STEP_NONE);
 }
 
-/* Container 0 is a sidecar, 1 an init container, 2 the program. */
+/* Container 0 is a sidecar, container 1 an init container, and container 2 runs the program. */
 static void a_failed_init_container_ends_the_sidecars_before_it(void **state)
 {
 	struct pod p;

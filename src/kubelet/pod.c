@@ -16,7 +16,7 @@
  * lost or repeated event therefore does no harm.
  */
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
-/* interval for repeating a command that a busy shim could not take */
+/* Delay before a command is repeated that a busy shim could not take. */
 #define TELL_AGAIN (20 * HF_MS)
 
 static void remove_files(struct hf_kubelet_pod *pod)
@@ -29,7 +29,7 @@ static void remove_files(struct hf_kubelet_pod *pod)
 	    hf_kubelet_keep_logs(pod->dir, pod->kubelet->kept_logs, pod->uid, &err) != 0)
 		hf_kubelet_notice(pod->kubelet, "the logs of pod %s/%s are not kept: %s", pod->ns,
 				  pod->name, err.text);
-	/* The next kubelet tries again to remove the files. */
+	/* On an error the files stay; the next kubelet tries again to remove them. */
 	if (hf_fs_remove_tree(pod->dir, &err) != 0)
 		hf_kubelet_notice(pod->kubelet, "cannot remove the files of pod %s/%s: %s", pod->ns,
 				  pod->name, err.text);
@@ -126,8 +126,9 @@ static void finish_pod(struct hf_kubelet_pod *pod, bool settled)
 		hf_kubelet_pod_delete_object(pod);
 }
 
-/* Tells whether this kubelet is ending the pod. Its ends, phase and reason are then written
- * together, as upstream's kubelet does: an end without the reason would count as the program's. */
+/* Tells whether this kubelet is ending the pod, because of a drain or a deadline. The status is
+ * then written once, with all terminations, the phase and the reason, as upstream's kubelet does:
+ * a termination without the reason would count as the program's. */
 static bool is_being_ended(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	return (pod->stop == HF_KUBELET_POD_STOP_DRAIN ||
@@ -145,7 +146,7 @@ static void sync_pod(void *arg)
 
 	hf_timer_disarm(pod->timer);
 	pod->looks++;
-	/* A pod found on disk waits for the store's document. */
+	/* A pod that was found on disk waits until the store's document arrives. */
 	if (!pod->doc && pod->stop == HF_KUBELET_POD_GO && pod->state != HF_KUBELET_POD_ENDED)
 		return;
 	hf_kubelet_pod_look_for_ends(pod);
@@ -204,12 +205,12 @@ static void first_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc)
 	add_containers(pod, "containers", false);
 	if (started && hf_time_parse(started, &pod->start_time, NULL) != 0)
 		pod->start_time = HF_TIME_NONE;
-	/* The pod had ended before this kubelet started. */
+	/* The pod's phase is final: it ended before this kubelet started. */
 	if (pod->state == HF_KUBELET_POD_NEW &&
 	    (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
 		pod->state = HF_KUBELET_POD_ENDED;
 	hf_kubelet_pod_take_stop(pod);
-	/* Attempts from before get no new Events. */
+	/* Attempts that began under an earlier kubelet get no new Events. */
 	for (size_t i = 0; i < pod->n; i++) {
 		const struct hf_container_past *past =
 			hf_pod_past_find(&pod->past, pod->containers[i].name);
@@ -251,7 +252,7 @@ struct hf_kubelet_pod *hf_kubelet_pod_create_found(struct hf_kubelet *kubelet, c
 	struct hf_kubelet_shim_handler handler;
 	struct hf_error err;
 
-	/* Without pod.json no shim was ever started. */
+	/* Without pod.json no shim was started for the folder, so the pod is not taken over. */
 	if (dir < 0 || hf_shim_read_json(dir, HF_SHIM_CONFIG_FILE, &json, &err) != 0 ||
 	    hf_shim_pod_from_json(json, pod->arena, &pod->config, &err) != 0)
 		return pod;
@@ -316,7 +317,8 @@ void hf_kubelet_pod_gone_from_store(struct hf_kubelet_pod *pod)
 	pod->status_call = pod->delete_call = NULL;
 	(void)hf_doc_unref(pod->doc);
 	pod->doc = NULL;
-	/* The pod was force-deleted, or belongs to another store: it ends without a grace period. */
+	/* The store does not have the pod: it was force-deleted, or belongs to another store. It
+	 * ends without a grace period. */
 	hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DELETED, 0);
 	if (pod->shim_gone)
 		hf_kubelet_pod_shim_gone(pod);

@@ -58,7 +58,7 @@ static int check_spec(struct hf_kubelet_pod *pod, struct hf_error *err)
 		return hf_error_set(err, HF_E_UNSUPPORTED, "%s", refusal->text);
 	for (size_t i = 0; i < findings->n && !pod->told_ignored; i++)
 		hf_kubelet_event(pod, "Warning", "FieldIgnored", "%s", findings->items[i].text);
-	/* A pod is checked again at each new try to prepare it. */
+	/* Write these Events once, although a pod is checked again at each try to prepare it. */
 	pod->told_ignored = true;
 	return check_names(pod, err);
 }
@@ -168,7 +168,8 @@ static void on_volume_refs(void *arg)
 	hf_kubelet_pod_wake(pod);
 }
 
-/* Tells whether the store knows of containers that ran, although this folder has no trace of them. */
+/* Tells whether the pod's status shows that its containers ran. Then, as this folder has no trace
+ * of them, another plane ran them. */
 static bool ran_elsewhere(const struct hf_kubelet_pod *pod)
 {
 	return hf_kubelet_pod_count_ends(pod->doc) > 0 ||

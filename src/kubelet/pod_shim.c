@@ -31,7 +31,8 @@ static void tell_events(struct hf_kubelet_pod *pod)
 	}
 }
 
-/* Continues the stop that an earlier kubelet has recorded, with a new grace period. */
+/* Continues a stop that an earlier kubelet has recorded in the journal, with a new grace
+ * period. */
 void hf_kubelet_pod_take_stop(struct hf_kubelet_pod *pod)
 {
 	if (pod->stop != HF_KUBELET_POD_GO || pod->past.stop == HF_STOPPED_NOT)
@@ -48,7 +49,8 @@ static void read_journal(struct hf_kubelet_pod *pod)
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hf_error err;
 
-	/* An unreadable journal is read again later; hf_kubelet_pod_shim_gone handles a damaged one. */
+	/* If the journal cannot be read now, a later event reads it again. A damaged journal is
+	 * handled by hf_kubelet_pod_shim_gone. */
 	if (dir < 0 || hf_journal_read(dir, &pod->past, &err) != 0)
 		return;
 	for (size_t i = 0; i < pod->n; i++) {
@@ -74,7 +76,8 @@ static void on_shim_ready(void *arg)
 		pod->state = HF_KUBELET_POD_RUNNING;
 	pod->trouble[0] = '\0';
 	pod->stop_told = false;
-	/* Commands sent on a broken connection are repeated. */
+	/* The connection broke, and with it commands that were sent: repeat them on the new
+	 * connection. */
 	for (size_t i = 0; i < pod->n; i++)
 		pod->containers[i].asked = false;
 	read_journal(pod);
@@ -138,7 +141,8 @@ static const char *why_lost(const struct hf_kubelet_pod *pod)
 	return "the pod's shim process is gone, and its containers with it";
 }
 
-/* Without a process namespace, descendants of the containers may have survived. */
+/* Kills processes of the pod that are still alive after the shim's end. Without a process
+ * namespace, the kernel does not end them with the shim. */
 static void kill_strays(const struct hf_kubelet_pod *pod)
 {
 	if (!pod->config.pid_ns)
@@ -155,7 +159,8 @@ void hf_kubelet_pod_shim_gone(void *arg)
 	int rc;
 
 	pod->shim = hf_kubelet_shim_destroy(pod->shim);
-	/* The pod's containers are not known before the store's document arrives. */
+	/* Without the store's document the pod's containers are unknown: handle the end of the
+	 * shim when the document arrives. */
 	if (!pod->spec_doc && pod->stop == HF_KUBELET_POD_GO) {
 		pod->shim_gone = true;
 		return;
@@ -192,7 +197,8 @@ static void on_shim_failed(void *arg, const char *text)
 	struct hf_kubelet_shim_handler handler;
 
 	pod->shim = hf_kubelet_shim_destroy(pod->shim);
-	/* An earlier kubelet was killed while it started this shim; connects to it. */
+	/* The folder already has a shim: an earlier kubelet started it and was killed. Connect to
+	 * that shim. */
 	if (hf_streq(text, HF_SHIM_TAKEN)) {
 		pod->shim = hf_kubelet_shim_attach(pod->kubelet->loop, pod->dir,
 						   hf_kubelet_pod_handler(pod, &handler));

@@ -26,15 +26,16 @@ void hf_kubelet_pod_stop(struct hf_kubelet_pod *pod, enum hf_kubelet_pod_stop wh
 	} else if (hf_time_add(pod->stop_since, pod->stop_grace) > hf_time_add(now, grace)) {
 		pod->stop_grace = now + grace - pod->stop_since;
 	} else {
-		/* already stopped with a shorter grace; every run of sync_pod calls this again */
+		/* The stop has begun with a grace that is as short. Each run of sync_pod comes
+		 * here again. */
 		return;
 	}
 	hf_kubelet_pod_wake(pod);
 }
 
-/* Tells the shim to record the stop before any container gets a signal. A later reader of the
- * journal then knows that the kubelet caused the ends, even if this program is killed. Returns
- * false if the shim cannot take the command now. */
+/* Tells the shim to record the stop before any container gets a signal. The record shows a later
+ * reader of the journal that the kubelet caused the terminations, even if this program is killed
+ * meanwhile. Returns false if the shim cannot take the command now. */
 bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod)
 {
 	if (pod->stop_told || pod->past.stop != HF_STOPPED_NOT)
@@ -56,8 +57,8 @@ static const struct hf_container_past *running_past(const struct hf_kubelet_pod 
 	return past && hf_attempt_running(&past->last) ? past : NULL;
 }
 
-/* Tells whether the container has to wait. Sidecars end after the other containers, in the reverse order
- * of their starts. */
+/* Tells whether the container has to wait: a sidecar ends after the main containers, and sidecars
+ * end in the reverse order of their starts. */
 static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
 {
 	for (size_t k = 0; pod->containers[i].sidecar && k < pod->n; k++)
@@ -66,7 +67,8 @@ static bool waits_for_others(const struct hf_kubelet_pod *pod, size_t i)
 	return false;
 }
 
-/* Signals a container that runs. left: the time until SIGKILL. */
+/* Signals a running container: SIGTERM first, SIGKILL when `left` (the rest of the grace period)
+ * is over. */
 static void stop_container(struct hf_kubelet_pod *pod, size_t i, hf_time left)
 {
 	struct hf_kubelet_pod_container *c = &pod->containers[i];
@@ -135,7 +137,8 @@ void hf_kubelet_pod_stop_failed(struct hf_kubelet_pod *pod)
 	}
 }
 
-/* Stops the pod because of a deletion, a phase that another client has set, or a passed deadline. */
+/* Stops the pod if its document asks for that: a deletion, a phase that another client has set, or
+ * a passed deadline. */
 void hf_kubelet_pod_look_for_ends(struct hf_kubelet_pod *pod)
 {
 	const struct hf_json *root = hf_doc_json(pod->doc);

@@ -12,7 +12,8 @@
  */
 #define REPLY_RETRY HF_SECOND
 
-/* Returns the members of a status that this kubelet writes. Other writers own the rest. */
+/* Returns the members of a status that this kubelet writes. Other members belong to other writers
+ * and are not patched. */
 static struct hf_json *own_part(const struct hf_json *status)
 {
 	static const char *const keys[] = {
@@ -30,7 +31,8 @@ void hf_kubelet_pod_take_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc)
 {
 	int64_t version;
 
-	/* A reply may arrive before the events of earlier writes. */
+	/* Documents come from replies and from the watch. Skip a document older than the present
+	 * one. */
 	if (hf_str_to_i64(hf_doc_resource_version(doc), 0, INT64_MAX, &version, NULL) == 0) {
 		if ((uint64_t)version < pod->doc_version)
 			return;
@@ -70,13 +72,13 @@ static void on_status(void *arg, const struct hf_reply *reply)
 		size_t before = hf_kubelet_pod_count_ends(pod->doc);
 
 		hf_kubelet_pod_take_doc(pod, reply->object);
-		/* The operator may wait for a heartbeat after a container's end; an early renewal
-		 * of the Lease spares it the wait. */
+		/* A container has ended. The operator may wait for the node's next heartbeat
+		 * before it decides, so renew the Lease now. */
 		if (hf_kubelet_pod_count_ends(pod->doc) > before && pod->kubelet->node)
 			hf_kubelet_node_renew(pod->kubelet->node);
 		hf_kubelet_pod_wake(pod);
 	} else if (reply->code != HF_E_NOT_FOUND) {
-		/* After a conflict, the newer document arrives soon. */
+		/* After a conflict, wait for the newer document, which the watch delivers soon. */
 		hf_kubelet_pod_wake_in(pod, reply->retry_after > 0         ? reply->retry_after
 					    : reply->code == HF_E_CONFLICT ? 50 * HF_MS
 									   : REPLY_RETRY);
@@ -126,8 +128,8 @@ bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod
 	if (pod->status_call)
 		return false;
 	hf_json_set_str(meta, "uid", pod->uid);
-	/* A patch replaces the list of conditions. The resourceVersion makes the server refuse it
-	 * if another writer has changed a condition meanwhile. */
+	/* The patch replaces the whole list of conditions. So it names the resourceVersion: the
+	 * server refuses the patch if another writer has changed a condition meanwhile. */
 	hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(pod->doc));
 	hf_json_set(patch, "status", hf_steal(&diff));
 	body = hf_doc_from_json(hf_steal(&patch));
@@ -142,8 +144,8 @@ static void on_deleted(void *arg, const struct hf_reply *reply)
 
 	pod->delete_call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_NOT_FOUND || reply->code == HF_E_CONFLICT) {
-		/* The object is deleted, or has a successor of the same name (a conflict), or a
-		 * finalizer keeps it. */
+		/* Do not repeat the deletion: the object is deleted, or a new pod has its name (a
+		 * conflict), or a finalizer keeps the object. */
 		pod->removed = true;
 		return;
 	}

@@ -28,7 +28,8 @@ static const char *const names[] = {"Startup", "Liveness", "Readiness"};
 struct probe {
 	struct hf_kubelet_probes *all;
 	enum probe_kind kind;
-	const struct hf_json *spec; /* NULL: the container has no such probe */
+	/* the probe in the container's spec; NULL: the container has no such probe */
+	const struct hf_json *spec;
 	struct hf_kubelet_exec *exec;
 	struct hf_timer *timer;
 	int64_t successes, failures; /* in a row */
@@ -47,7 +48,8 @@ static bool is_started(const struct hf_kubelet_probes *all)
 	return !all->probes[STARTUP].spec || all->probes[STARTUP].good;
 }
 
-/* Writes the verdicts to the container, for its status and for the plan of the pod. */
+/* Writes the results of the probes to the container, for its status and for the plan of the
+ * pod. */
 static void publish_verdicts(struct hf_kubelet_probes *all)
 {
 	struct hf_kubelet_pod_container *c = all->c;
@@ -167,7 +169,7 @@ static void run_probe(void *arg)
 	int64_t timeout_s = read_seconds(p, "timeoutSeconds", 1);
 	struct hf_kubelet_handler handler;
 
-	/* take_success of the startup probe arms the others. */
+	/* Other probes wait until the startup probe has succeeded; its take_success arms them. */
 	if (p->exec || (p->kind != STARTUP && !is_started(p->all)))
 		return;
 	timeout_s = timeout_s < 1 ? 1 : timeout_s;
@@ -192,7 +194,8 @@ static void stop_probes(struct hf_kubelet_probes *all)
 	}
 }
 
-/* Returns the stored status of the container if it is of this attempt. */
+/* Returns the stored status of the container, from which a later kubelet takes over the results.
+ * NULL: the stored status is of another attempt. */
 static const struct hf_json *stored_status(const struct hf_kubelet_pod_container *c,
 					   unsigned attempt)
 {

@@ -79,7 +79,8 @@ static void a_failed_liveness_probe_restarts_the_container(void **state)
 	assert_int_equal(testnode_events(n, "a", "Killing"), 1);
 }
 
-/* The liveness probe would fail at once; it waits for the startup probe. */
+/* The liveness probe would fail at once, but it does not run before the startup probe has
+ * succeeded. */
 static void other_probes_wait_for_the_startup_probe(void **state)
 {
 	struct testnode *n = *state;
@@ -99,7 +100,7 @@ static void other_probes_wait_for_the_startup_probe(void **state)
 	assert_int_equal(testnode_events(n, "a", "Killing"), 0);
 }
 
-/* A server that answers 200 for /good and 500 otherwise; the port has a name. */
+/* A server that answers 200 for /good and 500 for other paths. The pod gives its port a name. */
 static const char server[] =
 	"import http.server\n"
 	"class H(http.server.BaseHTTPRequestHandler):\n"

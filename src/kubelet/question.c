@@ -52,7 +52,8 @@ static void on_answer(void *arg, const char *bytes, size_t len, int read_error H
 	HF_AUTO_JSON json = NULL;
 
 	hf_strbuf_add(&q->answer, bytes, len);
-	/* The end of the output without a line means that the child died. */
+	/* Wait for a whole line. len 0 is the end of the output: the child has died without an
+	 * answer. */
 	if (len > 0 && !memchr(bytes, '\n', len))
 		return;
 	if (hf_json_parse(q->answer.data, q->answer.len, NULL, &json, NULL) != 0)

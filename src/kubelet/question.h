@@ -20,17 +20,18 @@ typedef void (*hf_answer_fn)(void *arg, const struct hf_json *answer, bool late)
 struct hf_question_options {
 	struct hf_loop *loop;
 	const char *const *argv; /* NULL-terminated; argv[0] is a path */
-	int input;               /* the child's stdin, or HF_PROCESS_STDIO_NULL; the caller's */
-	bool die_with_parent;    /* as in struct hf_process_spec */
+	/* descriptor for the child's stdin, which stays the caller's; or HF_PROCESS_STDIO_NULL */
+	int input;
+	bool die_with_parent; /* as in struct hf_process_spec */
 	hf_time within;
 	hf_answer_fn fn;
 	void *arg;
 };
 int hf_question_ask(const struct hf_question_options *options, struct hf_question **ret_question,
 		    struct hf_error *err) HF_MUST_CHECK;
-/* The child may run on after its answer. */
+/* Returns the pid of the child, which may run on after its answer. */
 pid_t hf_question_pid(const struct hf_question *question);
-/* NULL is allowed; returns NULL. The child is left alone. */
+/* Frees the question; the child is not killed. NULL is allowed; returns NULL. */
 struct hf_question *hf_question_destroy(struct hf_question *question);
 
 #endif

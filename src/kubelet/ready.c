@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 #include "kubelet/pod_internal.h"
 
-/* What follows once the machine's facts are known: notices for the user, the Node, and the pods that
- * waited. */
+/* Continues the start of the kubelet once the facts about the machine are known: prints notices
+ * for the user, registers the Node, and starts the pods that waited. */
 
 static const char *how_to_isolate(void)
 {
@@ -17,7 +17,8 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 	const char *uid;
 	void *value;
 
-	/* Called when the network is known, and when the GPUs are. */
+	/* Called when the search for the network has ended, and when the search for GPUs has. Goes
+	 * on after both. */
 	if (!k->net_known || !hf_kubelet_gpus_known(k->gpus))
 		return;
 	k->probed = true;

@@ -21,7 +21,7 @@ struct ref {
 struct hf_kubelet_refs {
 	struct hf_store *store;
 	char *ns;
-	struct hf_task *none; /* calls done if there is nothing to fetch */
+	struct hf_task *none; /* calls `done` from the loop if there is no object to fetch */
 	struct ref items[HF_KUBELET_REFS_MAX];
 	size_t n, waiting;
 	bool too_many;

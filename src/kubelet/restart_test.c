@@ -69,7 +69,7 @@ static void an_exit_code_is_known_though_nobody_was_there(void **state)
 	shim = shim_of(n, "a");
 	testnode_stop(n);
 	let_go(n, "go");
-	/* The shim stays until a kubelet has read of the end. */
+	/* The shim lives until a kubelet has read how the container ended. */
 	assert_true(hf_process_id_alive(&shim));
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
@@ -140,7 +140,7 @@ static void a_pod_whose_shim_dies_is_lost_at_once(void **state)
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Lost");
-	/* The pod can be deleted like any other. */
+	/* A lost pod can be deleted like any other pod. */
 	testnode_delete(n, "a", HF_GRACE_DEFAULT);
 	testnode_wait_gone(n, "a");
 }
@@ -461,7 +461,7 @@ static int be_a_plane(const char *dir)
 	struct testnode n;
 
 	testnode_open_at(&n, dir);
-	/* A kubelet that reaches this line must find its pod in the store. */
+	/* Create the pod in the first round. In later rounds the store on disk has the pod. */
 	if (!testnode_get(&n, "a"))
 		testnode_pod(&n, "a",
 			     "'restartPolicy':'Never','containers':[{'name':'main','command':"

@@ -21,7 +21,7 @@
 
 /* Starts a shim and is the kubelet's end of its socket. */
 
-/* for a live shim that does not answer, or is about to end */
+/* delay before a live shim is tried again that does not answer, or is about to end */
 #define LOOK_AGAIN (20 * HF_MS)
 #define MESSAGES_AT_ONCE 64
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
@@ -71,8 +71,8 @@ void hf_kubelet_kill_strays(const char *pod_uid)
 
 		if (hf_str_to_i64(entry->d_name, 2, INT32_MAX, &pid, NULL) != 0)
 			continue;
-		/* Takes the process's identity before the check, so that a reused pid is not
-		 * killed. */
+		/* Take the identity of the process before the check, so that the kill cannot hit
+		 * another process with a reused pid. */
 		if (hf_process_id_get((pid_t)pid, &id, NULL) == 0 && is_of_pod((pid_t)pid, mark))
 			(void)hf_process_id_kill(&id, SIGKILL, NULL);
 	}
@@ -115,7 +115,7 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			/* The shim's last records are in the journal. */
+			/* The shim has ended, and its last records are in the journal. */
 			close_connection(s);
 			hf_timer_arm(s->timer, 0);
 			return;
@@ -165,7 +165,7 @@ static void on_launched(void *arg, const struct hf_process_exit *ended)
 		on_timer(s);
 		return;
 	}
-	/* The launcher has exited, so its whole output is in the pipe. */
+	/* The process that launches the shim has exited, so the pipe has its whole output. */
 	if (hf_fs_read_fd(s->errors, "the shim's errors", &said, &err) != 0 || !said.len)
 		hf_strbuf_addstr(&said, "the shim could not be started");
 	said.data[strcspn(said.data, "\n")] = '\0';
@@ -241,7 +241,7 @@ bool hf_kubelet_shim_command(struct hf_kubelet_shim *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A command that cannot be sent now is repeated: the kubelet derives commands from the
-	 * state. */
+	/* If a command cannot be sent now, it is lost. The kubelet sends it again, because it
+	 * derives commands from the state. */
 	return s && s->fd >= 0 && send(s->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }

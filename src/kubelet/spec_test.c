@@ -98,7 +98,7 @@ static void what_is_not_done_is_refused_before_anything_runs(void **state)
 	}
 }
 
-/* stdin is /dev/null: a program that reads it sees the end at once. */
+/* stdin is /dev/null, so a program that reads stdin gets the end of file at once. */
 static void an_ignored_field_has_one_event_and_the_pod_runs(void **state)
 {
 	struct testnode *n = *state;
@@ -194,7 +194,7 @@ static void a_claim_is_a_folder_that_outlives_the_pod(void **state)
 
 	if (!needs_mounts(n))
 		return;
-	/* A claim that is missing is waited for. */
+	/* The claim does not exist, so the pod waits for it. */
 	testnode_pod(n, "a", "%s", spec);
 	testnode_wait(n, waits_for_claim, NULL);
 	testnode_create(n, &hf_persistentvolumeclaims,

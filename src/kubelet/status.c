@@ -14,7 +14,8 @@
 /* Builds the status of a pod anew each time, from the journal and the plan. */
 
 #define DRAIN_TEXT "Pod was terminated as the plane was told to stop"
-#define FALLBACK_BYTES_MAX 2048 /* bytes of the log, as in upstream's kubelet */
+/* limit of the log's end that becomes a termination message, as in upstream's kubelet */
+#define FALLBACK_BYTES_MAX 2048
 #define FALLBACK_LINES_MAX 80
 
 static void set_time(struct hf_json *object, const char *key, hf_time t)
@@ -67,7 +68,7 @@ static const char *reason_of(const struct hf_attempt *a)
 {
 	if (a->state == HF_ATTEMPT_FAILED)
 		return "StartError";
-	/* Of the attempts that ran, only lost ones have a text. */
+	/* An attempt that ran has a text only if it was lost: the text is the message. */
 	if (a->text[0])
 		return "ContainerStatusUnknown";
 	if (a->oom)
@@ -123,7 +124,7 @@ static struct hf_json *waiting_backoff(const struct hf_kubelet_pod *pod,
 	return waiting_state("CrashLoopBackOff", message);
 }
 
-/* Returns why a container has not yet been started. */
+/* Builds the waiting state of a container that was never started, with the reason. */
 static struct hf_json *waiting_first(const struct hf_kubelet_pod *pod,
 				     const struct hf_kubelet_pod_container *c,
 				     const struct hf_pod_plan *plan)
@@ -184,7 +185,7 @@ static struct hf_json *container_status(const struct hf_kubelet_pod *pod,
 	struct hf_json *s = hf_json_object();
 	bool runs = last && last->state == HF_ATTEMPT_RUNNING;
 	bool ready = hf_plan_container_ready(p);
-	/* The image of a running pod may be changed; the status shows the image in the spec. */
+	/* Show the image of the present spec: a client may change the image of a running pod. */
 	const char *image = hf_json_path_str(c->spec, "image", NULL);
 
 	hf_json_set_str(s, "name", c->name);
@@ -244,7 +245,8 @@ static bool is_ours(const struct condition *ours, size_t n, const char *type)
 	return false;
 }
 
-/* Keeps conditions of other writers unchanged and in front. */
+/* Builds the list of conditions: those of other writers first and unchanged, then this
+ * kubelet's. */
 static struct hf_json *merge_conditions(const struct hf_json *old, const struct condition *ours,
 					size_t n, hf_time now)
 {
@@ -291,7 +293,7 @@ static bool all_ready(const struct hf_pod_plan *plan)
 	return plan->initialized;
 }
 
-/* Builds Ready or ContainersReady; a False one gets reason and message. */
+/* Builds the condition Ready or ContainersReady. A False condition has reason and message. */
 static struct condition ready_condition(const char *type, const struct hf_pod_plan *plan,
 					enum hf_pod_phase phase, const char *unready)
 {
@@ -339,7 +341,8 @@ static struct hf_json *conditions_of(const struct hf_kubelet_pod *pod,
 	ours[n++] = ready_condition("ContainersReady", plan, phase, unready.data);
 	if (!find_condition(old, "PodScheduled"))
 		ours[n++] = (struct condition){"PodScheduled", true, NULL, NULL};
-	/* Marks the failure as not caused by the program, for clients that count failures. */
+	/* Adds the condition DisruptionTarget, which tells clients that the program did not cause
+	 * the failure. */
 	if (disrupted && !find_condition(old, "DisruptionTarget"))
 		ours[n++] = (struct condition){"DisruptionTarget", true, "TerminationByKubelet",
 					       pod->lost ? pod->lost_text : DRAIN_TEXT};
@@ -388,8 +391,8 @@ static enum hf_pod_phase phase_of(const struct hf_kubelet_pod *pod, const struct
 		return plan->phase;
 	if (pod->state != HF_KUBELET_POD_ENDED)
 		return hf_streq(stored, "Running") ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
-	/* A program that ends well because it is told to has not done its work; upstream's kubelet
-	 * says the same of pods on a node that is shut down. */
+	/* A pod that was ended is Failed, even if its program exited with 0: it has not done its
+	 * work. Upstream's kubelet does so with pods of a node that is shut down. */
 	if (pod->lost || pod->stop == HF_KUBELET_POD_STOP_DEADLINE ||
 	    hf_kubelet_pod_drained(pod, plan))
 		return HF_PHASE_FAILED;

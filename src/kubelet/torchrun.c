@@ -35,7 +35,7 @@ static const char stand_in[] =
 	"from torch.distributed.run import main\n"
 	"main()\n";
 
-/* Reads the torchrun that a pod would find. */
+/* Reads the torchrun that a pod's PATH would find. */
 static int read_torchrun(struct hf_strbuf *text)
 {
 	HF_AUTOFREE char *path = hf_xstrdup(hf_str_or(getenv("PATH"), ""));
@@ -71,6 +71,6 @@ void hf_kubelet_mend_torchrun(const char *bin_dir)
 	}
 	hf_strbuf_add(&text, found.data, strcspn(found.data, "\n") + 1);
 	hf_strbuf_addstr(&text, stand_in);
-	/* Without the file, pods get the torchrun that fails. */
+	/* Ignore an error: without the mended file, pods find the torchrun that fails. */
 	(void)!hf_fs_write_changed(path, text.data, text.len, 0755, NULL);
 }

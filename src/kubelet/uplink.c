@@ -40,7 +40,9 @@ struct hf_kubelet_uplink {
 	struct hf_kubelet *kubelet;
 	struct hf_process *slirp, *joiner;
 	int hold;
-	int user_ns;      /* stays open until slirp4netns has opened it by its path */
+	/* the user namespace of the pods' network; open until slirp4netns has opened it by its
+	 * path */
+	int user_ns;
 	struct hf_io *io; /* reports the end of slirp4netns */
 	struct hf_timer *timer;
 	bool first; /* hf_kubelet_probed has not been called yet */
@@ -111,7 +113,7 @@ static void on_gone(void *arg, unsigned events HF_UNUSED)
 
 static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
 {
-	/* on_gone handles the end, through the pipe. */
+	/* on_gone, which reads the pipe, handles the end of slirp4netns. */
 }
 
 static void on_joined(void *arg, const struct hf_process_exit *ended)

@@ -47,7 +47,9 @@ static int check_relative(const char *path, const char *what, struct hf_error *e
 struct filler {
 	const char *folder;
 	mode_t mode;
-	const struct hf_json *items; /* NULL: every key, under its own name */
+	/* the items of the volume, which select and rename keys; NULL: every key, under its own
+	 * name */
+	const struct hf_json *items;
 	struct hf_arena *arena;
 };
 
@@ -210,7 +212,8 @@ struct maker {
 	const char *pod_dir;
 	struct hf_arena *arena;
 	bool isolate;
-	struct hf_shim_tmpfs *tmpfs; /* one more than the volumes, for /dev/shm */
+	/* volumes in memory; one more than the pod's volumes, for /dev/shm */
+	struct hf_shim_tmpfs *tmpfs;
 	size_t n_tmpfs;
 };
 
@@ -231,7 +234,8 @@ static int make_empty_dir(struct maker *m, const struct hf_json *source, const c
 		return hf_error_errno(err, errno, "cannot open '%s' to all", folder);
 	if (!medium[0])
 		return 0; /* sizeLimit is not enforced: a folder has no quota */
-	/* Without namespaces a folder on disk is used; it too is deleted with the pod. */
+	/* Without mount namespaces, a folder on the disk replaces the volume in memory. The folder
+	 * is deleted with the pod. */
 	if (!m->isolate)
 		return 0;
 	if (limit && hf_quantity_parse_milli(limit, &milli, err) != 0)

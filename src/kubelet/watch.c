@@ -21,7 +21,7 @@ struct hf_kubelet_watch {
 	struct hf_watch *watch;
 	struct hf_timer *retry;
 	struct hf_map *docs; /* "namespace/name" → struct hf_doc */
-	char *version;       /* where the watch continues; NULL: list first */
+	char *version; /* the resourceVersion from which the watch continues; NULL: list first */
 	bool synced;
 };
 
@@ -53,8 +53,8 @@ static void put_object(struct hf_kubelet_watch *w, struct hf_doc *doc)
 	HF_AUTOFREE char *key = key_of(doc);
 	struct hf_doc *before = hf_map_get(w->docs, key);
 
-	/* The object was deleted and created again between two events: reports the end of the
-	 * first. */
+	/* The UID differs: the object was deleted and created again between two events. Report the
+	 * deletion of the old object first. */
 	if (before && !hf_streq(hf_doc_uid(before), hf_doc_uid(doc)))
 		drop_object(w, key);
 	if (!hf_map_put(w->docs, key, hf_doc_ref(doc))) {
@@ -120,7 +120,7 @@ static void watch_now(struct hf_kubelet_watch *w)
 	w->watch = hf_store_watch(w->o.store, &options, on_event, w);
 }
 
-/* Removes the objects that are not in the list: they were deleted while there was no watch. */
+/* Removes the objects that are not in the list: they were deleted while no watch ran. */
 static void forget_absent(struct hf_kubelet_watch *w, const struct hf_reply *reply)
 {
 	struct hf_map *present = hf_map_create(OBJECTS_MAX, 0, NULL);

@@ -46,7 +46,7 @@ static bool has_file(const char *folder, const char *file)
 	return access(path, F_OK) == 0;
 }
 
-/* Returns the number in the line "key NUMBER" of a file, or -1 if there is no such line. */
+/* Returns the number in the line "KEY NUMBER" of a file; -1: the file has no such line. */
 static int64_t read_key(const char *folder, const char *file, const char *key)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", folder, file);
@@ -70,8 +70,8 @@ static int64_t read_key(const char *folder, const char *file, const char *key)
 
 /* --- search for a folder --- */
 
-/* Makes a group in the folder, enters it and leaves it again: only if this works can limits there
- * bind a container. */
+/* Tests a folder: makes a group in it, enters the group and leaves it again. Only if this works
+ * can limits in the folder bind a container. */
 static bool can_enter(const char *folder, const char *back)
 {
 	HF_AUTOFREE char *group = hf_xasprintf("%s/probe.%d", folder, (int)getpid());
@@ -86,8 +86,9 @@ static bool can_enter(const char *folder, const char *back)
 	return entered;
 }
 
-/* Tries a folder of version 2. Its parent must enable the controllers for it, and it must enable
- * them for its own groups. */
+/* Tries to use a folder below `parent` for groups of version 2. For limits of memory and CPU,
+ * `parent` must enable both controllers for the folder, and the folder must enable them for its
+ * groups. */
 static bool try_v2(const char *parent, const char *own, struct hf_cgroup_base *base)
 {
 	HF_AUTOFREE char *folder = hf_xasprintf("%s/%s", parent, OUR_FOLDER);
@@ -117,8 +118,8 @@ static bool try_v2(const char *parent, const char *own, struct hf_cgroup_base *b
 	return false;
 }
 
-/* Takes the nearest usable folder above the process's own group. Limits on that folder or above it
- * thus still bind the containers. */
+/* Uses the nearest usable folder, starting at the process's own group and going up. So the limits
+ * that hold for the process also hold for the containers. */
 static bool find_v2(const char *mount, const char *path, struct hf_cgroup_base *base)
 {
 	HF_AUTOFREE char *own = hf_xasprintf("%s%s", mount, path);
@@ -138,7 +139,7 @@ static bool find_v2(const char *mount, const char *path, struct hf_cgroup_base *
 	}
 }
 
-/* Version 1: looks for the controller's folder below the process's own group. */
+/* Finds the folder of a controller of version 1, below the process's own group. */
 static void find_v1(const char *mount, const char *path, const char *file, char *ret_folder)
 {
 	HF_AUTOFREE char *own = hf_xasprintf("%s%s", mount, hf_streq(path, "/") ? "" : path);
@@ -249,8 +250,8 @@ static int limit_memory(const struct hf_cgroup *group, int64_t bytes, struct hf_
 	rc = set_limit(group->memory, v2 ? "memory.max" : "memory.limit_in_bytes", text, err);
 	if (rc)
 		return rc;
-	/* As in upstream: no swap, and the kernel kills the whole container, not one process. Older
-	 * kernels lack these files. */
+	/* As upstream does: allow no swap, and let the kernel kill the whole container instead of
+	 * one process. Older kernels do not have these files, so errors are ignored. */
 	if (v2) {
 		(void)write_in(group->memory, "memory.swap.max", "0");
 		(void)write_in(group->memory, "memory.oom.group", "1");

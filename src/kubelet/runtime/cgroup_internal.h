@@ -17,7 +17,8 @@
 
 struct hf_cgroup_base {
 	int version; /* 0: no groups */
-	/* Absolute folders; "" if this controller is not available. In version 2 both are equal. */
+	/* The folders in which groups are made, as absolute paths; "": the controller is not
+	 * available. In version 2 both paths are equal. */
 	char memory[HF_CGROUP_PATH_MAX], cpu[HF_CGROUP_PATH_MAX];
 };
 
@@ -38,7 +39,7 @@ struct hf_cgroup {
  * works, version is 0 and ret_why has the reason.
  */
 void hf_cgroup_probe(struct hf_cgroup_base *ret_base, struct hf_error *ret_why);
-/* The part of hf_cgroup_probe that tests call. root: the mount point ("/sys/fs/cgroup"); own: the
+/* The search of hf_cgroup_probe, for tests. root: the mount point ("/sys/fs/cgroup"); own: the
  * text of /proc/self/cgroup. */
 void hf_cgroup_find(const char *root, const char *own, struct hf_cgroup_base *ret_base,
 		    struct hf_error *ret_why);
@@ -46,7 +47,8 @@ void hf_cgroup_find(const char *root, const char *own, struct hf_cgroup_base *re
 int hf_cgroup_make(const struct hf_cgroup_base *base, const char *name,
 		   const struct hf_cgroup_limits *limits, struct hf_cgroup *ret_group,
 		   struct hf_error *err) HF_MUST_CHECK;
-/* Moves the calling process into the group. Its later children start there. */
+/* Moves the calling process into the group. Processes that it starts later are in the group
+ * too. */
 int hf_cgroup_join(const struct hf_cgroup *group, struct hf_error *err) HF_MUST_CHECK;
 /* Tells whether the kernel killed a process of the group for lack of memory. */
 bool hf_cgroup_oom_killed(const struct hf_cgroup *group);

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * Tests on a folder that looks like the cgroup file system: which folder is chosen and what is
- * written. shim_test.c tests the kernel's reaction.
+ * Tests on a folder that looks like the cgroup file system: which folder the search chooses, and
+ * which files get which text. shim_test.c tests limits that the kernel enforces.
  */
 
 static int set_up(void **state)
@@ -58,12 +58,14 @@ static void assert_text(const char *root, const char *path, const char *expected
 	struct hf_error err;
 
 	assert_ok(hf_fs_read(whole, &text, &err), &err);
-	/* The kernel's files take each write whole; a plain file keeps the tail of a longer text. */
+	/* A file of the kernel takes each write as a whole. The test's plain file keeps the end of
+	 * a longer text, which is cut off here. */
 	text.data[strlen(expected)] = '\0';
 	assert_string_equal(text.data, expected);
 }
 
-/* Makes the group that the probe would make, with the file by which a process enters. */
+/* Makes the folder of the group with which the search tests a folder, and the file by which a
+ * process enters the group. */
 static void make_enterable(const char *root, const char *folder)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/probe.%d/cgroup.procs", folder, (int)getpid());

@@ -120,7 +120,8 @@ static bool apply_to_attempt(struct hf_attempt *attempt, const struct hf_journal
 	case HF_JOURNAL_EXIT:
 		if (!begun && attempt->state != HF_ATTEMPT_RUNNING)
 			return false;
-		/* The shim was killed between the start and its record; the program did run. */
+		/* An EXIT without a START: the container ended before the shim recorded its start.
+		 * The program counts as started. */
 		if (begun)
 			attempt->started = attempt->begun;
 		attempt->state = HF_ATTEMPT_EXITED;
@@ -404,8 +405,8 @@ static int fold_text(const char *text, size_t len, struct hf_pod_past *past, str
 		int rc;
 
 		if (!end)
-			/* a torn last line: the writer was killed before it told anyone of the
-			 * record */
+			/* the last line is incomplete: the shim was killed while it wrote the
+			 * record, and no client has heard of it */
 			return 0;
 		rc = hf_journal_parse(text, line_len, &sequence, &record, err);
 		if (!rc && expected && sequence != expected)
@@ -445,8 +446,8 @@ int hf_journal_read(int dir_fd, struct hf_pod_past *ret_past, struct hf_error *e
 
 /* --- writing --- */
 
-/* Reserves blocks on the disk. Some file systems cannot; the journal then competes for space like
- * any file. */
+/* Reserves blocks for the journal. On a file system that cannot reserve blocks, the journal has no
+ * room on a full disk. */
 static void reserve_blocks(int fd)
 {
 	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)HF_JOURNAL_RESERVE_BYTES);
@@ -464,7 +465,8 @@ static int replace_file(int dir_fd, const char *bytes, size_t len)
 	reserve_blocks(fd);
 	if (hf_fs_write_all(fd, bytes, len) == 0 && fsync(fd) == 0 &&
 	    renameat(dir_fd, TEMPORARY_FILE, dir_fd, HF_JOURNAL_FILE) == 0) {
-		/* a crash may bring the old file back, which is just as good */
+		/* no check for an error: after a crash the old file may be back, which has the
+		 * same records */
 		(void)fsync(dir_fd);
 		return fd;
 	}
@@ -569,8 +571,8 @@ int hf_journal_append(struct hf_journal *journal, const struct hf_journal_record
 	if (hf_fs_write_all(journal->fd, line.data, line.len) < 0 || fdatasync(journal->fd) < 0) {
 		rc = hf_error_errno(err, errno, "cannot write the journal");
 		journal->past = *before;
-		/* Removes what was written of the line: half a line in the middle would spoil all
-		 * later ones. */
+		/* Remove an incomplete line after a failed write, because all later lines of the
+		 * file would count as damaged. */
 		if (ftruncate(journal->fd, (off_t)journal->bytes) == 0)
 			reserve_blocks(journal->fd);
 		return rc;

@@ -34,17 +34,18 @@
 #define HF_JOURNAL_TEXT_MAX 512
 
 enum hf_journal_type {
-	HF_JOURNAL_SHIM,  /* first record: identity of the shim's process */
+	HF_JOURNAL_SHIM,  /* the first record: the identity of the shim's process */
 	HF_JOURNAL_BEGIN, /* the shim is about to start a container */
 	HF_JOURNAL_START, /* the container's program runs */
 	HF_JOURNAL_FAIL,  /* the container could not be started; text is the reason */
 	HF_JOURNAL_EXIT,  /* the container has ended with all of its processes */
-	/* the kubelet ends the pod; written before any signal is sent */
+	/* the kubelet ends the pod; recorded before any container gets a signal */
 	HF_JOURNAL_STOP,
-	HF_JOURNAL_QUIT, /* the shim ends in order; no process of the pod runs */
+	HF_JOURNAL_QUIT, /* the shim ends as planned; no process of the pod runs any more */
 };
 
-/* Why a STOP was written. The pod's document tells of other reasons, such as a deletion. */
+/* The reason of a STOP. Other reasons, such as a deletion, need no record: the pod's document in
+ * the store has them. */
 enum hf_journal_stop { HF_STOPPED_NOT, HF_STOPPED_BY_DRAIN, HF_STOPPED_BY_DEADLINE };
 
 struct hf_journal_record {
@@ -55,18 +56,19 @@ struct hf_journal_record {
 	unsigned attempt;                      /* from 0 */
 	unsigned backoff_s;                    /* BEGIN: the back-off before this attempt */
 	pid_t pid;                             /* START: of the container's first process */
-	int code, signum;               /* EXIT: exit code; signum is 0 unless a signal ended it */
-	bool oom;                       /* EXIT: the kernel killed it for lack of memory */
+	int code, signum; /* EXIT: the exit code; or the signal that ended the program, else 0 */
+	bool oom;         /* EXIT: the kernel killed the program for lack of memory */
 	char text[HF_JOURNAL_TEXT_MAX]; /* FAIL: the reason */
 	enum hf_journal_stop stop;      /* STOP: the reason */
-	unsigned ran; /* STOP: containers that ran at that moment, without sidecars */
+	/* STOP: number of containers that ran when the stop began, without sidecars */
+	unsigned ran;
 };
 
 enum hf_attempt_state {
 	HF_ATTEMPT_NONE,
 	HF_ATTEMPT_BEGUN,
 	HF_ATTEMPT_RUNNING,
-	HF_ATTEMPT_FAILED, /* the program never ran; counts as an exit with code 128 */
+	HF_ATTEMPT_FAILED, /* the program could not be started; counts as an exit with code 128 */
 	HF_ATTEMPT_EXITED,
 };
 
@@ -86,15 +88,16 @@ struct hf_container_past {
 	struct hf_attempt last, previous; /* state NONE: no such attempt */
 };
 
-/* The state of a pod that its records add up to. */
+/* The state of a pod after all records of its journal. */
 struct hf_pod_past {
-	struct hf_process_id shim; /* pid 0: the journal has no record */
+	struct hf_process_id shim; /* process of the shim; pid 0: the journal has no record */
 	bool quit;
 	enum hf_journal_stop stop; /* reason of the first STOP */
 	unsigned ran_at_stop;
 	hf_time stopped;
 	uint64_t n_records;
-	size_t n_containers; /* in the order of their first BEGIN */
+	/* number of `containers`, which are in the order of their first BEGIN */
+	size_t n_containers;
 	struct hf_container_past containers[HF_POD_CONTAINERS_MAX];
 };
 
@@ -102,7 +105,7 @@ void hf_pod_past_init(struct hf_pod_past *past);
 /* Applies a record. HF_E_INVALID: the record cannot follow those before it. */
 int hf_pod_past_fold(struct hf_pod_past *past, const struct hf_journal_record *record,
 		     struct hf_error *err) HF_MUST_CHECK;
-/* Returns the container's past, or NULL if it never began. */
+/* Returns the past of a container; NULL: no attempt of the container has begun. */
 const struct hf_container_past *hf_pod_past_find(const struct hf_pod_past *past, const char *name);
 /* Counts the attempts that are BEGUN or RUNNING. */
 size_t hf_pod_past_running(const struct hf_pod_past *past);

@@ -138,7 +138,8 @@ static void signals_memory_kills_and_the_end_are_kept(void **state)
 	assert_ok(hf_journal_read(f->dir_fd, &f->past, &err), &err);
 	assert_int_equal(f->past.containers[0].last.signum, 9);
 	assert_true(f->past.containers[0].last.oom);
-	/* The container ended before its start was reported; it counts as started. */
+	/* The journal has an EXIT and no START: the container ended before its start was recorded,
+	 * and counts as started. */
 	assert_true(f->past.containers[0].last.started != HF_TIME_NONE);
 	assert_true(f->past.quit);
 }
@@ -195,7 +196,8 @@ static void no_journal_is_told_apart_from_an_empty_one(void **state)
 	assert_int_equal(f->past.n_records, 0);
 }
 
-/* Reads the journal after cutting it behind `keep` bytes and changing byte `spoil`. */
+/* Reads a damaged journal: it is cut after `keep` bytes, and byte `spoil` is changed (-1:
+ * none). */
 static int read_damaged(struct fixture *f, size_t keep, ssize_t spoil)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX);

@@ -19,9 +19,9 @@
 
 /*
  * A stand-in for kubectl inside pods, for launchers of MPIJobs. It supports only `exec POD --
- * COMMAND`, through the shim of that pod. The init container that would copy kubectl from its image
- * copies this instead. It gives no rights beyond those of the plane's user: a process that can open
- * the pod's folder could run the command anyway.
+ * COMMAND`, through the shim of that pod. An init container of the launcher copies kubectl from
+ * its image; here it writes this stand-in instead. The stand-in gives no rights beyond those of
+ * the plane's user: a process that can open the pod's folder could run the command anyway.
  */
 /* time limit for the pod to run: a launcher starts at the same time as its workers */
 #define WAIT_MAX_S 60
@@ -44,7 +44,8 @@ bool hf_kubectl_is_delivery(const struct hf_json *container)
 	       strncmp(name, DELIVERY_IMAGE, len) == 0;
 }
 
-/* Writes a script that calls this program into the folder that the launcher mounts. */
+/* Writes the stand-in into the folder that the launcher mounts: a script that calls this
+ * program. */
 int hf_kubectl_deliver(const char *pods_dir, const char *ns)
 {
 	const char *dir = getenv("TARGET_DIR");
@@ -91,8 +92,8 @@ static int print_usage(const char *why)
 	return 1;
 }
 
-/* Returns the value of a flag, in any of the forms "-c x", "--container x", "--container=x"; else
- * NULL. */
+/* Returns the value of the flag at *arg, written as "-c x", "--container x" or "--container=x";
+ * NULL: *arg is not that flag. */
 static const char *flag_value(char ***arg, const char *letter, const char *name)
 {
 	const char *word = **arg;
@@ -158,7 +159,8 @@ static bool is_pod(int dir, const struct request *request)
 	       hf_streq(pod.ns, request->ns) && hf_streq(pod.name, request->pod);
 }
 
-/* Connects to the live shim among the folders of pods with this name. Returns -1 if there is none. */
+/* Connects to the shim of the pod: tries the folders of all pods that have this name, and takes
+ * the first with a live shim. Returns -1 if there is none. */
 static int find_shim(const char *pods_dir, const struct request *request)
 {
 	DIR *pods = opendir(pods_dir);

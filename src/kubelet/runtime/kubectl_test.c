@@ -91,7 +91,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A container that runs until the pod ends. */
+/* Starts a container that runs until the pod ends. */
 static void start(struct fixture *f, const char *name, bool init)
 {
 	const char *const argv[] = {"sleep", "600", NULL};
@@ -196,7 +196,7 @@ static void the_program_ends_with_its_client(void **state)
 	assert_int_equal(read(fd, text, 3), 3);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(wait_for(pid), -1);
-	/* Ends when the last process that could write has gone. */
+	/* read_all returns when the last process that could write to the pipe has ended. */
 	read_all(fd, text, sizeof(text));
 }
 

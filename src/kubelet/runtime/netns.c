@@ -323,8 +323,8 @@ int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *ga
 		rc = index_of(node_socket, HF_NET_BRIDGE, &bridge, err);
 	if (rc)
 		return rc;
-	/* The interface is named after the address. The pair of a pod that has just ended may still
-	 * exist under this name. */
+	/* Name the interface after the address. An interface of a pod that has just ended may
+	 * still have this name. */
 	(void)snprintf(name, sizeof(name), "v%08x", address);
 	remove_link(node_socket, name);
 	rc = add_veth(node_socket, name, bridge, self, err);
@@ -359,7 +359,8 @@ int hf_net_user_ns(struct hf_error *err)
 	(void)snprintf(gid, sizeof(gid), "%u %u 1", getegid(), getegid());
 	if (unshare(CLONE_NEWUSER) < 0)
 		return hf_error_errno(err, errno, "cannot make a user namespace");
-	/* Without "deny", an unprivileged process may not map its group. */
+	/* The kernel lets an unprivileged process map its group only after "deny" was written to
+	 * setgroups. */
 	rc = write_proc("/proc/self/setgroups", "deny", err);
 	if (!rc)
 		rc = write_proc("/proc/self/uid_map", uid, err);
@@ -373,7 +374,8 @@ int hf_net_enter(int netns_fd, bool want_net, struct hf_error *err)
 	HF_AUTO_FD owner = ioctl(netns_fd, NS_GET_USERNS);
 	struct stat owner_stat, self_stat;
 
-	/* EPERM: the owner is a user namespace above ours; no change of user namespace is needed. */
+	/* EPERM: the owner is a user namespace above the present one, so this process may enter
+	 * the network namespace as it is. */
 	if (owner < 0 && errno != EPERM)
 		return hf_error_errno(err, errno,
 				      "cannot find the owner of the node's network namespace");

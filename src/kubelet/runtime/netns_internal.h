@@ -20,7 +20,8 @@
 #define HF_NET_PREFIX 16
 #define HF_NET_CIDR "10.244.0.0/16"
 #define HF_NET_NODE_IP "10.244.0.1" /* address of the bridge */
-#define HF_NET_TAP "tap0"           /* port of the bridge to other networks, if slirp4netns runs */
+/* name of slirp4netns's interface, a port of the bridge that leads to other networks */
+#define HF_NET_TAP "tap0"
 #define HF_NET_GATEWAY_IP "10.244.0.2" /* slirp4netns: router of the pods */
 #define HF_NET_DNS_IP "10.244.0.3"     /* slirp4netns: DNS server */
 #define HF_NET_FIRST 0x0af40010u       /* 10.244.0.16 */
@@ -29,11 +30,11 @@
 #define HF_NET_HOST_FIRST 0x7f000102u
 #define HF_NET_HOST_LAST 0x7f0001feu
 
-/* Bytes of a packet of the pods and of their uplink, the most that slirp4netns takes. Large packets
- * spare the uplink work: it copies each one. */
+/* Largest packet of the pods and of the way to other networks: the maximum of slirp4netns. Large
+ * packets save work, because slirp4netns copies each packet. */
 #define HF_NET_MTU 65520
 
-#define HF_NET_IP_MAX 16 /* bytes of a dotted IPv4 address and its NUL */
+#define HF_NET_IP_MAX 16 /* size of the text of an IPv4 address with its NUL */
 void hf_net_ip_format(uint32_t ip, char ret_text[HF_NET_IP_MAX]);
 int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err) HF_MUST_CHECK;
 
@@ -48,7 +49,8 @@ int hf_net_node_join_tap(int timeout_ms, struct hf_error *err) HF_MUST_CHECK;
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,
 		     struct hf_error *err) HF_MUST_CHECK;
 
-/* Enters a new user namespace as its root; the uid and gid map to themselves outside. */
+/* Enters a new user namespace, as its root. Outside of the namespace, the process keeps its uid
+ * and gid. */
 int hf_net_user_ns(struct hf_error *err) HF_MUST_CHECK;
 /* Enters the network namespace netns_fd, after its owning user namespace if that differs from the
  * present one. want_net false: enters only the user namespace. */

@@ -16,7 +16,8 @@
 typedef int (*getaddrinfo_fn)(const char *, const char *, const struct addrinfo *,
 			      struct addrinfo **);
 
-/* Copies the address of the line that contains the name; hosts-file format. */
+/* Finds the line of a hosts file that has the name, and copies the address of the line. False: no
+ * line has the name. */
 static int find_name(const char *name, char address[64])
 {
 	const char *path = getenv("HOLDFAST_HOSTS");

@@ -3,7 +3,8 @@
 #ifndef HF_KUBELET_RUNTIME_SELF_TEST_H
 #define HF_KUBELET_RUNTIME_SELF_TEST_H
 
-/* For tests that are their own shim: main calls hf_shim_helper_main before anything else. */
+/* Main function of tests that start themselves as a shim: calls hf_shim_helper_main before
+ * anything else. */
 
 #include "harness/test.h"
 

@@ -36,11 +36,11 @@
 
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
 #define READ_AT_ONCE ((size_t)64 << 10) /* capacity of a pipe */
-#define RETRY_MS 1000                   /* interval for records that could not be written */
+#define RETRY_MS 1000 /* delay in ms before records are tried again that could not be written */
 #define DRAIN_ROUNDS_MAX 64
-/* per container a START and an end; and a STOP */
+/* limit of unwritten records: a START and an end for each container, and a STOP */
 #define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2 + 1)
-/* the socket, signals, clients, and three descriptors per container */
+/* descriptors in poll: the socket, signals, clients, and three for each container */
 #define POLL_MAX (2 + HF_SHIM_CLIENTS_MAX + 3 * HF_POD_CONTAINERS_MAX)
 
 struct container {
@@ -49,7 +49,8 @@ struct container {
 	pid_t pid; /* pid of init; 0: free slot */
 	int out, err, report;
 	bool started;
-	struct hf_child_report end; /* last report of init; type 0: none */
+	/* the last report of the container's init; type 0: no report yet */
+	struct hf_child_report end;
 	struct hf_cgroup group;
 	struct hf_log_sink *log;
 	struct hf_arena *arena; /* lifetime of `run` */
@@ -83,7 +84,8 @@ static hf_time wall_now(void)
 
 static void tell_client(int client, const char *text)
 {
-	/* If the socket is full, the client has unread messages and will read the journal anyway. */
+	/* Ignore a failed send: if the socket is full, the client has unread messages, and reads
+	 * the journal because of them. */
 	(void)send(client, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -102,15 +104,15 @@ static void accept_client(struct shim *shim)
 
 	if (fd < 0)
 		return;
-	/* The folder's mode keeps other users out. This check protects a folder whose mode was
-	 * changed. */
+	/* Accept only clients of the same user. The mode of the folder keeps other users out; this
+	 * check protects a folder whose mode was changed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == geteuid() || peer.uid == 0)) {
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++) {
 			if (shim->clients[i] < 0) {
 				shim->clients[i] = fd;
-				/* Records may have been written between the client's connect and
-				 * this accept; earlier clients were told of them. */
+				/* Make the new client read the journal: records may have been
+				 * written after the client read it and before this accept. */
 				tell_client(fd, "journal");
 				return;
 			}
@@ -142,8 +144,8 @@ static void flush_pending(struct shim *shim)
 	tell_all(shim);
 }
 
-/* Writes a record to the journal and then tells all clients. On a full disk, both wait for free
- * space. */
+/* Writes a record to the journal, then tells all clients that the journal has grown. If the disk
+ * is full, the record and the message wait for free space. */
 static void write_record(struct shim *shim, const struct hf_journal_record *r)
 {
 	hf_assert(shim->n_pending < PENDING_MAX);
@@ -180,8 +182,8 @@ static bool read_output(struct container *c, int stream)
 	return false;
 }
 
-/* Reads the rest of the output. All processes of the container are gone, so the pipe ends; the
- * bound is for a process that escaped. */
+/* Reads the output that is left after all processes of the container have ended. The number of
+ * rounds is limited, because a process that escaped might keep the pipe open. */
 static void drain_output(struct container *c)
 {
 	for (int stream = 0; stream < 2; stream++)
@@ -314,7 +316,7 @@ static int read_run(struct shim *shim, const char *name, unsigned attempt, struc
 
 	(void)snprintf(path, sizeof(path), "run/%s.%u.json", name, attempt);
 	rc = hf_shim_read_json(shim->dir_fd, path, &json, err);
-	/* The run file contains the environment, which may have secrets. */
+	/* Remove the run file after reading it: its environment may contain secrets. */
 	(void)unlinkat(shim->dir_fd, path, 0);
 	return rc ? rc : hf_run_from_json(json, arena, ret_run, err);
 }
@@ -439,8 +441,8 @@ static bool parse_number(const char *word, int64_t max, unsigned *ret)
 	return true;
 }
 
-/* Writes the STOP record, before any signal is sent. Ends after this record count as caused by the
- * kubelet. */
+/* Writes the STOP record before any container gets a signal. Containers that end after this record
+ * were ended by the kubelet. */
 static void stop_pod(struct shim *shim, const char *why)
 {
 	struct hf_journal_record r = {.type = HF_JOURNAL_STOP, .at = wall_now()};
@@ -451,7 +453,8 @@ static void stop_pod(struct shim *shim, const char *why)
 		r.stop = HF_STOPPED_BY_DEADLINE;
 	if (shim->stopping || r.stop == HF_STOPPED_NOT)
 		return;
-	/* Reaps first: containers that have already ended did so by themselves. */
+	/* Reap first: a container that has already ended, did so by itself, and its EXIT must come
+	 * before the STOP. */
 	reap_children(shim);
 	shim->stopping = true;
 	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
@@ -484,7 +487,7 @@ static void obey_command(struct shim *shim, int client, char *message)
 		stop_pod(shim, name);
 		return;
 	}
-	/* The name becomes part of a path. */
+	/* The container's name becomes part of a path, so it must not contain "/". */
 	if (!name || hf_dns1123_label_problem(name) || !parse_number(first, UINT32_MAX, &attempt) ||
 	    !parse_number(rest, INT32_MAX, &value))
 		return;
@@ -534,7 +537,8 @@ static void exec_in(struct shim *shim, int client, bool probe, const char *text,
 	     word < text + len && n < HF_SHIM_EXEC_WORDS_MAX; word += strlen(word) + 1)
 		argv[n++] = word;
 	argv[n] = NULL;
-	/* A pod that is being stopped still runs preStop hooks. */
+	/* Exec works while the pod is being stopped, because preStop hooks need it; it does not
+	 * while the shim ends. */
 	if (!c || shim->quitting) {
 		tell_client(client, "wait");
 		return;
@@ -587,7 +591,7 @@ static void read_client(struct shim *shim, int *client)
 			const char *name = strchr(text, ' ') + 1;
 
 			exec_in(shim, *client, probe, name, (size_t)(text + n - name), stdio);
-			/* The helper has its own copy of the socket. */
+			/* Close the client's socket here: the helper process has a copy of it. */
 			hf_fd_cleanup(client);
 		} else {
 			obey_command(shim, *client, text);
@@ -664,8 +668,8 @@ static void run_turn(struct shim *shim)
 
 		struct hf_error err;
 
-		/* All ends are in the journal, so the pod counts as finished without this record
-		 * too. */
+		/* Ignore a failed write: the pod counts as finished without a QUIT record, because
+		 * the journal has the end of every container. */
 		if (hf_journal_append(&shim->journal, &r, &err) != 0)
 			(void)fprintf(stderr, "shim: %s\n", err.text);
 		tell_all(shim);
@@ -736,8 +740,8 @@ static int listen_for_kubelet(struct shim *shim, struct hf_error *err)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
-	/* Uses a path in /proc: a socket's path is limited to 107 bytes, and the folder's may be
-	 * longer. */
+	/* Bind the socket by a path in /proc: a socket's path has at most 107 bytes, and the path
+	 * of the folder may be longer. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
 		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, shim->dir_fd);
 	(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
@@ -756,8 +760,8 @@ static int watch_children(struct shim *shim, struct hf_error *err)
 				      SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ};
 	sigset_t set;
 
-	/* A shutdown of the machine signals every process. The shim must live on to record how its
-	 * containers end. */
+	/* Ignore the signals that a shutdown of the machine sends to every process: the shim must
+	 * record how its containers end. */
 	for (size_t i = 0; i < HF_ARRAY_LEN(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
 	sigemptyset(&set);
@@ -771,7 +775,8 @@ static int watch_children(struct shim *shim, struct hf_error *err)
 	return 0;
 }
 
-/* Refuses a second shim for a pod whose containers have run. */
+/* Creates the journal. Refuses a folder whose journal says that containers ran: no pod runs
+ * twice. */
 static int make_journal(struct shim *shim, struct hf_error *err)
 {
 	HF_AUTOFREE struct hf_pod_past *past = hf_xmalloc(sizeof(*past));
@@ -835,7 +840,8 @@ static void release_shim(struct shim *shim)
 	if (shim->lock_fd >= 0) /* otherwise another shim owns these files */
 		(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
 	hf_arena_destroy(shim->arena);
-	/* Releases the lock last: its next owner finds everything closed. */
+	/* Release the lock of the folder last, so that the next process which gets the lock finds
+	 * everything closed. */
 	hf_fd_cleanup(&shim->dir_fd);
 	hf_fd_cleanup(&shim->lock_fd);
 }

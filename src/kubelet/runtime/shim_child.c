@@ -28,8 +28,8 @@
  */
 #define CHILDREN_FILE_BYTES_MAX ((size_t)1 << 20)
 
-/* A failed step of the program's own process. It reaches init through a pipe that a successful exec
- * closes. */
+/* The message of a failed step in the program's own process, sent to init through a pipe. A
+ * successful exec closes the pipe, so that no message means success. */
 struct complaint {
 	int errnum;
 	char stage[32];
@@ -37,7 +37,8 @@ struct complaint {
 
 static void send_report(int fd, const struct hf_child_report *r)
 {
-	/* A pipe takes the report whole. If the shim is gone, no process reads it. */
+	/* The write needs no check: a pipe takes a report as a whole, and without a shim no
+	 * process reads it. */
 	(void)!write(fd, r, sizeof(*r));
 }
 
@@ -123,8 +124,8 @@ const char *hf_child_change_user(const struct hf_run *run)
 		return NULL;
 	for (size_t i = 0; i < run->n_groups; i++)
 		groups[i] = (gid_t)run->groups[i];
-	/* In an unprivileged user namespace setgroups is forbidden, and there are no groups to
-	 * drop. */
+	/* Drop the supplementary groups only as root: in an unprivileged user namespace setgroups
+	 * is forbidden, and there are no groups to drop. */
 	if (geteuid() == 0 && setgroups(run->n_groups, groups) < 0)
 		return "set groups";
 	if (run->gid >= 0 && setresgid((gid_t)run->gid, (gid_t)run->gid, (gid_t)run->gid) < 0)
@@ -145,7 +146,7 @@ HF_NORETURN static void become_program(const struct hf_child *child, int complai
 	stage = hf_child_change_user(run);
 	if (stage)
 		send_complaint(complaints, stage);
-	/* After the change of user, because the kernel resets the parent-death signal then. */
+	/* Set this signal after the change of user: the change makes the kernel reset it. */
 	if (!child->pod->pid_ns)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (run->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -158,7 +159,7 @@ HF_NORETURN static void become_program(const struct hf_child *child, int complai
 	send_complaint(complaints, "exec");
 }
 
-/* Uses the texts of upstream's container runtimes for the same mistakes. */
+/* Writes the message for a failed start, in the words of upstream's container runtimes. */
 static void describe_complaint(const struct hf_run *run, const struct complaint *c, char *text,
 			       size_t size)
 {
@@ -215,8 +216,8 @@ static bool is_kept_fd(const struct hf_child *child, int fd)
 	return fd == child->out || fd == child->err || fd == child->report || fd == child->lifeline;
 }
 
-/* Closes the shim's locks and sockets and the pipes of other containers: a copy here would keep
- * them open. */
+/* Closes descriptors that init inherited: the shim's locks and sockets and the pipes of other
+ * containers would stay open as long as init lives. */
 static void close_all_but(const struct hf_child *child)
 {
 	unsigned first = 3;
@@ -236,7 +237,8 @@ static void tie_to_shim(const struct hf_child *child)
 	struct pollfd lifeline = {.fd = child->lifeline, .events = POLLIN};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The shim may have died before prctl took effect. */
+	/* Exit if the shim has already died: then the kernel sends no signal. The pipe lifeline
+	 * shows its end. */
 	if (poll(&lifeline, 1, 0) > 0)
 		_exit(HF_START_FAILED_CODE);
 	if (!child->pod->pid_ns)
@@ -303,8 +305,8 @@ HF_NORETURN static void init_main(const struct hf_child *child)
 	pid_t program;
 	int null;
 
-	/* All signals stay blocked for watch_program, which waits for them; the first process of a
-	 * process namespace would otherwise ignore some. */
+	/* Block all signals: watch_program waits for them. Unblocked, the first process of a
+	 * process namespace would ignore some of them. */
 	hf_child_signals(true);
 	(void)setsid();
 	close_all_but(child);

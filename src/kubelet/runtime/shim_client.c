@@ -17,7 +17,8 @@ int hf_shim_connect(int pod_dir, int socket_flags)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | socket_flags, 0);
 
-	/* The path of a pod's folder may be longer than an address. */
+	/* Connect by a path in /proc, because the path of the pod's folder may be longer than a
+	 * socket's address. */
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
 		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, pod_dir);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)

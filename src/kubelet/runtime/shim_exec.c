@@ -45,7 +45,8 @@ HF_NORETURN static void fail_exec(const char *what)
 	_exit(1);
 }
 
-/* Takes over stdio and the client's socket and closes everything else, above all the shim's lock. */
+/* Keeps stdin, stdout, stderr and the client's socket, and closes all other descriptors: an open
+ * copy would hold the shim's lock. */
 static void take_files(const struct hf_exec *exec)
 {
 	for (int i = 0; i < 3; i++)
@@ -69,8 +70,9 @@ static void join_namespace(pid_t pid, const char *name, int type)
 	(void)close(fd);
 }
 
-/* Enters the container. Network, host name and IPC are those of the shim. The process namespace
- * comes first: its path in the machine's /proc is hidden after the change of mounts. */
+/* Enters the container's namespaces and control group. The helper already has the shim's network,
+ * host name and IPC. Enter the process namespace before the mounts: after that, the machine's
+ * /proc is hidden, and with it the path of the namespace. */
 static void enter_container(const struct hf_exec *exec)
 {
 	struct hf_error err;
@@ -91,7 +93,7 @@ HF_NORETURN static void run_program(const struct hf_exec *exec)
 
 	(void)setsid();
 	stage = hf_child_change_user(run);
-	/* After the change of user, because the kernel resets the parent-death signal then. */
+	/* Set this signal after the change of user: the change makes the kernel reset it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!stage && run->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		stage = "give up privileges";
@@ -137,7 +139,8 @@ HF_NORETURN static void run_helper(const struct hf_exec *exec)
 	if (exec->probe) {
 		int code = hf_shim_probe(exec->argv);
 
-		/* The reader of the output sees its end before the exit code. */
+		/* Close the output before the exit code is sent, so that a reader sees the end of
+		 * the output first. */
 		for (int i = 0; i < 3; i++)
 			(void)close(i);
 		tell_client("exit", code, "");

@@ -21,11 +21,11 @@
 
 pid_t hf_shim_fork(unsigned long namespaces)
 {
-	/* Without a stack argument the child continues on a copy of this stack, as after fork. */
+	/* clone without a stack continues in the child on a copy of this stack, as fork does. */
 	return (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* Calls execve, whose array types are mutable although it does not change the arrays. */
+/* Calls execve. Its parameters are arrays without const, but execve does not change them. */
 static int exec_file(const char *path, const char *const *argv, const char *const *env)
 {
 	union {
@@ -61,8 +61,8 @@ int hf_shim_exec(const char *const *argv, const char *const *env)
 			continue;
 		if (errnum != EACCES)
 			return errnum;
-		/* A file that may not be executed does not end the search; a folder that may not be
-		 * read counts as empty. */
+		/* Skip a file that may not be executed, and go on with the next folder. A folder
+		 * that may not be read counts as empty. */
 		if (access(file, F_OK) == 0)
 			found = EACCES;
 	}

@@ -37,12 +37,13 @@ static bool find_function(void *library, const char *name, void *ret_function)
 {
 	void *found = dlsym(library, name);
 
-	/* POSIX lets a function's address pass through a void pointer. */
+	/* Copy the bytes of the address: C has no cast from an object pointer to a function
+	 * pointer, but POSIX makes them equal. */
 	memcpy(ret_function, &found, sizeof(found));
 	return found != NULL;
 }
 
-/* address: its place on the PCI bus; NULL: not known. */
+/* Adds a GPU to the list. address: the GPU's address on the PCI bus; NULL: unknown. */
 static void add_gpu(struct hf_json *gpus, const char *resource, const char *id, const char *address)
 {
 	struct hf_json *gpu = hf_json_object();
@@ -73,7 +74,7 @@ static const char *add_nvidia(struct hf_json *gpus)
 		char uuid[UUID_MAX] = "";
 		void *device = NULL;
 
-		/* A GPU that is lost has no handle; it is not offered. */
+		/* NVML gives no handle for a GPU that fell off the bus: such a GPU is left out. */
 		if (nvml.by_index(i, &device) == 0 && nvml.uuid(device, uuid, sizeof(uuid)) == 0 &&
 		    uuid[0])
 			add_gpu(gpus, HF_SHIM_NVIDIA, uuid, NULL);
@@ -95,7 +96,8 @@ static uint64_t property_of(const char *text, const char *name)
 	return 0;
 }
 
-/* location_id has bus, device and function, as the kernel's kfd_topology.c writes it. */
+/* Writes the PCI address of a GPU. The property location_id has bus, device and function, as the
+ * kernel's kfd_topology.c encodes them. */
 static void format_address(const char *properties, char *text, size_t size)
 {
 	uint64_t place = property_of(properties, "location_id");
@@ -106,7 +108,8 @@ static void format_address(const char *properties, char *text, size_t size)
 		       (unsigned)(place & 7));
 }
 
-/* ROCR_VISIBLE_DEVICES takes the unique number of a GPU, or its place for one that has none. */
+/* Adds the GPUs of AMD. Their id is what ROCR_VISIBLE_DEVICES takes: the unique number of the GPU,
+ * or its index if it has no number. */
 static void add_amd(struct hf_json *gpus, const char *sysfs)
 {
 	int place = 0;
@@ -120,7 +123,7 @@ static void add_amd(struct hf_json *gpus, const char *sysfs)
 
 		if (hf_fs_read(path, &text, NULL) != 0)
 			return; /* the nodes have no gaps */
-		/* A node without SIMD units is a processor. */
+		/* Skip a node of the topology without SIMD units: it is a processor. */
 		if (property_of(text.data, "simd_count") == 0)
 			continue;
 		unique = property_of(text.data, "unique_id");
@@ -145,6 +148,6 @@ int hf_shim_run_gpus(const char *sysfs)
 	hf_json_write(root, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addch(&sb, '\n');
 	(void)!write(STDOUT_FILENO, sb.data, sb.len);
-	/* NVML's own threads and handlers are left alone. */
+	/* Exit without exit handlers and without waiting for threads: NVML has some of its own. */
 	_exit(0);
 }

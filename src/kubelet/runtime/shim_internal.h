@@ -56,17 +56,18 @@
 #define HF_SHIM_CONFIG_FILE "pod.json"
 #define HF_SHIM_LOCK_FILE "lock"
 #define HF_SHIM_SOCKET_FILE "ctl"
-/* a second shim prints this and ends */
+/* The text that a second shim prints for a folder that has a shim already; then the second shim
+ * ends. */
 #define HF_SHIM_TAKEN "the pod has a shim already"
 #define HF_SHIM_LOG_FILE "shim.log"
 #define HF_SHIM_NEW_ROOT "root"
 #define HF_SHIM_MESSAGE_MAX 1024
 #define HF_SHIM_CLIENTS_MAX 4
-/* bytes of a packet, by the kernel's default */
+/* limit of a message, by the kernel's default size of a packet */
 #define HF_SHIM_EXEC_MAX ((size_t)128 << 10)
 #define HF_SHIM_EXEC_WORDS_MAX 4096
 
-/* arguments and environment in JSON; the kernel's own limit (ARG_MAX) is about 2 MiB */
+/* limit of arguments and environment in JSON; the kernel's own limit (ARG_MAX) is about 2 MiB */
 #define HF_RUN_BYTES_MAX ((size_t)3 << 20)
 #define HF_RUN_MOUNTS_MAX 256
 #define HF_RUN_GROUPS_MAX 64
@@ -77,7 +78,7 @@
 
 struct hf_shim_tmpfs {
 	const char *path;  /* absolute */
-	int64_t bytes_max; /* 0: the kernel's default, half of the memory */
+	int64_t bytes_max; /* size limit; 0: the kernel's default, half of the memory */
 };
 
 /* A GPU that a container of the pod has. */
@@ -88,14 +89,16 @@ struct hf_shim_gpu {
 struct hf_shim_pod {
 	const char *ns, *name, *uid;
 	const char *hostname;
-	/* namespaces of mounts, IPC and UTS; the next two fields add others */
+	/* the pod has its own namespaces of mounts, IPC and host name; the other fields can add or
+	 * remove some */
 	bool isolate;
 	bool pid_ns; /* a process namespace */
 	/* the pod stays in the machine's network and keeps its host name */
 	bool host_network;
 	bool host_ipc;
-	const char *ip; /* dotted IPv4; used if isolate and not host_network */
-	/* NULL: no route to other networks, so that connections there fail at once */
+	const char *ip; /* the pod's IPv4 address; used if isolate is set and host_network is not */
+	/* address of the way to other networks; NULL: no such way, so that connections to other
+	 * networks fail at once */
 	const char *gateway;
 	int prefix;
 	struct hf_cgroup_base cgroups;
@@ -118,14 +121,14 @@ struct hf_run {
 	const char *const *env;  /* "NAME=value", NULL-terminated */
 	const char *cwd;         /* NULL: "/" */
 	int64_t uid, gid;        /* -1: the kubelet's */
-	const int64_t *groups;   /* supplementary groups; only with a uid or gid */
+	const int64_t *groups;   /* supplementary groups; used only if uid or gid is set */
 	size_t n_groups;
 	const struct hf_run_mount *mounts;
 	size_t n_mounts;
 	bool read_only_root;
 	bool no_new_privs;
 	bool init;    /* is an init container */
-	bool sidecar; /* does not count as running when the pod is stopped */
+	bool sidecar; /* the container is a sidecar: a STOP record does not count it as running */
 	struct hf_cgroup_limits limits;
 };
 
@@ -141,7 +144,8 @@ int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, s
 	HF_MUST_CHECK;
 
 /* --- log files in CRI format: "<RFC 3339> stdout F <line>" --- */
-/* bytes; longer lines are split into parts, tagged P, and so are lines with carriage returns */
+/* limit of a line in bytes; a longer line is split into parts with the tag P, and so is a line
+ * with carriage returns */
 #define HF_LOG_LINE_MAX ((size_t)16 << 10)
 
 struct hf_log_sink {
@@ -149,10 +153,12 @@ struct hf_log_sink {
 	char name[HF_CONTAINER_NAME_MAX + 32];
 	int fd;
 	int64_t bytes, bytes_max;
-	int64_t held; /* end of the blocks that are reserved for the file */
+	int64_t held; /* offset up to which blocks are reserved for the file */
 	int files_max;
-	uint64_t lost; /* bytes lost since the last successful write */
-	bool told;     /* the log already says that output is lost, but not how much */
+	uint64_t lost; /* bytes of output that were lost since the last successful write */
+	/* the log already has the note that output is lost from here on; the number of bytes is
+	 * still to come */
+	bool told;
 	struct {
 		size_t len;
 		char line[HF_LOG_LINE_MAX];
@@ -165,12 +171,13 @@ int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int
  * and the log reports their number once it can. */
 void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
 		     hf_time now);
-/* Writes lines without an end and closes the log. */
+/* Writes the unfinished lines of both streams and closes the log. */
 void hf_log_sink_close(struct hf_log_sink *sink, hf_time now);
 
 /* --- mounts of a container; call these in its mount namespace --- */
 struct hf_mount_plan {
-	/* absolute; its subfolder root/ becomes the new root if one is needed */
+	/* absolute path of the pod's folder; its subfolder root/ becomes the container's root if a
+	 * new root is needed */
 	const char *pod_dir;
 	bool proc; /* mounts a /proc for the new process namespace */
 	const struct hf_run_mount *mounts;
@@ -178,8 +185,8 @@ struct hf_mount_plan {
 	bool read_only_root;
 };
 int hf_mounts_apply(const struct hf_mount_plan *plan, struct hf_error *err) HF_MUST_CHECK;
-/* Makes later changes of mounts private to this process. Later mounts of the machine still appear
- * here. */
+/* Makes later changes of mounts private to this process. Mounts that the machine makes later still
+ * appear in this process. */
 int hf_mounts_detach(struct hf_error *err) HF_MUST_CHECK;
 
 /* --- the first process of a container --- */
@@ -195,10 +202,10 @@ struct hf_child {
 	const char *pod_dir;
 	const struct hf_cgroup *cgroup;
 	int out, err; /* become the program's stdout and stderr */
-	/* for struct hf_child_report; never blocks, because a pipe holds all reports of a container
-	 * (at most three) */
+	/* pipe for struct hf_child_report. Writes never block: the pipe holds the three reports
+	 * that a container can have */
 	int report;
-	int lifeline; /* end of file once the shim is gone */
+	int lifeline; /* pipe that has its end of file when the shim has ended */
 };
 /* Starts init. Returns its pid, or -1 and errno. */
 pid_t hf_child_start(const struct hf_child *child);
@@ -206,9 +213,11 @@ pid_t hf_child_start(const struct hf_child *child);
  * This process must be a subreaper: descendants become its children as their parents die. */
 void hf_child_kill_strays(const pid_t *keep, size_t n_keep);
 
-/* Changes the user and groups. Returns NULL, or the failed step with errno set. */
+/* Changes the user and groups of this process. Returns NULL, or the name of the failed step with
+ * errno set. */
 const char *hf_child_change_user(const struct hf_run *run);
-/* Resets all signals to their defaults. blocked: blocks them all; false: unblocks them. */
+/* Resets the handlers of all signals to their defaults. blocked: also blocks all signals; false:
+ * unblocks them. */
 void hf_child_signals(bool blocked);
 
 /* --- exec: another program in a container --- */
@@ -219,17 +228,18 @@ struct hf_exec {
 	const struct hf_cgroup *cgroup;
 	pid_t pid; /* pid of the container's init */
 	const char *const *argv;
-	bool probe; /* argv is for hf_shim_probe, which runs in the helper itself */
+	bool probe; /* run hf_shim_probe(argv) in the helper itself; false: argv is a program */
 	int client, stdio[3];
 };
-/* Starts the helper. The caller keeps its descriptors. Returns -1 and errno if nothing was started. */
+/* Starts the helper process. The caller still has to close its descriptors. Returns -1 and errno
+ * if nothing was started. */
 int hf_exec_start(const struct hf_exec *exec);
 
 /* --- shim_client.c: the other end of the socket --- */
-/* Connects to the shim of this folder. socket_flags: SOCK_NONBLOCK, or 0. Returns -1 if no shim
- * answers. */
+/* Connects to the shim of the pod in this folder. socket_flags: SOCK_NONBLOCK, or 0. Returns -1 if
+ * no shim answers. */
 int hf_shim_connect(int pod_dir, int socket_flags);
-/* Sends an "exec" or "probe" with its descriptors. argv is NULL-terminated. */
+/* Sends the message "exec" or "probe" with its three descriptors. argv is NULL-terminated. */
 bool hf_shim_ask(int fd, const char *verb, const char *container, const char *const *argv,
 		 const int stdio[3]);
 
@@ -239,15 +249,16 @@ bool hf_shim_ask(int fd, const char *verb, const char *container, const char *co
 int hf_shim_probe(const char *const *argv);
 
 /* --- kubectl.c: the stand-in for kubectl in pods --- */
-/* Tells whether this init container would copy kubectl from its image. */
+/* Tells whether this init container of an MPIJob's launcher would copy kubectl from its image. */
 bool hf_kubectl_is_delivery(const struct hf_json *container);
 int hf_kubectl_deliver(const char *pods_dir, const char *ns);           /* "shim deliver" */
 int hf_kubectl_main(const char *pods_dir, const char *ns, char **argv); /* "shim kubectl" */
 
 /* --- fork, clone and exec, all of this module (tools/layers names the file) --- */
-/* clone(2) with SIGCHLD; returns 0 in the child */
+/* Starts a process in new namespaces, by clone(2) with SIGCHLD; returns 0 in the child */
 pid_t hf_shim_fork(unsigned long namespaces);
-/* Searches argv[0] in PATH of env and executes it. Returns only on failure, with an errno. */
+/* Searches argv[0] in the PATH of env and replaces this process by it. Returns only on failure,
+ * with an errno. */
 int hf_shim_exec(const char *const *argv, const char *const *env);
 
 /*
@@ -265,12 +276,14 @@ int hf_shim_exec(const char *const *argv, const char *const *env);
  */
 int hf_shim_run_pod(const char *pod_dir);
 int hf_shim_run_net(void);
-/* The shim keeps the node's network namespace open as this descriptor, for a later kubelet. */
+/* Number of the descriptor by which a shim keeps the node's network namespace open, for a later
+ * kubelet. */
 #define HF_SHIM_NETNS_FD 9
-/* The shim keeps the pipe that keeps slirp4netns alive as this descriptor (its stdout at the
- * start). */
+/* Number of the descriptor by which a shim keeps slirp4netns alive: a pipe, which is the shim's
+ * stdout at its start. */
 #define HF_SHIM_UPLINK_FD 8
-/* "shim uplink": stdin is the node's namespace; makes the tap a port of its bridge. */
+/* "shim uplink": enters the node's network namespace, which is stdin, and makes slirp4netns's
+ * interface a port of the bridge. */
 int hf_shim_run_uplink(void);
 /* "shim gpus SYSFS": prints a line of JSON with the GPUs of this machine:
  *

@@ -17,11 +17,12 @@
  * Reserves blocks ahead, so that on a full disk the log can still say where output was lost.
  */
 
-/* Each line gains a prefix of 37 bytes: 64 KiB of newlines become almost 3 MiB. */
+/* Limit of one batch of lines. Each line gains a prefix of 37 bytes, so 64 KiB of newlines become
+ * almost 3 MiB. */
 #define BATCH_BYTES_MAX ((size_t)4 << 20)
 
-/* Blocks are reserved in steps of HOLD_BYTES; the last NOTES_BYTES of them are for notes about lost
- * output. */
+/* Blocks are reserved in steps of HOLD_BYTES. The last NOTES_BYTES of the reserved blocks are for
+ * notes about lost output. */
 #define HOLD_BYTES ((int64_t)64 << 10)
 #define NOTES_BYTES 512
 
@@ -112,7 +113,7 @@ static bool hold_blocks(struct hf_log_sink *sink, size_t len)
 	return true;
 }
 
-/* Writes all bytes or none: half a line would join the next one. */
+/* Writes all bytes or none: an incomplete line would be joined with the next line. */
 static bool write_batch(struct hf_log_sink *sink, const char *bytes, size_t len)
 {
 	size_t done = 0;
@@ -198,8 +199,8 @@ static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch,
 	sink->told = false;
 }
 
-/* Takes what a progress bar has finished: all bytes up to the last carriage return. Without this, a bar would
- * be seen only at its end, because it is one line. */
+/* Writes the finished part of an unfinished line: all bytes up to the last carriage return. A
+ * progress bar is one long line, and readers would otherwise see it only at its end. */
 static void take_redrawn(struct hf_log_sink *sink, int stream, struct hf_strbuf *batch, hf_time now)
 {
 	char *line = sink->part[stream].line;
@@ -207,7 +208,8 @@ static void take_redrawn(struct hf_log_sink *sink, int stream, struct hf_strbuf 
 	const char *last = memrchr(line, '\r', *have);
 	size_t take = last ? (size_t)(last - line) + 1 : 0;
 
-	/* A carriage return at the end may be one of "\r\n". */
+	/* Wait if the carriage return is the last byte: it may belong to "\r\n", the end of a
+	 * line. */
 	if (!take || take == *have)
 		return;
 	add_line(batch, now, stream, 'P', line, take);

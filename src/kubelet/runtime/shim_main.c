@@ -36,8 +36,8 @@ static int set_stdio(const char *pod_dir)
 	if (snprintf(path, sizeof(path), "%s/" HF_SHIM_LOG_FILE, pod_dir) >= (int)sizeof(path))
 		return -1;
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* Keeps stdin and stdout under fixed numbers: the node's network namespace and the pipe of
-	 * its uplink. */
+	/* Moves stdin and stdout of the start to fixed numbers: the node's network namespace, and
+	 * the pipe that keeps slirp4netns alive. */
 	if (null < 0 || log < 0 || dup3(STDIN_FILENO, HF_SHIM_NETNS_FD, O_CLOEXEC) < 0 ||
 	    dup3(STDOUT_FILENO, HF_SHIM_UPLINK_FD, O_CLOEXEC) < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(null, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
@@ -67,7 +67,7 @@ int hf_shim_run_pod(const char *pod_dir)
 	int fds[2];
 	pid_t pid;
 
-	/* Frees the numbers up to HF_SHIM_NETNS_FD, which the caller may have used. */
+	/* Frees the descriptors up to HF_SHIM_NETNS_FD, which the caller may have left open. */
 	for (int fd = 3; fd <= HF_SHIM_NETNS_FD; fd++)
 		(void)close(fd);
 	if (pipe2(fds, O_CLOEXEC) < 0 || (pid = hf_shim_fork(0)) < 0) {
@@ -91,7 +91,7 @@ int hf_shim_run_pod(const char *pod_dir)
 
 /* --- shim net: what this machine allows --- */
 
-/* Runs in the first process of a trial container. */
+/* Runs as the first process of a trial container, and does what a real one needs. */
 HF_NORETURN static void try_container(bool pid_ns)
 {
 	struct hf_run_mount hosts = {.source = STAT_FILE, .target = STAT_FILE, .is_file = true};
@@ -116,7 +116,8 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs in its own process in the node's namespace and does everything that a pod's shim will do. */
+/* Runs in a process of its own in the node's namespace, and tries everything that the shim of a
+ * pod does. */
 HF_NORETURN static void try_pod(bool pid_ns)
 {
 	HF_AUTO_FD self = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -148,7 +149,8 @@ struct findings {
 	char cgroups_why[HF_ERROR_TEXT_MAX];
 };
 
-/* Runs fn in a child. Returns true if it exits with 0; otherwise `why` has its stderr. */
+/* Runs fn in a child process. Returns true if the child exits with 0; otherwise `why` gets the
+ * first line of the child's stderr. */
 static bool run_trial(void (*fn)(bool), bool flag, char *why, size_t size)
 {
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
@@ -165,7 +167,8 @@ static bool run_trial(void (*fn)(bool), bool flag, char *why, size_t size)
 		_exit(0);
 	}
 	(void)close(fds[1]);
-	/* A longer text than fits is ignored; the child then dies of the closed pipe. */
+	/* If the child writes more than fits, ignore the text; the child is then killed by the
+	 * closed pipe. */
 	if (hf_fs_read_fd(fds[0], "a trial", &said, NULL) != 0)
 		hf_strbuf_clear(&said);
 	(void)close(fds[0]);
@@ -176,7 +179,7 @@ static bool run_trial(void (*fn)(bool), bool flag, char *why, size_t size)
 	return false;
 }
 
-/* Enters the node's namespaces for good. After a failure this process is of no use any more. */
+/* Makes the node's namespaces and stays in them. After a failure the process must end. */
 static bool enter_node(bool user_ns, struct hf_error *err)
 {
 	if (user_ns && hf_net_user_ns(err) != 0)
@@ -216,8 +219,8 @@ static void try_cgroups(bool unused HF_UNUSED)
 	(void)!write(STDOUT_FILENO, &base, sizeof(base));
 }
 
-/* Runs the trial in a child, because it moves its process between groups. The child's stdout is the
- * answer. */
+/* Runs hf_cgroup_probe in a child, because it moves its process between groups. The child prints
+ * the result on stdout. */
 static void find_cgroups(struct findings *f)
 {
 	struct hf_cgroup_base base;
@@ -244,8 +247,8 @@ static void find_namespaces(struct findings *f)
 	char without_pid[HF_ERROR_TEXT_MAX];
 	struct hf_error err;
 
-	/* As root, tries without a user namespace first: files of other users then keep their
-	 * owners. */
+	/* As root, try without a user namespace first: in a user namespace, files of other users
+	 * would lose their owners. */
 	f->user_ns = !(geteuid() == 0 && run_trial(try_node, false, f->why, sizeof(f->why)));
 	if (f->user_ns && !run_trial(try_node, true, f->why, sizeof(f->why)))
 		return;
@@ -285,8 +288,8 @@ int hf_shim_run_net(void)
 	find_cgroups(&f);
 	find_namespaces(&f);
 	print_findings(&f);
-	/* The kubelet opens the node's namespace while this process is in it. The pipe may be
-	 * non-blocking, so poll waits for its end. */
+	/* Wait for the end of stdin: meanwhile the kubelet opens the namespaces of this process.
+	 * poll is used because the pipe may be non-blocking. */
 	while (poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
 	return 0;

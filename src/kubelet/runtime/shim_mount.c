@@ -76,7 +76,7 @@ static int make_entry(int to, const char *name, bool folder)
 	return fd < 0 ? -1 : 0;
 }
 
-/* Binds an entry of the covered folder to the same name in the cover. */
+/* Binds an entry of the covered folder into the cover, under the same name. */
 static int bind_entry(int from, const char *name, int to, struct hf_error *err)
 {
 	char source[64], target[PATH_MAX];
@@ -131,8 +131,8 @@ static int mount_tmpfs(const char *path, const char *options, struct hf_error *e
 	return 0;
 }
 
-/* "/" cannot be covered in place, because a process keeps its root. Builds a new root beside it and
- * then changes the root. */
+/* Covers the folder "/". A mount over it would not help, because a process keeps its root. So this
+ * builds a new root beside it and then changes the root. */
 static int cover_root(const struct covers *covers, struct hf_error *err)
 {
 	HF_AUTOFREE char *new_root = hf_xasprintf("%s/" HF_SHIM_NEW_ROOT, covers->pod_dir);
@@ -230,7 +230,7 @@ static int make_place(const char *path, bool folder)
 	return fd < 0 ? -1 : 0;
 }
 
-/* Makes the entry `path` in the existing folder `parent`. */
+/* Makes the last part of `path`, a file or a folder, in the existing folder `parent`. */
 static int make_in(struct covers *covers, const char *parent, const char *path, bool folder,
 		   struct hf_error *err)
 {
@@ -249,7 +249,8 @@ static int make_in(struct covers *covers, const char *parent, const char *path, 
 	return 0;
 }
 
-/* Follows symlinks and makes missing folders. ret_path: where `target` really is. */
+/* Finds where a mount's target really is: follows symlinks, and makes missing folders. ret_path:
+ * the real path. */
 static int resolve_target(struct covers *covers, const struct hf_run_mount *m,
 			  char ret_path[PATH_MAX], struct hf_error *err)
 {

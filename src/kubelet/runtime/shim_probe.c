@@ -35,7 +35,7 @@ static int connect_within(const char *host, const char *port, int64_t timeout_s)
 		return -1;
 	for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
 		fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		/* The time limit for sending holds for connect too. */
+		/* The time limit for sending is also that of connect. */
 		if (fd >= 0 &&
 		    (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0 ||
 		     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
@@ -100,7 +100,7 @@ static int read_status(int fd)
 	return code;
 }
 
-/* argv: "tcp" TIMEOUT_S HOST PORT, or "http" TIMEOUT_S HOST PORT PATH [HEADER…]. */
+/* Runs a probe. argv: "tcp" TIMEOUT_S HOST PORT, or "http" TIMEOUT_S HOST PORT PATH [HEADER…]. */
 int hf_shim_probe(const char *const *argv)
 {
 	size_t n = 0;
@@ -116,7 +116,8 @@ int hf_shim_probe(const char *const *argv)
 		(void)dprintf(STDOUT_FILENO, "this probe cannot be run\n");
 		return 1;
 	}
-	/* The limits of the socket hold for each call alone. */
+	/* Limit the whole probe by an alarm: the time limits of the socket hold for each call
+	 * alone. */
 	(void)alarm((unsigned)timeout_s + 1);
 	HF_AUTO_FD fd = connect_within(argv[2], argv[3], timeout_s);
 

@@ -26,7 +26,7 @@
 
 /* This program is its own shim: main calls hf_shim_helper_main first. */
 
-/* seconds; far more than any step takes, so only a broken shim reaches it */
+/* time limit in seconds for any wait; much longer than any step of a working shim */
 #define WAIT_S 60
 
 struct fixture {
@@ -39,10 +39,11 @@ struct fixture {
 	char output[4096]; /* stderr of the start */
 };
 
-/* The node's namespaces, made once for all tests. net_fd -1: this machine refuses them. */
+/* The node's namespaces, made once for all tests. net_fd -1: this machine does not allow such
+ * namespaces. */
 static struct {
 	pid_t pid;
-	int hold; /* stdin of the process that holds them */
+	int hold; /* stdin of the process that keeps the namespaces */
 	int net_fd;
 	bool isolate, pid_ns;
 	struct hf_cgroup_base cgroups;
@@ -104,7 +105,7 @@ static int set_up_without_pid(void **state)
 	return 0;
 }
 
-/* Returns 0 when the shim is ready. */
+/* Starts the fixture's shim. Returns 0 when the shim is ready. */
 static int start_shim(struct fixture *f)
 {
 	char *const argv[] = {(char[]){"holdfast"}, (char[]){"shim"}, (char[]){"pod"}, f->dir,
@@ -343,7 +344,7 @@ static void signals_reach_the_program_and_kill_ends_it(void **state)
 	start_and_connect(f);
 	run_sh(f, "main", 0, "trap 'exit 3' TERM; echo ready; tail -f /dev/null & wait");
 	(void)wait_state(f, "main", 0, HF_ATTEMPT_RUNNING);
-	/* This line is in the log once the trap is set. */
+	/* The program prints this line after it has set the trap. */
 	while (!strstr(log_of(f, "main", 0), "ready"))
 		(void)poll(NULL, 0, 5);
 	say(f, "signal main 0 15");
@@ -387,7 +388,7 @@ static void every_process_of_a_container_dies_with_its_program(void **state)
 		assert_int_equal(write(writer, "\n", 1), 1);
 	}
 	assert_exit(f, "main", 0, 0);
-	/* End of file: no process has the other end open any more. */
+	/* The read sees the end of file if no process has the other end open any more. */
 	assert_int_equal(fcntl(reader, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(read(reader, &byte, 1), 0);
 }
@@ -487,14 +488,15 @@ static void when_the_shim_is_killed_nothing_of_the_pod_runs_on(void **state)
 		(void)poll(NULL, 0, 5);
 	(void)alarm(0);
 	assert_false(hf_process_id_alive(&shim));
-	/* The pod's folder refuses a second run. */
+	/* The folder has a journal of a pod that ran, so a second start is refused. */
 	assert_int_equal(start_shim(f), 1);
 	assert_string_equal(f->output, "containers of this pod ran before\n");
 	read_past(f);
 	assert_int_equal(last_of(f, "main")->state, HF_ATTEMPT_RUNNING);
 }
 
-/* The record is written after the new client has read the journal and before the shim accepts it. */
+/* The shim writes a record after a new client has read the journal, and before the shim accepts
+ * the client. */
 static void an_exit_between_connect_and_accept_is_told(void **state)
 {
 	struct fixture *f = *state;
@@ -855,7 +857,7 @@ static void a_container_that_takes_too_much_memory_is_told_apart(void **state)
 	a = wait_state(f, "main", 0, HF_ATTEMPT_FAILED);
 	assert_int_equal(a->signum, SIGKILL);
 	assert_true(a->oom);
-	/* The group is removed with its container. */
+	/* The control group is removed when its container has ended. */
 	{
 		HF_AUTOFREE char *path = hf_xasprintf("%s/11-22.main.0", node.cgroups.memory);
 
@@ -904,7 +906,7 @@ static int start_node(void **state HF_UNUSED)
 		node.net_fd = open(path, O_RDONLY | O_CLOEXEC);
 		assert_true(node.net_fd >= 0);
 	}
-	/* The descriptor keeps the namespace alive without the process. */
+	/* Let the process end: the descriptor alone keeps the namespace. */
 	(void)close(node.hold);
 	return wait_for(node.pid);
 }
