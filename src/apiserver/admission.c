@@ -24,7 +24,8 @@
 
 /* ---- jobs --------------------------------------------------------------------------------- */
 
-/* Sets the defaults of the CRD. Without runPolicy, list_jobs of the Python SDK fails. */
+/* Sets the defaults that the CRD has. runPolicy is needed because list_jobs of the Python SDK
+ * fails on a job without it. */
 static void default_job(struct hf_json *object)
 {
 	struct hf_json *spec = hf_json_get(object, "spec"), *policy;
@@ -38,8 +39,9 @@ static void default_job(struct hf_json *object)
 		hf_default_bool(policy, "suspend", false);
 }
 
-/* Removes every field that the job's schema does not have, as a CRD does. Puts the paths of the
- * first HF_FIELDS_UNKNOWN_MAX removed fields into unknown, in memory of the arena. */
+/* Removes every field that the job's schema does not have, as an API server does with a CRD. Puts
+ * the paths of the removed fields into unknown, at most HF_FIELDS_UNKNOWN_MAX; the texts belong to
+ * the arena. */
 static int prune_job(struct hf_json *object, const struct hf_framework *framework,
 		     struct hf_arena *arena, char *unknown[HF_FIELDS_UNKNOWN_MAX], size_t *ret_len)
 {
@@ -53,8 +55,7 @@ static int prune_job(struct hf_json *object, const struct hf_framework *framewor
 		for (size_t i = 0; i < errors.len; i++) {
 			if (len < HF_FIELDS_UNKNOWN_MAX)
 				unknown[len++] = hf_arena_strdup(arena, errors.items[i].field);
-			/* A field that cannot be removed would be found again in every pass, so
-			 * give up. */
+			/* Give up if a field cannot be removed: each pass would find it again. */
 			if (!hf_fields_remove(object, errors.items[i].field))
 				return HF_E_BAD_REQUEST;
 		}
@@ -110,8 +111,8 @@ static void install_jobs(struct hf_memstore *memstore, const struct hf_framework
 		if (!hf_resource_is_job(resource))
 			continue;
 		for (size_t k = 0; frameworks[k] != NULL; k++) {
-			/* The rules carry a pointer without const; hf_admit_job only reads through
-			 * it. */
+			/* A union, because the rules have a pointer without const, and
+			 * hf_admit_job only reads through it. */
 			union {
 				const struct hf_framework *table;
 				void *arg;

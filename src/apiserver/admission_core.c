@@ -12,9 +12,11 @@
 /* Admission of services, config maps and secrets: field types, defaults, then the rules of their
  * values. The functions change admission->object and report problems as causes. */
 
-/* Largest decoded or encoded value; the store's limit for an object is far lower (1.5 MiB). */
+/* Limit of a decoded or encoded value. It is never reached, as the store limits a whole object to
+ * 1.5 MiB. */
 #define ENCODED_BYTES_MAX ((size_t)4 << 20)
-#define DATA_BYTES_MAX ((size_t)1 << 20) /* most bytes of all values together; upstream's limit */
+/* limit of all values of an object together, as upstream has it */
+#define DATA_BYTES_MAX ((size_t)1 << 20)
 
 /* ---- services ----------------------------------------------------------------------------- */
 
@@ -26,8 +28,8 @@ static void default_service(struct hf_json *spec)
 	hf_default_str(spec, "type", "ClusterIP");
 	hf_default_str(spec, "sessionAffinity", "None");
 	hf_default_str(spec, "internalTrafficPolicy", "Cluster");
-	/* The plane assigns no cluster IP. The name of a service resolves to the addresses of its
-	 * pods. */
+	/* The plane gives a service no cluster IP: the name of the service resolves to the
+	 * addresses of its pods. */
 	if (*ip != '\0' && hf_json_get(spec, "clusterIPs") == NULL)
 		hf_json_append(hf_json_ensure_array(spec, "clusterIPs"), hf_json_string(ip));
 	for (size_t i = 0; i < hf_json_len(ports); i++) {

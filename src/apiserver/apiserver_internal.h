@@ -21,7 +21,8 @@ struct hf_apiserver {
 	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_http_server *http;
-	/* The caller's options; the texts are NULL, because the caller may have freed them. */
+	/* The options of hf_apiserver_create. Their texts are set to NULL, because the caller may
+	 * free them. */
 	struct hf_apiserver_options options;
 	char *token;
 	size_t token_len;
@@ -36,7 +37,8 @@ struct apiserver_stream {
 	struct hf_apiserver *server;
 	struct hf_exchange *ex;
 	void (*end)(
-		struct apiserver_stream *stream); /* finishes the exchange and frees the stream */
+		/* ends the stream: finishes the exchange and frees the stream */
+		struct apiserver_stream *stream);
 };
 void hf_apiserver_stream_link(struct hf_apiserver *server, struct apiserver_stream *stream);
 void hf_apiserver_stream_unlink(struct apiserver_stream *stream);
@@ -73,10 +75,12 @@ void hf_apiserver_evict(struct hf_apiserver *server, struct hf_exchange *ex,
 
 /* --- paths (route.c) --- */
 struct apiserver_route {
-	const struct hf_resource *resource; /* NULL: not the path of a resource */
-	const char *ns, *name, *sub;        /* NULL: the path has no such part */
-	bool too_long;                      /* the path goes on after sub */
-	char *text;                         /* memory of the other strings */
+	/* kind that the path names; NULL: the path is not that of a resource */
+	const struct hf_resource *resource;
+	/* namespace, name and subresource in the path; NULL: the path does not have it */
+	const char *ns, *name, *sub;
+	bool too_long; /* the path goes on after sub */
+	char *text;    /* memory of the other strings */
 };
 /* Parses a path under /api/v1 or /apis/GROUP/VERSION. The caller frees ret_route->text. */
 void hf_apiserver_route(const char *path, struct apiserver_route *ret_route);
@@ -88,14 +92,15 @@ enum apiserver_form {
 	APISERVER_FORM_METADATA, /* PartialObjectMetadata */
 	APISERVER_FORM_UNACCEPTABLE,
 };
-/* accept NULL: the client takes any form. */
+/* Returns the form that an Accept header asks for; accept NULL: the client takes any form. */
 enum apiserver_form hf_apiserver_form(const char *accept);
-/* True if a header's media type, without parameters, is type. */
+/* True if the media type in the header, without its parameters, is `type`. */
 bool hf_apiserver_media_is(const char *header, const char *type);
 
 /* --- answers (response.c) --- */
 void hf_apiserver_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value);
-/* Sends the document's text. The document keeps the text, so each version is written only once. */
+/* Sends a document as JSON. The document keeps the text, so each version of an object is converted
+ * to text only once. */
 void hf_apiserver_answer_doc(struct hf_exchange *ex, int status, struct hf_doc *doc);
 void hf_apiserver_add_doc(struct hf_strbuf *sb, struct hf_doc *doc);
 /* Sends a Status. */
@@ -133,7 +138,8 @@ enum apiserver_include {
 	APISERVER_INCLUDE_METADATA,
 	APISERVER_INCLUDE_OBJECT
 };
-extern const struct hf_resource hf_apiserver_scale; /* kind of the rows of a Scale's table */
+/* kind of the rows in a table of Scale objects */
+extern const struct hf_resource hf_apiserver_scale;
 /* Makes a Table without rows. If columns is true, the Table has the column definitions. */
 struct hf_json *hf_apiserver_table(const struct hf_resource *resource, bool columns);
 /* Adds the row of an object to a Table. The ages in the row are counted up to now. */

@@ -16,7 +16,8 @@ struct apiserver_call {
 	struct hf_apiserver *server;
 	struct hf_exchange *ex;
 	struct hf_call *call;
-	/* The kind of the objects, and the kind of the rows of a table. */
+	/* The kind of the objects, and the kind whose columns a table has (a Scale differs from
+	 * its job). */
 	const struct hf_resource *resource, *printed;
 	enum hf_verb verb;
 	enum apiserver_form form;
@@ -55,7 +56,7 @@ static struct hf_json *table_of(const struct apiserver_call *call, const struct 
 	return table;
 }
 
-/* Writes the items one by one: a tree of the whole list would double the memory. */
+/* Writes a list item by item: a JSON tree of the whole list would need twice the memory. */
 static void answer_list(const struct apiserver_call *call, const struct hf_reply *reply)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_APISERVER_LIST_BYTES_MAX);
@@ -163,7 +164,8 @@ static void send_call(struct hf_apiserver *server, struct hf_exchange *ex,
 
 /* ---- collections -------------------------------------------------------------------------- */
 
-/* Deletes all objects that match the selectors, in order, in this turn. */
+/* Deletes all objects that match the selectors, one after the other, before the handler
+ * returns. */
 static void delete_collection(struct hf_apiserver *server, struct hf_exchange *ex,
 			      const struct apiserver_route *route)
 {
@@ -191,8 +193,8 @@ static void delete_collection(struct hf_apiserver *server, struct hf_exchange *e
 		request.ns = *ns != '\0' ? ns : NULL;
 		request.name = hf_doc_name(list.items[i]);
 		hf_memstore_apply(server->memstore, &request, &result);
-		/* The deletion of an earlier object of the collection may have removed this object
-		 * already. */
+		/* HF_E_NOT_FOUND is no error: the deletion of an earlier object may have removed
+		 * this object too. */
 		if (result.code != 0 && result.code != HF_E_NOT_FOUND)
 			rc = hf_error_set(&err, result.code, "%s", result.err.text);
 		hf_result_release(&result);

@@ -131,8 +131,8 @@ static void add_kind(struct hf_json *list, const struct hf_resource_info *info)
 	if (info->short_name != NULL)
 		hf_json_append(hf_json_ensure_array(entry, "shortNames"),
 			       hf_json_string(info->short_name));
-	/* Kinds that "kubectl get all" shows. Jobs are among them, because the plane has no
-	 * workloads of Kubernetes' own. */
+	/* Puts a kind into the category "all", which "kubectl get all" shows. Jobs belong to it,
+	 * because the plane has no Deployments or other workloads of Kubernetes. */
 	if (resource == &hf_pods || resource == &hf_services || hf_resource_is_job(resource))
 		hf_json_append(hf_json_ensure_array(entry, "categories"), hf_json_string("all"));
 	hf_json_append(list, entry);

@@ -40,8 +40,8 @@ static bool is_target(const struct hf_json *condition)
 	return hf_streq(hf_json_path_str(condition, "type", NULL), CONDITION);
 }
 
-/* As upstream's podutil.UpdatePodCondition: lastTransitionTime is the time when status last
- * changed. */
+/* Makes the condition like upstream's podutil.UpdatePodCondition: lastTransitionTime changes only
+ * if the status of the condition changes. */
 static struct hf_json *target_condition(const struct hf_json *old, hf_time now)
 {
 	struct hf_json *made = hf_json_object();
@@ -100,7 +100,8 @@ static int evict_pod(struct hf_apiserver *server, struct hf_request *deletion, s
 	HF_AUTO_DOC patch = NULL;
 	int rc;
 
-	/* A dry run first: an eviction that is refused must not set the condition. */
+	/* Try the deletion as a dry run first: if it is refused, the pod must not get the
+	 * condition. */
 	trial.dry_run = true;
 	rc = apply_request(server, &trial, &tried, err);
 	if (rc != 0 || deletion->dry_run)

@@ -11,7 +11,8 @@
  * has not taken wait in memory, at most HF_APISERVER_LOG_BYTES_MAX; beyond that the connection is
  * aborted. */
 
-/* Delay after which the response's head is sent, even if the container has written nothing yet. */
+/* Delay after which the head of the response is sent, even if the container has written
+ * nothing. */
 #define HEAD_AFTER HF_SECOND
 /* Sent bytes are removed from the buffer in steps of this size. */
 #define CONSUME_BYTES ((size_t)1 << 20)
@@ -77,8 +78,8 @@ static void write_waiting(struct apiserver_log *log)
 	size_t left = log->waiting.len - log->written;
 	size_t room = hf_exchange_room(log->stream.ex);
 
-	/* Try to write all bytes first: only after a refused write does the exchange call
-	 * on_drained. */
+	/* Try to write all waiting bytes: the exchange calls on_drained only after a write that it
+	 * refused. */
 	if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, left))
 		log->written += left;
 	else if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, room))
@@ -166,8 +167,8 @@ static bool read_options(struct hf_exchange *ex, const struct apiserver_route *r
 					  "sinceTime must be a time (RFC 3339)");
 			return false;
 		}
-		/* The span is rounded up, so that no line is missing. So lines of up to a second
-		 * before sinceTime may come too. */
+		/* Round the span up, so that no line is missing. The response may then have lines
+		 * from up to a second before sinceTime. */
 		options.since_seconds = t < now ? (now - t + HF_SECOND - 1) / HF_SECOND : 1;
 	}
 	*ret_options = options;

@@ -71,7 +71,7 @@ static void add_operation(struct hf_json *path, const char *method, const char *
 
 static void add_tables(struct hf_json *schemas, const struct hf_schema *schema);
 
-/* Sets the type of a single value, without list or map around it. */
+/* Sets the type of a value that is neither a list nor a map. */
 static void set_type(struct hf_json *property, const struct hf_schema_field *field)
 {
 	static const struct {
@@ -157,7 +157,8 @@ static void add_schema(struct hf_json *schemas, const struct hf_resource *resour
 
 	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s",
 		 schema != NULL ? schema->name : resource->kind);
-	/* If a kind has no table of fields, its schema allows any fields. */
+	/* If a kind has no table of fields, no properties are listed, and the schema allows any
+	 * field. */
 	if (schema != NULL)
 		add_tables(schemas, schema);
 	else
@@ -190,7 +191,7 @@ static void add_resource(struct hf_json *doc, const struct hf_resource *resource
 	add_schema(ensure_member(ensure_member(doc, "components"), "schemas"), resource);
 }
 
-/* The document of a group; NULL: the group has no served kinds. */
+/* Makes the OpenAPI document of an API group; NULL: the plane serves no kind of the group. */
 static struct hf_json *make_document(const struct hf_apiserver *server, const char *group)
 {
 	struct hf_json *doc = NULL;
@@ -222,7 +223,8 @@ static struct hf_json *index_of_groups(const struct hf_apiserver *server)
 			 resource->group, resource->version);
 		if (!hf_apiserver_serves(server, resource) || hf_json_get(paths, key) != NULL)
 			continue;
-		/* Clients cache the document by its URL, so the URL has a hash of the content. */
+		/* Put a hash of the content into the URL: clients cache the document by its
+		 * URL. */
 		HF_AUTO_JSON content = make_document(server, resource->group);
 		hf_json_write(content, HF_JSON_COMPACT, &text);
 		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%016" PRIx64, key,
@@ -236,7 +238,8 @@ static struct hf_json *index_of_groups(const struct hf_apiserver *server)
 
 static void serve_v2(struct hf_exchange *ex)
 {
-	/* swagger "2.0"; info: title "Holdfast", version "v1"; paths: none. */
+	/* The document of version 2 in protobuf: swagger "2.0", title "Holdfast", version "v1", no
+	 * paths. */
 	static const unsigned char protobuf[] = {
 		0x0a, 3,   '2', '.', '0', 0x12, 14, 0x0a, 8,   'H',  'o', 'l',
 		'd',  'f', 'a', 's', 't', 0x12, 2,  'v',  '1', 0x42, 0,

@@ -175,7 +175,7 @@ int hf_apiserver_delete_options(const struct hf_json *options, struct hf_request
 	return rc;
 }
 
-/* The query is read only if there is no body, as in an API server. */
+/* Options in the query count only if the request has no body, as in an API server. */
 int hf_apiserver_read_delete(struct hf_exchange *ex, struct hf_request *request,
 			     struct hf_doc **ret_options, struct hf_error *err)
 {
@@ -227,7 +227,7 @@ int hf_apiserver_read_common(const struct hf_exchange *ex, struct hf_request *re
 	const char *manager = hf_exchange_query(ex, "fieldManager");
 	int rc = read_validation(ex, request, err);
 
-	/* A client without fieldManager is identified by its User-Agent. */
+	/* If the request names no fieldManager, the User-Agent stands for it. */
 	if (hf_str_is_empty(manager))
 		manager = hf_exchange_header(ex, "User-Agent");
 	request->field_manager = hf_str_is_empty(manager) ? "unknown" : manager;

@@ -13,10 +13,11 @@
  * of common query parameters. */
 
 #define JSON_TYPE "application/json"
-/* Most bytes of one Warning header; upstream cuts long warnings too. */
+/* Limit of one Warning header; upstream also cuts longer warnings. */
 #define WARNING_BYTES_MAX 1024
 
-/* Sends the text in sb and takes over its memory; sends a 413 if the text did not fit. */
+/* Sends the text in sb and takes over its memory. If the text exceeded the limit of sb, sends a
+ * 413 instead. */
 static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb)
 {
 	hf_strbuf_addch(sb, '\n');
@@ -100,7 +101,7 @@ void hf_apiserver_fail_reply(struct hf_exchange *ex, const struct hf_reply *repl
 		hf_apiserver_fail(ex, reply->code, "%s", reply->message);
 }
 
-/* RFC 7234: 299 is "miscellaneous, persistent"; the text is a quoted string. */
+/* Code 299 is "miscellaneous persistent warning" of RFC 7234; the text must be a quoted string. */
 void hf_apiserver_warn(struct hf_exchange *ex, const char *text)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(WARNING_BYTES_MAX);

@@ -67,7 +67,8 @@ static const char *route_group(char **rest)
 		return NULL;
 	group = next_segment(rest);
 	version = next_segment(rest);
-	/* Every API group of the plane has a single version. */
+	/* The version in the path must be the group's only version: no API group of the plane has
+	 * two. */
 	return version != NULL && hf_streq(version, hf_resource_group_version(group)) ? group
 										      : NULL;
 }
@@ -83,8 +84,8 @@ static bool route_name(char *rest, struct apiserver_route *route)
 	return route->name != NULL;
 }
 
-/* False for a namespace before a cluster-wide kind, and for a namespaced object's name without
- * namespace. */
+/* False if the path has a namespace before a cluster-wide kind, or names an object of a namespaced
+ * kind without its namespace. */
 static bool is_valid_scope(const struct apiserver_route *route)
 {
 	if (!route->resource->namespaced)
@@ -117,7 +118,7 @@ static const char *skip_blanks(const char *s)
 	return s + strspn(s, " \t");
 }
 
-/* True if one element of the Accept header, from s up to end, has the parameter. */
+/* True if the element of the Accept header between s and end has the parameter `param`. */
 static bool has_param(const char *s, const char *end, const char *param)
 {
 	size_t len = strlen(param);

@@ -15,13 +15,14 @@
  *
  * Only /healthz, /livez, /readyz and /version are answered without the token. */
 
-/* Limit of connections at a time; the jobs of one machine need far fewer. */
+/* Limit of open connections; the jobs of one machine need far fewer. */
 #define CONNECTIONS_MAX 1024
 #define METRICS_BYTES_MAX ((size_t)4 << 20)
 
 /* ---- authentication ------------------------------------------------------------------------- */
 
-/* Compares in a time that does not depend on where the token differs. */
+/* Compares a token with the server's token. The comparison takes the same time wherever the two
+ * differ, so that a client cannot guess the token byte by byte. */
 static bool token_is(const struct hf_apiserver *server, const char *given)
 {
 	size_t len = strlen(given);
@@ -217,8 +218,8 @@ int hf_apiserver_create(struct hf_loop *loop, struct hf_memstore *memstore,
 	server->token_len = strlen(server->token);
 	server->client = hf_memstore_client_create(memstore, NULL);
 	rc = create_server(server, err);
-	/* These texts belong to the caller. server->token is a copy of the token, and the HTTP
-	 * server has copied the others. */
+	/* Forget these texts of the caller: server->token is a copy, and the HTTP server has
+	 * copied the others. */
 	server->options.address = server->options.token = NULL;
 	server->options.cert_pem = server->options.key_pem = NULL;
 	if (rc != 0) {

@@ -286,7 +286,7 @@ static void schemas_list_the_fields(void **state)
 	expect_response(bench, JOBS, "", "",
 			"\"x-kubernetes-group-version-kind\":[{\"group\":\"kubeflow.org\","
 			"\"kind\":\"PyTorchJob\",\"version\":\"v1\"}]");
-	/* The fields of an inlined object are listed in its parent. */
+	/* OpenAPI lists the fields of an inlined object in its parent. */
 	expect_response(bench, "GET /openapi/v3/api/v1", "", "",
 			"\"dev.holdfast.v1.Volume\":{\"type\":\"object\",\"properties\":{"
 			"\"name\":{\"type\":\"string\"},\"hostPath\":" REF
@@ -425,7 +425,7 @@ static void a_slow_watcher_resumes_or_gets_410(void **state)
 		const char *end = strchr(at + 5, '"');
 		hf_strbuf_add(&digits, end - 10, 10);
 		int64_t number;
-		/* Skip this number: a chunk of the response ends inside its digits. */
+		/* Skip a number that is cut by the end of a chunk. */
 		if (hf_str_to_i64(digits.data, 0, 1000, &number, NULL) != 0)
 			continue;
 		assert_true(number == last + 1 || last == -1 || number == last + 2);
@@ -629,7 +629,7 @@ static void a_long_log_arrives_complete(void **state)
 		     "");
 	hf_raw_expect_eof(&bench->raw);
 	assert_true(hf_str_has_suffix(bench->raw.in.data, "\r\n0\r\n\r\n"));
-	/* The chunks' own line ends are in the bytes too. */
+	/* `in` also has the line ends of the chunks, so it is longer than the log. */
 	assert_true(bench->raw.in.len > LOG_LINES * strlen(LOG_LINE));
 	assert_in_range(count_text(&bench->raw.in, '\n'), LOG_LINES, LOG_LINES + 4096);
 	hf_memstore_set_logs(bench->memstore, NULL);

@@ -73,7 +73,8 @@ static const struct hf_column job_columns[] = {
 	{NULL, NULL, NULL, 0},
 };
 
-/* Adds a cell with a member of status.recovery, the ledger; null if it is absent. */
+/* Adds a cell with a member of the ledger (status.recovery); null if the job does not have the
+ * member. */
 static void add_recovery(struct hf_json *cells, const struct hf_json *object, const char *group,
 			 const char *key)
 {
@@ -279,7 +280,7 @@ static const char *last_seen(const struct hf_json *event)
 	return !hf_str_is_empty(text) ? text : first_of(event, "lastTimestamp", "eventTime");
 }
 
-/* The object of an event, as "pod/ddp-worker-0". */
+/* Returns the cell with the object of an event, such as "pod/ddp-worker-0". */
 static struct hf_json *event_object(const struct hf_json *event)
 {
 	HF_AUTOFREE char *kind =

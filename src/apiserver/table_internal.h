@@ -5,7 +5,8 @@
 
 #include "apiserver/apiserver_internal.h"
 
-/* A kind's table: its columns, and a function that adds a row's cells in their order. */
+/* The table of a kind: its columns, and a function that adds the cells of a row in the order of
+ * the columns. */
 struct hf_column {
 	const char *name; /* NULL ends the list */
 	const char *type; /* OpenAPI type: "string", "date" */

@@ -38,7 +38,7 @@ static void set_reason(struct pod_state *state, const char *prefix, const char *
 	snprintf(state->reason, sizeof(state->reason), "%s%s", prefix, text);
 }
 
-/* Shows a termination: the container's reason, or "ExitCode:1" or "Signal:9" without one. */
+/* Writes the reason of a terminated container; without a reason, "ExitCode:1" or "Signal:9". */
 static void set_terminated(struct pod_state *state, const char *prefix,
 			   const struct hf_json *terminated)
 {
@@ -63,7 +63,7 @@ static void count_restarts(struct pod_state *state, const struct hf_json *contai
 		state->last_restart = t;
 }
 
-/* Evaluates one init container; true if the pod waits for it. */
+/* Evaluates one init container. True if the pod still waits for this container. */
 static bool judge_init_container(struct pod_state *state, const struct hf_json *container, size_t i,
 				 size_t n)
 {

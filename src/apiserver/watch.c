@@ -25,15 +25,17 @@ struct apiserver_watch {
 	enum apiserver_form form;
 	enum apiserver_include include;
 	bool bookmarks;
-	/* True: the client has got the columns of the Table; later events leave them out. */
+	/* true: the client has the column definitions of the Table, so further events leave them
+	 * out */
 	bool columns_sent;
 	char *ns, *labels, *fields;
 	char *version; /* resourceVersion of the last written event */
 	struct hf_call *list;
-	/* The initial objects; those before at_initial are written already. */
+	/* The objects that the watch sends first; those before index at_initial have been sent. */
 	struct hf_doc **initial;
 	size_t n_initial, at_initial;
-	/* The store's watch; NULL: not started, or stopped because the stream is full. */
+	/* The watch of the store; NULL: it has not been started, or is stopped because the
+	 * client's stream is full. */
 	struct hf_watch *watch;
 	struct hf_timer *timeout;
 };
@@ -92,7 +94,7 @@ static struct hf_json *table_event(struct apiserver_watch *w, enum hf_event_type
 	return table;
 }
 
-/* Writes an event; false if the stream has no room: nothing was written. */
+/* Writes an event to the stream. False: the stream has no room, and nothing was written. */
 static bool write_event(struct apiserver_watch *w, enum hf_event_type type, struct hf_doc *doc)
 {
 	static const char *const names[] = {
@@ -234,7 +236,8 @@ static char *dup_query(const struct hf_exchange *ex, const char *name)
 	return hf_str_is_empty(value) ? NULL : hf_xstrdup(value);
 }
 
-/* The field selector; a path with an object's name watches that object only. */
+/* Returns the field selector of the watch. If the path has the name of an object, the selector
+ * selects this object only. */
 static char *fields_of(const struct hf_exchange *ex, const struct apiserver_route *route)
 {
 	if (route->name == NULL)

@@ -99,7 +99,8 @@ static void send_reply(struct memstore_call *call)
 		.warnings = (const char *const *)result->warnings,
 		.n_warnings = result->n_warnings,
 	};
-	/* The state APPLIED keeps call_drop from freeing this call if the callback cancels it. */
+	/* Set the state APPLIED: if the callback cancels this call, call_drop then only marks
+	 * it. */
 	call->state = CALL_APPLIED;
 	call_unlink(call);
 	call->done(call->arg, &r);
@@ -186,8 +187,8 @@ static void apply_call(struct memstore_call *call)
 	call->wrote = engine->pending.len > before;
 }
 
-/* Handles a call after a failed commit. A write gets the commit's error. A read runs again, because
- * it may have read changes that are undone now. */
+/* Answers a call after a failed commit. A write gets the error of the commit. A read is repeated,
+ * because it may have read changes that are now undone. */
 static void fail_turn(struct memstore_call *call, const struct hf_error *err)
 {
 	if (call->fault.refuse)
@@ -234,7 +235,7 @@ void hf_memstore_calls_turn(struct hf_memstore *memstore)
 	for (struct memstore_call *call = batch, *next; call; call = next) {
 		next = call->queue_next;
 		call->queue_next = NULL;
-		/* The callback of an earlier call in this batch may have canceled this call. */
+		/* The callback of a call before this one may have canceled this call. */
 		if (call->canceled) {
 			call_free(call);
 			continue;

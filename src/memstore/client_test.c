@@ -284,7 +284,8 @@ static void stale_reads_return_an_earlier_state(void **state)
 		wait_for(&p.w, &o.calls, 1);
 		assert_string_equal(text_at(&o, "data.i"), values[ago]);
 	}
-	/* Three changes ago the object did not exist yet. */
+	/* The object was created less than three changes ago, so the stale state does not have
+	 * it. */
 	s.fault.stale = 3;
 	outcome_release(&o);
 	hf_store_request(store, &get_it, outcome_take, &o);
@@ -303,7 +304,7 @@ static void stale_reads_return_an_earlier_state(void **state)
 	hf_store_request(store, &list_it, outcome_take, &o);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
-	/* A server that is `unaware` returns an old state for any resourceVersion. */
+	/* An `unaware` server returns an old state, whatever resourceVersion the read asks for. */
 	s.fault = (struct hf_fault){.stale = 1000, .unaware = true};
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);

@@ -33,7 +33,8 @@ static void notify_reset(struct hf_memstore *memstore)
 		memstore->observers.items[i]->reset(memstore->observers.items[i]->arg);
 }
 
-/* Records the result of a commit. Calls on_health only if writes begin to fail or work again. */
+/* Records the result of a commit. Calls on_health if the error code differs from that of the
+ * previous commit: writes begin to fail, fail for another reason, or work again. */
 static void set_health(struct hf_memstore *memstore, const struct hf_error *why)
 {
 	int before = memstore->health.code;

@@ -24,7 +24,8 @@
 #define UPDATE "Update"
 #define MANAGER_BYTES_MAX 128 /* upstream's limit */
 
-/* Fields of metadata without an owner: those that the server sets, and the object's name. */
+/* Fields of metadata that no manager owns: fields that the server sets, and the name of the
+ * object. */
 static const char *const unowned_fields[] = {"name",
 					     "namespace",
 					     "uid",
@@ -86,7 +87,8 @@ static struct hf_fieldset_diff diff_objects(const struct hf_op *op, const struct
 
 /* --- entries of managedFields --- */
 
-/* The request's field manager: its name, or the User-Agent up to the first "/". */
+/* Writes the field manager of a request: the name that the request gives, else its User-Agent up
+ * to the first "/". */
 static void manager_of(const struct hf_op *op, char *text, size_t size)
 {
 	const char *manager = hf_str_or(op->request->field_manager, "holdfast");
@@ -163,7 +165,7 @@ static void add_entry(const struct hf_op *op, struct hf_json *list, const struct
 
 static bool has_entries(const struct hf_json *managed)
 {
-	/* A client sends [{}] to remove all entries. */
+	/* False also for the list [{}], by which a client removes all entries. */
 	return hf_json_len(managed) > 0 && hf_json_len(hf_json_item(managed, 0)) > 0;
 }
 
@@ -225,9 +227,9 @@ struct apply {
 	const struct hf_json *config;
 	struct hf_json *own;     /* fields of the configuration */
 	struct hf_json *last;    /* fields of the manager's previous apply */
-	struct hf_json *others;  /* fields that other managers own and keep */
+	struct hf_json *others;  /* fields that other managers own, so that they are not removed */
 	struct hf_json *managed; /* the new managedFields */
-	/* Names the owner in the text of the conflicts that are being added. */
+	/* name of the owner in the text of the conflict that is being added */
 	const char *owner;
 	size_t conflicts;
 };

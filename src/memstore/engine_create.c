@@ -14,7 +14,8 @@
  */
 
 #define GENERATED_SUFFIX 5
-#define GENERATED_BASE_MAX 58 /* bytes; with the suffix the name has 63, the longest DNS label */
+/* limit in bytes of generateName; with its suffix the name has 63 bytes, the longest DNS label */
+#define GENERATED_BASE_MAX 58
 #define GENERATE_TRIES 8
 
 static void make_uid(struct hf_engine *engine, char uid[37])
@@ -60,7 +61,8 @@ static int check_namespace(struct hf_op *op)
 		return 0;
 	struct hf_entry *entry = hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
 	if (!entry) {
-		/* The Status says that the namespace is missing, not the object to create. */
+		/* The object of the Status is the missing namespace, not the object that was to be
+		 * created. */
 		struct hf_request about = {.resource = &hf_namespaces, .name = ns};
 		op->request = &about;
 		op->kind = hf_engine_kind(op->engine, &hf_namespaces);
@@ -124,7 +126,8 @@ static void set_namespace_defaults(struct hf_json *object)
 	hf_json_set_str(labels, "kubernetes.io/metadata.name",
 			hf_str_or(hf_json_path_str(meta, "name", NULL), ""));
 	hf_json_set(meta, "labels", labels);
-	/* The garbage collector removes this finalizer when the namespace is empty. */
+	/* A namespace begins with this finalizer. The garbage collector removes it when the
+	 * namespace is empty. */
 	hf_json_append(finalizers, hf_json_string("kubernetes"));
 	hf_json_set(spec, "finalizers", finalizers);
 	hf_json_set(object, "spec", spec);
@@ -158,7 +161,9 @@ static void set_initial_status(struct hf_op *op, struct hf_json *object)
 	const struct hf_resource *r = op->kind->resource;
 
 	if (r == &hf_nodes || !op->kind->info->status)
-		return; /* a kubelet registers its node with a status */
+		/* nodes keep the status of the request, because a kubelet registers its node with
+		 * a status */
+		return;
 	hf_json_remove(object, "status");
 	if (r == &hf_namespaces)
 		set_namespace_defaults(object);

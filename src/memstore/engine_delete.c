@@ -107,7 +107,8 @@ static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
 
 	if (op->kind->resource != &hf_pods)
 		return 0;
-	/* The pod is already being deleted: its period may only become shorter, and 0 stays 0. */
+	/* A pod that is already being deleted: the request can only shorten the grace period. A
+	 * period of 0 stays 0. */
 	if (left)
 		return hf_json_i64(left, 0) == 0 ? 0 : op->request->grace_seconds;
 	return hf_pod_grace_seconds(object, op->request->grace_seconds);

@@ -94,7 +94,8 @@ uint64_t hf_history_after(const struct hf_history *history, uint64_t version)
 void hf_engine_commit(struct hf_engine *engine, void (*each)(void *arg, struct hf_change *change),
 		      void *arg)
 {
-	/* The callback may apply further requests; their changes belong to the next commit. */
+	/* Take the changes out of `pending` first: the callback may make further changes, which
+	 * belong to the next commit. */
 	struct hf_change *changes = engine->pending.items;
 	size_t n = engine->pending.len;
 
@@ -123,8 +124,8 @@ void hf_engine_undo(struct hf_engine *engine)
 		c->before.doc = NULL;
 		change_release(c);
 	}
-	/* engine->version is not set back: code in this process may have seen the undone
-	 * versions. */
+	/* Do not set engine->version back: code of this process may have seen the versions that
+	 * are now undone. */
 }
 
 /* --- the past --- */
@@ -151,7 +152,7 @@ static void past_add(struct past *past, const struct hf_change *c)
 
 	if (c->version <= past->snapshot->version || !is_behind(past->snapshot, ns, name))
 		return;
-	/* What was there before the first change after the version is the state at the version. */
+	/* The state of an object at the version is its state before the first later change. */
 	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, name);
 	if (!hf_map_has(past->changed, key))
 		hf_assert(hf_map_put(past->changed, key,
@@ -172,7 +173,7 @@ static void past_changes(struct hf_engine *engine, struct past *past)
 			past_add(past, &engine->pending.items[i]);
 }
 
-/* Index of the first entry after the snapshot's key. */
+/* Returns the index of the first entry behind the key at which the snapshot begins. */
 static size_t first_entry(const struct hf_snapshot *s)
 {
 	size_t i = 0;
@@ -185,7 +186,8 @@ static size_t first_entry(const struct hf_snapshot *s)
 	return i;
 }
 
-/* Walks the present objects, because nothing has changed since the version. */
+/* Walks the present objects: nothing has changed since the version, so they are the objects of
+ * that version. */
 static void walk_now(const struct hf_snapshot *s)
 {
 	for (size_t i = first_entry(s); i < s->kind->entries.len; i++)
@@ -217,7 +219,7 @@ static void past_collect(struct past *past)
 		if (then)
 			hf_map_remove(past->changed, name);
 	}
-	/* The objects left in `changed` existed at the version and do not exist now. */
+	/* Objects left in `changed` existed at the version and have been deleted since. */
 	for (size_t it = 0; hf_map_next(past->changed, &it, &key, &value);)
 		if (value != &gone) {
 			hf_assert(HF_VEC_PUSH(&past->docs, value));

@@ -89,7 +89,7 @@ static void random_change(struct hf_engine *engine, uint64_t *seed)
 	hf_engine_apply(engine, &request, &result);
 }
 
-/* All that a reader can see, as text. */
+/* Everything that a reader of the engine can see, as text. */
 struct state {
 	uint64_t version;
 	char text[4096];
@@ -225,8 +225,8 @@ static void the_ring_forgets_the_oldest(void **state)
 	assert_int_equal(hf_history_at(&h, 100)->version, 202);
 	assert_int_equal(hf_history_at(&h, 199)->version, 400);
 	assert_null(hf_history_at(&h, 200));
-	/* The version lies between two versions, equals one, is before all of them, or is the last
-	 * one. */
+	/* Four cases: a version between two changes, the version of a change, a version before all
+	 * changes, and the last version. */
 	assert_int_equal(hf_history_after(&h, 300), 150);
 	assert_int_equal(hf_history_after(&h, 301), 150);
 	assert_int_equal(hf_history_after(&h, 0), 100);

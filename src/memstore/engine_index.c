@@ -72,8 +72,8 @@ static void unlink_owners(struct hf_engine *engine, struct hf_entry *entry)
 		*(link->prev ? &link->prev->next : &link->owner->first) = link->next;
 		*(link->next ? &link->next->prev : &link->owner->last) = link->prev;
 	}
-	/* Remove an owner only after all links are removed, because two references may have the
-	 * same UID. */
+	/* Look for owners without dependents only after all links are removed: two references may
+	 * have the same UID. */
 	const struct hf_json *refs =
 		hf_json_path(hf_doc_json(entry->doc), "metadata", "ownerReferences", NULL);
 	for (size_t i = 0; i < entry->n_links; i++) {

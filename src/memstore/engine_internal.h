@@ -52,11 +52,12 @@ struct hf_entry {
 	struct hf_kind *kind;
 	struct hf_doc *doc;
 	uint64_t version;
-	size_t bytes; /* bytes of the object's JSON text, as an upper bound */
+	size_t bytes; /* upper bound of the size of the object's JSON text, in bytes */
 	hf_time written_at;
 	struct hf_owner_link *links; /* one link per ownerReference */
 	size_t n_links;
-	/* Neighbours in the kind's list by written_at, if the kind's objects expire. */
+	/* Neighbours in the kind's list of objects by age (written_at). Used only for kinds whose
+	 * objects expire. */
 	struct hf_entry *older, *newer;
 	const char *ns, *name; /* stored after the struct */
 };
@@ -69,7 +70,7 @@ struct hf_owner {
 struct hf_version {
 	struct hf_doc *doc;
 	uint64_t number; /* resourceVersion */
-	size_t bytes;    /* bytes of the object's JSON text, as an upper bound */
+	size_t bytes;    /* upper bound of the size of the object's JSON text, in bytes */
 	hf_time written_at;
 };
 
@@ -78,17 +79,19 @@ struct hf_change {
 	struct hf_kind *kind;
 	struct hf_version before; /* doc NULL: the object was created */
 	struct hf_doc *after;     /* NULL: the object was deleted */
-	/* Of a deletion: the last state of the object, with the version of the deletion. */
+	/* If the change is a deletion: the last state of the object, with the version of the
+	 * deletion. */
 	struct hf_doc *last;
 	uint64_t version;
 };
 
-/* A ring of the kind's last committed changes. Change i has sequence number first + i. */
+/* The last committed changes of a kind, in a ring. The change at index i has the sequence number
+ * first + i. */
 struct hf_history {
 	struct hf_change *ring;
 	size_t start, len, cap;
 	uint64_t first;  /* sequence number of the oldest kept change */
-	uint64_t oldest; /* the ring has every change with a version above this one */
+	uint64_t oldest; /* the ring has all changes of the kind with a version above `oldest` */
 };
 
 struct hf_kind {
@@ -97,12 +100,13 @@ struct hf_kind {
 	struct hf_memstore_rules rules;
 	HF_VEC(struct hf_entry *) entries; /* by namespace, then name */
 	struct hf_history history;
-	/* Ends of the list by written_at, if the kind's objects expire. */
+	/* Ends of the kind's list of objects by age (written_at). Used only for kinds whose
+	 * objects expire. */
 	struct hf_entry *oldest, *newest;
 	bool expires;
 	/* The kind's watches (watch.c), oldest first. watch_cursor is the next one to visit. */
 	struct memstore_watch *watch_first, *watch_last, *watch_cursor;
-	bool wake; /* a watch of this kind has something to deliver */
+	bool wake; /* true: at least one watch of this kind has something to deliver */
 };
 
 struct hf_engine {
@@ -118,13 +122,13 @@ struct hf_engine {
 
 struct hf_engine *hf_engine_create(const struct hf_engine_env *env);
 struct hf_engine *hf_engine_destroy(struct hf_engine *engine);
-/* Adds an object while loading from disk, exactly as it was stored. */
+/* Adds an object that was read from the disk, exactly as it was stored. */
 int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource, struct hf_doc *doc,
 		   hf_time written_at, struct hf_error *err) HF_MUST_CHECK;
-/* Ends loading. Versions continue after version; history starts empty. */
+/* Ends the loading. The next change gets the version after `version`; the history is empty. */
 void hf_engine_loaded(struct hf_engine *engine, uint64_t version);
 
-/* The kind of a resource; NULL: the engine does not know it. */
+/* Finds the kind of a resource; NULL: the engine does not know the resource. */
 struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resource *resource);
 /* Performs a request. *ret_result is set in any case; release it with hf_result_release. */
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
@@ -149,28 +153,30 @@ struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const 
 /* Index in entries of the first entry at or after (ns, name); "" for both gives the first entry. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b);
-/* Inserts or replaces an entry and takes over the reference to version->doc; version NULL removes
- * the entry. Checks nothing. */
+/* Inserts an entry, or replaces the entry of the same key, and takes over the reference to
+ * version->doc. version NULL removes the entry. The caller has made all checks. */
 void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
 		 const struct hf_version *version);
-/* Looks up the dependents of an owner by its UID; NULL: no dependents. */
+/* Finds the objects that name an owner in their ownerReferences, by the owner's UID; NULL: there
+ * are none. */
 struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
 
 /* Sizes (engine_size.c). */
-/* Upper bound of the bytes of compact JSON text; stops counting beyond max. */
+/* Returns an upper bound of the size of a value as compact JSON text; stops counting above max. */
 size_t hf_json_text_size(const struct hf_json *value, size_t max);
-/* Upper bound of the bytes of after's JSON text, computed from that of before. Measures only the
- * parts that the two do not share. */
+/* Returns an upper bound of the size of `after` as JSON text, computed from the size of `before`.
+ * Measures only the parts that the two do not share. */
 size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before,
 			       const struct hf_json *after);
 
 /* History (engine_history.c). */
 void hf_history_release(struct hf_history *history);
-/* Takes over the references of change. max: the most changes to keep. */
+/* Appends a change and takes over its references. max: limit of the changes that the ring
+ * keeps. */
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max);
 /* Returns the change with this sequence number; NULL: it is not kept. */
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq);
-/* Sequence number of the first change with a higher version. */
+/* Returns the sequence number of the first change whose version is above `version`. */
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
 /* A walk over the objects of a kind as they were at version, in order, after the key (after_ns,
  * after_name), or all if after_name is NULL. Calls fn until it returns false. HF_E_GONE: history
@@ -194,9 +200,9 @@ struct hf_op {
 	struct hf_result *result;
 	hf_time now;
 	struct hf_json *causes; /* NULL: no problems yet */
-	size_t bytes;           /* size of the object to store; hf_op_size_check sets it */
-	bool applied;           /* a server-side apply has set managedFields already */
-	bool scales; /* the object is written because its scale subresource was written */
+	size_t bytes; /* size in bytes of the object that will be stored; set by hf_op_size_check */
+	bool applied; /* a server-side apply has set managedFields already */
+	bool scales;  /* the request writes the subresource scale, and so its object */
 };
 
 /* Results (engine_result.c). The functions return the code, for "return hf_op_fail(…)". */
@@ -242,15 +248,15 @@ int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding (engine_bind.c) */
 int hf_op_evict(struct hf_op *op); /* CREATE of pods/eviction (engine_delete.c) */
 /* Returns the Scale of an object; NULL if hf_op_fail was called with the reason. */
 struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry);
-/* The common part of PUT, PATCH and apply. object (taken over): the client's desired state of
- * entry. */
+/* The common part of PUT, PATCH and apply. object: the state that the client wants for entry; the
+ * function takes it over. */
 int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
 
 /* Metadata (engine_meta.c). Problems are collected in op. */
 /* before NULL: the object is created. */
 void hf_meta_check(struct hf_op *op, const struct hf_json *meta, const struct hf_json *before);
 int hf_meta_check_type(struct hf_op *op, const struct hf_json *object);
-/* The rule that a name breaks, as static text; NULL: the name is valid. */
+/* Returns the rule that the name breaks, as static text; NULL: the name is valid. */
 const char *hf_meta_name_problem(const struct hf_kind *kind, const char *name);
 bool hf_meta_has_finalizers(const struct hf_json *meta);
 bool hf_meta_has_finalizer(const struct hf_json *meta, const char *name);
@@ -259,17 +265,17 @@ hf_time hf_meta_time(const struct hf_json *meta, const char *key); /* HF_TIME_NO
 /* Returns a copy of array without the string s; NULL if the copy would be empty. */
 struct hf_json *hf_json_without_string(const struct hf_json *array, const char *s);
 
-/* A new object that shares the members of value. */
+/* Returns a new object with the members of `value`; the members themselves are shared. */
 struct hf_json *hf_json_shallow(const struct hf_json *value);
-/* A new object that shares the members of value, without null members. Go clients send null for an
- * absent field (creationTimestamp: null). */
+/* Returns a new object with the members of `value`, without members that are null: Go clients send
+ * null for an absent field (creationTimestamp: null). */
 struct hf_json *hf_json_members(const struct hf_json *value);
 
 /* Lists that the Kubernetes API treats as maps or sets, by the list's name (engine_list_keys.c). */
 struct hf_list_rule {
 	const char *name;
 	const char *keys[2];  /* keys[0] NULL: a set of scalars */
-	unsigned int used_by; /* bits for strategic merge and server-side apply */
+	unsigned int used_by; /* bits: whether strategic merge and server-side apply use the rule */
 };
 /* hf_list_rule_patched returns the first rule of this name for strategic merge, hf_list_rule_next
  * the next one: two lists may share a name (ports). NULL: a patch replaces the whole list. */
@@ -311,8 +317,8 @@ struct hf_json *hf_fieldset_prune(const struct hf_json *value, const struct hf_j
 
 /* Server-side apply and ownership of fields (engine_apply.c). entry NULL creates the object. */
 int hf_op_apply(struct hf_op *op, struct hf_entry *entry);
-/* Sets meta.managedFields to those of the client's object. If that has none, keeps the stored
- * ones. */
+/* Sets meta.managedFields to the list of the client's object. If the client's object has no such
+ * list, keeps the list of the stored object. */
 void hf_managed_keep(struct hf_json *meta, const struct hf_json *desired,
 		     const struct hf_json *stored);
 /* Records the requesting manager as the owner of the changed fields, if the object has

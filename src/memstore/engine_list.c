@@ -19,7 +19,7 @@ struct lister {
 	/* Key of the last object of the previous page; NULL: this is the first page. */
 	const char *after_ns, *after_name;
 	HF_VEC(struct hf_doc *) docs;
-	bool more;        /* the page is full and another object matched */
+	bool more;        /* the page is full, and at least one further object matches */
 	int64_t unlisted; /* matching objects after the page */
 };
 
@@ -42,8 +42,9 @@ static bool list_one(struct lister *l, struct hf_doc *doc)
 	if (limit > 0 && l->docs.len == (size_t)limit) {
 		l->more = true;
 		l->unlisted++;
-		/* remainingItemCount needs the number of further objects. With selectors it is left
-		 * out, because they would have to be evaluated for all objects. */
+		/* Continue if the reply needs the number of further objects (remainingItemCount).
+		 * With selectors the number is left out, because counting would evaluate them for
+		 * all objects. */
 		return !l->labels && !l->fields;
 	}
 	hf_assert(HF_VEC_PUSH(&l->docs, hf_doc_ref(doc)));
@@ -122,7 +123,7 @@ static int list_continued(struct lister *l)
 	return rc ? rc : list_at(l);
 }
 
-/* Refuses a resourceVersion ("not older than") that does not exist yet. */
+/* Refuses a resourceVersion that the store has not reached yet. */
 static int check_version(struct hf_op *op)
 {
 	const char *text = op->request->resource_version;
@@ -289,7 +290,8 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
 		list_objects(&op, &version);
 		return;
 	}
-	/* Reads one object as a list with a field selector for its name. */
+	/* An old state can only be listed, so read the object as a list with a field selector for
+	 * its name. */
 	HF_AUTOFREE char *fields = hf_xasprintf("metadata.name=%s", request->name);
 	as_list.verb = HF_VERB_LIST;
 	as_list.field_selector = fields;

@@ -62,15 +62,16 @@ void hf_pod_init(struct hf_json *object)
 	hf_json_set(object, "status", status);
 }
 
-/* A copy of a pod's spec without the fields that may change. An update is allowed if the copies
- * before and after are equal. */
+/* Returns a copy of a pod's spec without the fields that an update may change. The update is
+ * allowed if this copy is the same before and after. */
 static struct hf_json *fixed_part(const struct hf_json *spec)
 {
 	static const char *const lists[] = {"containers", "initContainers"};
 	struct hf_json *fixed = hf_json_shallow(spec);
 
-	/* Upstream allows only added tolerations and removed gates. hf_pod_check_update checks the
-	 * gates; the tolerations are not checked. */
+	/* Tolerations are left out of the comparison, so every change of them is allowed.
+	 * (Upstream allows only additions.) Scheduling gates are left out too: hf_pod_check_update
+	 * checks them. */
 	hf_json_remove(fixed, "tolerations");
 	hf_json_remove(fixed, "schedulingGates");
 	hf_json_remove(fixed, "activeDeadlineSeconds");
@@ -90,15 +91,15 @@ static struct hf_json *fixed_part(const struct hf_json *spec)
 	return fixed;
 }
 
-/* While a pod has scheduling gates, its node selector and affinity may change. Upstream allows only
- * narrower ones; that is not checked. */
+/* Leaves out node selector and affinity, which may change while a pod has scheduling gates.
+ * (Upstream allows only narrower ones.) */
 static void set_aside_placement(struct hf_json *fixed)
 {
 	hf_json_remove(fixed, "nodeSelector");
 	hf_json_remove(fixed, "affinity");
 }
 
-/* activeDeadlineSeconds may be added, and may be lowered. */
+/* Checks a change of activeDeadlineSeconds: the field may be added or lowered. */
 static void check_deadline(struct hf_op *op, const struct hf_json *old, const struct hf_json *new)
 {
 	const struct hf_json *was = hf_json_get(old, "activeDeadlineSeconds");
@@ -162,8 +163,8 @@ int64_t hf_pod_grace_seconds(const struct hf_json *pod, int64_t asked)
 		grace = hf_json_i64(
 			hf_json_path(pod, "spec", "terminationGracePeriodSeconds", NULL),
 			DEFAULT_GRACE_S);
-	/* A pod without a node was never started, and a finished pod has no processes: no grace
-	 * period. */
+	/* No grace period for a pod without a node, which was never started, and for a finished
+	 * pod, which has no processes. */
 	if (hf_str_is_empty(hf_json_path_str(pod, "spec", "nodeName", NULL)) ||
 	    hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed"))
 		return 0;

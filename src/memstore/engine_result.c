@@ -31,15 +31,15 @@ void hf_result_release(struct hf_result *result)
 	*result = (struct hf_result){0};
 }
 
-/* The Status has the whole message; result->err has as much as fits. */
+/* Put the whole message into the Status; result->err has room for its beginning only. */
 static int fail_text(struct hf_op *op, int code, const char *name, const char *message)
 {
 	struct hf_result *result = op->result;
 	struct hf_status_args args = {
 		.code = code,
 		.message = message,
-		/* Clients show the causes of an "Invalid" Status; without details they show the
-		 * message. So details are left out if there are no causes. */
+		/* Leave details out of an "Invalid" Status without causes: then clients show the
+		 * message instead. */
 		.resource = op->kind && (code != HF_E_INVALID || op->causes) ? op->kind->resource
 									     : NULL,
 		.name = name,
@@ -141,7 +141,8 @@ bool hf_op_has_problems(const struct hf_op *op)
 	return op->causes != NULL;
 }
 
-/* Joins the causes as apimachinery does: "field: message", several of them in brackets. */
+/* Makes the Status of an invalid object. The message joins the causes as apimachinery does:
+ * "field: message", several causes in brackets. */
 int hf_op_invalid(struct hf_op *op, const char *name)
 {
 	struct hf_strbuf list = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
@@ -186,8 +187,8 @@ void hf_admission_warn(struct hf_admission *admission, const char *text)
 	hf_op_warn(admission->internal, text);
 }
 
-/* Turns the code of a rule into a Status. Only HF_E_INVALID uses the causes; the others use err's
- * text. */
+/* Makes the Status for the code that a rule returned. HF_E_INVALID uses the causes that the rule
+ * added; other codes use the text of err. */
 static int admit_refused(struct hf_op *op, int code, const char *name, const struct hf_error *err)
 {
 	if (code == HF_E_INVALID && hf_op_has_problems(op))
@@ -207,8 +208,8 @@ int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before, stru
 	    (verb == HF_VERB_DELETE && !rules->on_delete))
 		return 0;
 	if (object) {
-		/* *object may share parts with the stored object, so the rule gets a copy of its
-		 * own. */
+		/* Copy the object for the rule, which may change it: the object may share parts
+		 * with the stored object. */
 		struct hf_json *private = hf_json_copy(*object);
 		hf_json_unref(*object);
 		*object = private;

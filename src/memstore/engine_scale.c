@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* The subresource "scale": a small object that reads or writes a part of another one.
- * hf_op_scale_of makes the Scale of an object, hf_op_scale_put writes spec.replicas. */
+/* The subresource "scale": a small object with the replicas of a job. hf_op_scale_of makes the
+ * Scale of an object, hf_op_scale_put writes spec.replicas. */
 
 static struct hf_json *at_path(const struct hf_json *object, const char *path)
 {
@@ -57,7 +57,7 @@ struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry)
 		hf_json_set(meta, copied[i],
 			    hf_json_ref(hf_json_path(object, "metadata", copied[i], NULL)));
 	hf_json_set(scale, "metadata", meta);
-	/* An absent count means one worker, the kinds' default. */
+	/* An absent number of replicas means one worker, as the kinds define. */
 	hf_json_set_i64(hf_json_ensure_object(scale, "spec"), "replicas", hf_json_i64(replicas, 1));
 	hf_json_set_i64(status, "replicas", hf_json_i64(active, 0));
 	hf_json_set_str(status, "selector", hf_json_str(selector, NULL));

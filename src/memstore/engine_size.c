@@ -48,7 +48,8 @@ size_t hf_json_text_size(const struct hf_json *value, size_t max)
 	}
 }
 
-#define MEMBER_EXTRA 2 /* a colon and a comma, as in hf_json_text_size */
+/* bytes of a member beside key and value: a colon and a comma, as in hf_json_text_size */
+#define MEMBER_EXTRA 2
 #define ITEM_EXTRA 1
 
 static int64_t size_of(const struct hf_json *value)
@@ -99,7 +100,8 @@ static int64_t array_growth(const struct hf_json *before, const struct hf_json *
 	return n;
 }
 
-/* Returns how many bytes longer the text of after is than that of before. Skips shared parts. */
+/* Returns how many bytes the text of `after` is longer than the text of `before`. Skips parts that
+ * both share. */
 static int64_t value_growth(const struct hf_json *before, const struct hf_json *after)
 {
 	enum hf_json_type type = hf_json_type(after);

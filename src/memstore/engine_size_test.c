@@ -148,7 +148,8 @@ static void the_limit_of_an_object_is_exact(void **state)
 	char text[256];
 	size_t limit = 0;
 
-	/* The first round measures the object; the second uses its size as the limit. */
+	/* The first round measures the size of the object. The second round uses this size as the
+	 * limit. */
 	for (int more = 0; more < 2; more++) {
 		struct hf_engine *engine = engine_new(limit ? limit : 1 << 20);
 		const struct hf_kind *nodes = hf_engine_kind(engine, &hf_nodes);

@@ -73,8 +73,8 @@ static struct hf_doc *store_version(struct hf_op *op, const char *ns, const char
 
 	if (entry)
 		change.before = version_of(entry);
-	/* The version is not counted for the limits, because the server sets it. But op->bytes must
-	 * include it, because the next write computes the new size from the stored size. */
+	/* The limit does not count the resourceVersion, because the server sets it. The stored
+	 * size counts it, because the next write computes its size from the stored size. */
 	op->bytes -= version_size(object);
 	set_version(object, change.version);
 	op->bytes += version_size(object);
@@ -111,7 +111,7 @@ struct hf_doc *hf_op_remove(struct hf_op *op, struct hf_entry *entry)
 	change.last = hf_doc_from_json(last);
 	struct hf_doc *ret = hf_doc_ref(change.last);
 	add_change(engine, &change);
-	/* hf_kind_put frees the entry and its strings. */
+	/* Copy the strings: hf_kind_put frees the entry and its strings. */
 	HF_AUTOFREE char *ns = hf_xstrdup(entry->ns);
 	HF_AUTOFREE char *name = hf_xstrdup(entry->name);
 	hf_kind_put(engine, entry->kind, ns, name, NULL);

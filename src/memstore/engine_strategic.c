@@ -27,7 +27,8 @@ static bool contains_value(const struct hf_json *array, const struct hf_json *va
 	return false;
 }
 
-/* Index of the first item with this value at key; the array's length if no item matches. */
+/* Returns the index of the first item whose member `key` has this value; the length of the array
+ * if no item matches. */
 static size_t find_item(const struct hf_json *array, const char *key, const struct hf_json *value)
 {
 	size_t i = 0;
@@ -99,8 +100,8 @@ static int merge_item(struct hf_json *out, const char *key, const struct hf_json
 	return 0;
 }
 
-/* An item "$patch: replace" replaces the whole list by the other items; NULL: the patch has no such
- * item. */
+/* Returns the new list if the patch has an item "$patch: replace": the other items of the patch
+ * replace the whole list. NULL: the patch has no such item. */
 static struct hf_json *make_replaced_list(const struct hf_json *patch)
 {
 	struct hf_json *out = NULL;
@@ -143,7 +144,8 @@ static int merge_list(const struct hf_list_rule *rule, const struct hf_json *tar
 
 /* --- "$setElementOrder/list" --- */
 
-/* Index of item in order, compared by key (objects) or by value (key NULL); SIZE_MAX: not found. */
+/* Returns the index of an item in the order, found by its key (objects) or by its value (key
+ * NULL); SIZE_MAX: the order does not have it. */
 static size_t find_rank(const struct hf_json *order, const char *key, const struct hf_json *item)
 {
 	const struct hf_json *value = key ? hf_json_get(item, key) : item;
@@ -156,8 +158,8 @@ static size_t find_rank(const struct hf_json *order, const char *key, const stru
 	return SIZE_MAX;
 }
 
-/* Merges two orders: the client's items in the patch's order, the other items at their previous
- * places relative to those. */
+/* Sorts a merged list: items that the patch names come in the patch's order, and other items keep
+ * their places relative to those. */
 static struct hf_json *order_items(const struct hf_json *merged, const struct hf_json *order,
 				   const struct hf_json *before, const char *key)
 {

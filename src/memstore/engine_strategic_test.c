@@ -120,7 +120,7 @@ static void set_element_order_orders_items(void **state)
 	check_strategic("{'finalizers':['a','b']}",
 			"{'$setElementOrder/finalizers':['c','b','a'],'finalizers':['c']}",
 			"{'finalizers':['c','b','a']}");
-	/* An order of an absent list, or of a list that is no map, is ignored. */
+	/* "$setElementOrder" is ignored for a list that is absent, or that is not a map. */
 	check_strategic("{'a':1}", "{'$setElementOrder/containers':[{'name':'b'}]}", "{'a':1}");
 	check_strategic("{'args':['a']}", "{'$setElementOrder/args':['b']}", "{'args':['a']}");
 }

@@ -35,7 +35,8 @@ static int check_version(struct hf_op *op, const struct hf_entry *entry, const s
 	int64_t number;
 
 	if (hf_str_is_empty(version) || hf_streq(version, "0")) {
-		/* Custom resources and leases need a resourceVersion for each update. */
+		/* An update of a custom resource or a Lease must name a resourceVersion; other
+		 * kinds need none. */
 		if (!op->kind->info->custom && op->kind->resource != &hf_leases)
 			return 0;
 		hf_op_problem(op, "FieldValueInvalid", "metadata.resourceVersion",
@@ -107,7 +108,8 @@ static int check_identity(struct hf_op *op, const struct hf_entry *entry,
 static struct hf_json *restore_meta(struct hf_op *op, const struct hf_json *desired,
 				    const struct hf_json *stored)
 {
-	/* After a patch without metadata, desired is the stored metadata: nothing to restore. */
+	/* A patch that does not change the metadata shares it with the stored object, so there is
+	 * nothing to restore. */
 	if (desired == stored)
 		return hf_json_shallow(stored);
 	if (is_status(op) && op->kind->info->custom) {
@@ -172,7 +174,7 @@ static struct hf_json *restore_object(struct hf_op *op, const struct hf_json *de
 
 /* --- what changed --- */
 
-/* Compares all members except resourceVersion, which every write changes. */
+/* Compares metadata without resourceVersion, which every write changes. */
 static bool meta_equal(const struct hf_json *a, const struct hf_json *b)
 {
 	const char *key;
@@ -234,7 +236,8 @@ static bool deletion_complete(const struct hf_json *meta)
 	       hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0) == 0;
 }
 
-/* A namespace also waits for spec.finalizers, which the garbage collector removes. */
+/* True if a namespace has no spec.finalizers left. The garbage collector removes them when the
+ * namespace is empty. */
 static bool has_no_spec_finalizers(const struct hf_json *object)
 {
 	return hf_json_len(hf_json_path(object, "spec", "finalizers", NULL)) == 0;
@@ -284,7 +287,8 @@ int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *desire
 	if (rc)
 		return rc;
 	HF_AUTO_JSON object = restore_object(op, desired, stored);
-	/* The write changes nothing: no admission, no new version, no event. */
+	/* The write changes nothing, so it ends here: the rules do not run, and there is no new
+	 * version and no event. */
 	if (objects_equal(stored, object) && !deletion_complete(hf_json_get(object, "metadata")))
 		return hf_op_done(op, hf_doc_ref(entry->doc));
 	rc = hf_op_admit(op, HF_VERB_UPDATE, entry->doc, &object);

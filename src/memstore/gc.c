@@ -20,7 +20,7 @@
  * collector queues every candidate again.
  */
 
-/* Limit of waiting keys: the number of objects that fit into the store. */
+/* Limit of queued keys: as many objects as fit into the store. */
 #define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_MEMSTORE_OBJECTS_MAX)
 #define PER_PASS 1000               /* keys per turn of the loop */
 #define RETRY_AFTER (5 * HF_SECOND) /* delay before a refused write is tried again */
@@ -75,9 +75,9 @@ static void enqueue_dependents(struct hf_gc *gc, const char *uid)
 
 /* --- owners --- */
 
-/* Finds the object that an ownerReference names; its UID may differ. *ret_known is false if the
- * plane cannot know: its kind is unknown here, or it is namespaced and the dependent is not. The
- * collector never treats such an owner as deleted. */
+/* Finds the object that an ownerReference names by kind and name; the object may have another UID.
+ * *ret_known is false if the reference cannot be followed: the kind is unknown here, or the owner
+ * is namespaced and the dependent is not. The collector never treats such an owner as deleted. */
 static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref, const char *ns,
 				    bool *ret_known)
 {
@@ -93,8 +93,8 @@ static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref,
 	return hf_kind_find(hf_engine_kind(gc->memstore->engine, resource), ns, name);
 }
 
-/* What is known of an owner. SOLID: it exists, or its existence cannot be known. WAITING: it is in
- * foreground deletion. GONE: it was deleted, or replaced by an object with another UID. */
+/* The state of an owner. SOLID: it exists, or nothing is known about it. WAITING: it is in
+ * foreground deletion. GONE: it was deleted, or another object (another UID) has its name. */
 enum owner_state { OWNER_SOLID, OWNER_WAITING, OWNER_GONE };
 
 static enum owner_state classify_owner(struct hf_gc *gc, const struct hf_json *ref, const char *ns)
@@ -121,7 +121,8 @@ static void enqueue_owners(struct hf_gc *gc, struct hf_doc *doc)
 		bool known;
 		struct hf_entry *owner =
 			owner_entry(gc, hf_json_item(refs, i), hf_doc_namespace(doc), &known);
-		/* Only an owner that is being deleted waits for its dependents. */
+		/* Queue the owner only if it is being deleted: it may wait for the dependent that
+		 * has gone. */
 		if (owner && hf_json_get(meta_of(owner->doc), "deletionTimestamp"))
 			enqueue_object(gc, owner->kind, owner->ns, owner->name);
 	}
@@ -231,8 +232,8 @@ static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
 	struct hf_owner *owner;
 	bool good = true;
 
-	/* Each patch removes one dependent's link to this owner. The last patch removes the struct
-	 * hf_owner. */
+	/* Each patch removes the link of one dependent to this owner. When the last link is gone,
+	 * the index has no struct hf_owner for the UID. */
 	while (good && (owner = hf_engine_owner(gc->memstore->engine, uid))) {
 		const struct hf_entry *dependent = owner->first->entry;
 		const struct hf_json *refs =
@@ -272,8 +273,8 @@ static bool has_dependents(struct hf_gc *gc, const struct hf_entry *entry)
 	return hf_engine_owner(gc->memstore->engine, hf_doc_uid(entry->doc)) != NULL;
 }
 
-/* True if a dependent of the object is in foreground deletion itself: then the two could wait for
- * each other. */
+/* True if a dependent of the object is itself in foreground deletion: the object and the dependent
+ * could then wait for each other for ever. */
 static bool has_waiting_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	struct hf_owner *owner = hf_engine_owner(gc->memstore->engine, hf_doc_uid(entry->doc));
@@ -344,8 +345,8 @@ static size_t delete_content(struct hf_gc *gc, const char *ns, bool *ret_good)
 		struct hf_kind *kind = &engine->kinds[k];
 		if (!kind->resource->namespaced)
 			continue;
-		/* After a deletion the entry at i is the next object, if the object was removed. If
-		 * the object was only marked, i must be increased. */
+		/* If an object is removed at once, the entry at index i is then the next object.
+		 * If the object is only marked as deleted, i must be increased. */
 		size_t i = hf_kind_lower_bound(kind, ns, "");
 		while (i < kind->entries.len && hf_streq(kind->entries.items[i]->ns, ns)) {
 			const struct hf_entry *entry = kind->entries.items[i];
@@ -391,7 +392,7 @@ static bool process_object(struct hf_gc *gc, const struct hf_entry *entry)
 		return process_foreground(gc, entry);
 	if (entry->kind->resource == &hf_namespaces)
 		return process_namespace(gc, entry);
-	/* Another finalizer or the kubelet must end this deletion; there is nothing to do. */
+	/* Nothing to do: another finalizer, or the kubelet, ends this deletion. */
 	return true;
 }
 

@@ -13,10 +13,11 @@
 struct hf_gc;
 
 struct hf_gc_options {
-	hf_time delay; /* time between a change and the reaction; 0: the next turn */
+	/* time between a change and the reaction to it; 0: the next turn of the loop */
+	hf_time delay;
 };
-/* options may be NULL. Scans all objects once: owners may have been deleted while no collector
- * ran. */
+/* Create the collector. options may be NULL. Scans all objects once, because owners may have been
+ * deleted while no collector ran. */
 struct hf_gc *hf_gc_create(struct hf_memstore *memstore, const struct hf_gc_options *options);
 struct hf_gc *hf_gc_destroy(struct hf_gc *gc); /* NULL is fine; returns NULL */
 

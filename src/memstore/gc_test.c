@@ -360,8 +360,8 @@ static void a_full_disk_only_delays_the_collection(void **state)
 	plane_close(&p);
 }
 
-/* A test with random graphs of owners. At the end, every object that is left has an owner that
- * exists, or never had an owner. */
+/* Builds random graphs of owners. At the end, every object that is left has an owner that exists,
+ * or never had an owner. */
 #define OBJECTS 14
 
 struct model {

@@ -19,7 +19,8 @@
 struct memstore_log {
 	struct hf_log_stream base;
 	struct memstore_client *client;
-	/* The kubelet's stream; NULL: the kubelet refused it, or it has ended. */
+	/* The stream of the kubelet; NULL: the kubelet refused the request, or the stream has
+	 * ended. */
 	struct hf_log_stream *inner;
 	hf_log_fn fn;
 	void *arg;

@@ -90,7 +90,7 @@ static void bytes_pass_and_the_end_is_reported_once(void **state)
 	fake.fn(fake.arg, "hello ", 6, 0, "");
 	fake.fn(fake.arg, "world", 5, 0, "");
 	fake.fn(fake.arg, "", 0, 0, "");
-	/* The kubelet reports more after the end. */
+	/* The kubelet reports a second end, which the reader must not see. */
 	fake.fn(fake.arg, "", 0, HF_E_IO, "again");
 	fake.fn(fake.arg, "more", 4, 0, "");
 	assert_string_equal(r.text, "hello world");

@@ -150,8 +150,8 @@ struct hf_memstore *hf_memstore_destroy(struct hf_memstore *memstore)
 	memstore->ending = true;
 	hf_memstore_client_free(memstore->own);
 	hf_assert(memstore->observers.len == 0);
-	/* The waiting requests were canceled above. Writes of in-process controllers are committed
-	 * if the disk allows; if not, no reply has acknowledged them. */
+	/* Waiting requests have been canceled, so only writes of controllers in this process are
+	 * left. Commit them if the disk allows; no client has got a reply about them. */
 	(void)hf_memstore_commit(memstore, NULL);
 	hf_sqlite_close(memstore->sqlite);
 	hf_task_destroy(memstore->turn);

@@ -25,9 +25,11 @@ struct hf_memstore;
 /* Limits for a single machine. An object is limited as etcd limits a request. Objects are kept in
  * memory as trees, which take about ten times the memory of their text. */
 #define HF_MEMSTORE_OBJECT_BYTES_MAX ((size_t)1536 << 10)
-#define HF_MEMSTORE_OBJECTS_MAX 200000            /* most objects of one kind */
-#define HF_MEMSTORE_BYTES_MAX ((size_t)512 << 20) /* most bytes of JSON text of all objects */
-#define HF_MEMSTORE_WATCH_HISTORY 4096 /* changes per kind from which a watch can resume */
+#define HF_MEMSTORE_OBJECTS_MAX 200000 /* most objects of one kind */
+/* limit of the JSON text of all objects together, in bytes */
+#define HF_MEMSTORE_BYTES_MAX ((size_t)512 << 20)
+/* number of changes of each kind from which a watch can resume */
+#define HF_MEMSTORE_WATCH_HISTORY 4096
 #define HF_MEMSTORE_WATCHES_MAX 10000
 #define HF_MEMSTORE_QUEUE_MAX 20000          /* waiting requests; further ones get HF_E_TOO_MANY */
 #define HF_MEMSTORE_EVENT_TTL HF_HOUR        /* as kube-apiserver's --event-ttl */
@@ -37,7 +39,7 @@ struct hf_memstore_options {
 	/* The data folder, created with mode 0700 if it is absent, and locked; NULL: memory
 	 * only. */
 	const char *data_dir;
-	/* Fills bytes with random data; NULL: getrandom. */
+	/* Fills a buffer with random bytes; NULL: getrandom is used. */
 	void (*random)(void *arg, void *bytes, size_t len);
 	void *random_arg;
 	/* Called when writes begin to fail (err has the reason) and when they work again (err is
@@ -78,11 +80,11 @@ size_t hf_memstore_bytes(const struct hf_memstore *memstore);
  * crash a client between its write and the reply, destroy it while delay_after runs.
  */
 struct hf_fault {
-	hf_time delay_before; /* time span before the request reaches the store */
-	int refuse;           /* HF_E_*: the request is not performed; this code is the reply */
-	const char *message;  /* message of the reply that `refuse` causes; static */
-	hf_time retry_after;  /* Retry-After of the reply that `refuse` causes; time span */
-	hf_time delay_after;  /* time span between the commit and the reply */
+	hf_time delay_before; /* delay before the request reaches the store */
+	int refuse; /* an HF_E_* code: the request is not performed, and the reply has this code */
+	const char *message; /* message of the reply that `refuse` causes; static */
+	hf_time retry_after; /* Retry-After of the reply that `refuse` causes; time span */
+	hf_time delay_after; /* delay between the commit and the reply */
 	/* The request is performed, but its reply is HF_E_TIMEOUT, after the timeout. */
 	bool lose_reply;
 	/* LIST and GET with version "0" read an old state, before the last `stale` changes of the
@@ -93,11 +95,11 @@ struct hf_fault {
 	bool unaware;
 };
 struct hf_event_fault {
-	/* Span until the event is delivered; later events wait too, so the order is kept. */
+	/* Delay before the event is delivered. Later events wait too, so that the order stays. */
 	hf_time delay;
 	bool drop;      /* the event is never delivered */
 	bool duplicate; /* the event is delivered twice */
-	int end;        /* HF_E_*: the watch ends with this code instead of delivering the event */
+	int end;        /* an HF_E_* code: the watch ends with this code in place of the event */
 };
 struct hf_memstore_faults {
 	/* The two hooks; each may be NULL. *ret_fault is zero before the call. */
@@ -122,8 +124,9 @@ void hf_memstore_client_pause(struct hf_store *client, bool paused);
  * observers get reset.
  */
 struct hf_result {
-	int code;              /* 0 or HF_E_* */
-	struct hf_doc *object; /* see hf_reply.object; the result holds a reference */
+	int code; /* 0 or HF_E_* */
+	/* the object of the reply, as in struct hf_reply; the result owns a reference */
+	struct hf_doc *object;
 	struct hf_doc **items;
 	size_t n_items;
 	uint64_t version;     /* resourceVersion of a LIST */
@@ -180,13 +183,14 @@ void hf_memstore_unobserve(struct hf_memstore *memstore,
  * that may change. Rules add defaults and validation of the kinds' own fields.
  */
 struct hf_admission {
-	enum hf_verb verb; /* CREATE; UPDATE for PUT, PATCH and apply; DELETE */
+	/* HF_VERB_CREATE, HF_VERB_UPDATE (for PUT, PATCH and apply) or HF_VERB_DELETE */
+	enum hf_verb verb;
 	const struct hf_resource *resource;
 	const char *subresource; /* NULL, "status" or "scale" */
 	/* name is "" until the store has made one from generateName. */
 	const char *ns, *name;
 	const struct hf_json *before; /* NULL for CREATE */
-	struct hf_json *object;       /* private to this request, may be changed; NULL for DELETE */
+	struct hf_json *object;       /* the object, which the rule may change; NULL for DELETE */
 	const char *field_validation; /* never NULL: "Strict", "Warn" or "Ignore" */
 	bool dry_run;
 	void *internal;
@@ -213,8 +217,8 @@ void hf_memstore_set_rules(struct hf_memstore *memstore, const struct hf_resourc
 
 /* --- logs: the bytes come from the kubelet --- */
 struct hf_memstore_logs {
-	/* As hf_store_ops.logs, with the pod already found (borrowed). The returned stream begins
-	 * with struct hf_log_stream; its ops->logs_stop ends it. */
+	/* Starts a log stream, as hf_store_ops.logs does. pod: the pod, already found (borrowed).
+	 * The returned stream begins with struct hf_log_stream; its ops->logs_stop ends it. */
 	struct hf_log_stream *(*start)(void *arg, struct hf_doc *pod,
 				       const struct hf_log_options *options, hf_log_fn fn,
 				       void *fn_arg);

@@ -21,7 +21,8 @@ struct memstore_log;
 #define HF_MEMSTORE_TURN_MAX 512 /* requests per turn; limits a transaction */
 /* Most events that a watch delivers in one turn, so that no watch blocks the loop. */
 #define HF_MEMSTORE_EVENTS_PER_TURN 256
-#define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND) /* timeout of a lost reply, if the request has none */
+/* timeout of a request whose reply the fault hook loses, if the request sets no timeout */
+#define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND)
 
 /* One client's view of the store. */
 struct memstore_client {
@@ -49,7 +50,7 @@ struct hf_memstore {
 	size_t clients; /* number of clients, not counting `own` */
 	HF_VEC(const struct hf_memstore_observer *) observers;
 	struct hf_memstore_logs logs;
-	struct hf_error health; /* error of the last commit; code 0: it succeeded */
+	struct hf_error health; /* error of the last commit; code 0: the commit succeeded */
 	void (*on_health)(void *arg, const struct hf_error *err); /* may be NULL */
 	void *health_arg;
 	bool ending;
@@ -77,7 +78,7 @@ void hf_memstore_watch_stop(struct hf_watch *watch);
 /* Delivers events to the watches of all kinds that have something to deliver. */
 void hf_memstore_watches_pump(struct hf_memstore *memstore);
 void hf_memstore_watches_bookmark(void *memstore);
-/* Makes the next turn look at every watch of the client. */
+/* Makes the next turn look at every watch of the client, for instance after a pause. */
 void hf_memstore_watches_wake(struct memstore_client *client);
 /* Delivers an ENDED event with HF_E_CANCELED. */
 void hf_memstore_watches_cancel(struct memstore_client *client);

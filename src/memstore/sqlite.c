@@ -32,15 +32,18 @@
  */
 #define SCHEMA_VERSION 1
 #define APPLICATION_ID 0x484f4c44 /* "HOLD" */
-#define CHECKPOINT_PAGES 1000     /* about 4 MiB: limits the log and the pause of a checkpoint */
-#define LOG_BYTES_MAX 16777216    /* a longer log is truncated to this size after a checkpoint */
+/* pages of the log after which SQLite makes a checkpoint: about 4 MiB, so that the pause stays
+ * short */
+#define CHECKPOINT_PAGES 1000
+/* size in bytes to which SQLite truncates a longer log after a checkpoint */
+#define LOG_BYTES_MAX 16777216
 #define TEXT_BYTES_MAX ((size_t)16 << 20)
 /* Bytes reserved beyond the used ones, for commits on a full disk: twice the log between
  * checkpoints, and room for the table to grow, without which a checkpoint cannot end. */
 #define RESERVE_LOG_BYTES ((int64_t)8 << 20)
 #define RESERVE_TABLE_BYTES ((int64_t)1 << 20)
-#define RESERVE_SHARE 4   /* one reserve takes at most a quarter of the free bytes */
-#define RESERVE_EVERY 256 /* commits between two checks of the reserves */
+#define RESERVE_SHARE 4   /* reserving takes at most this part (a quarter) of the free bytes */
+#define RESERVE_EVERY 256 /* number of commits between two checks of the reserved blocks */
 
 #define TO_STRING(x) #x
 #define HF_STRING(x) TO_STRING(x)
@@ -49,16 +52,18 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
-	/* Closed after db, because closing any descriptor of a file drops SQLite's locks on it. */
+	/* Descriptor of the database file. Close it after db: closing any descriptor of a file
+	 * drops all locks that this process has on the file. */
 	int table_fd;
 	unsigned commits;
-	int errnum; /* errno of the last failed step; sqlite3_reset would lose it */
+	/* errno of the last failed step, kept here because sqlite3_reset overwrites it */
+	int errnum;
 	char *dir;
 	bool fresh; /* the database did not exist before */
 };
 
-/* Sets err from SQLite's error. A full disk shows as ENOSPC, as a quota, or as a limit on file
- * sizes. */
+/* Sets err from SQLite's error. A full disk appears as ENOSPC, as an exceeded quota, or as an
+ * exceeded limit on file sizes. */
 static int fail_db(struct hf_sqlite *s, struct hf_error *err, const char *what)
 {
 	int rc = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
@@ -103,9 +108,9 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 			return fail_locked(s->dir, fd, err);
 		return hf_error_errno(err, errno, "cannot lock '%s'", path);
 	}
-	/* The flock is the lock; the pid is only for the error text of fail_locked. The file is
-	 * overwritten first and truncated later: another program could take a freed block of a full
-	 * disk. */
+	/* Write the pid for the error text of fail_locked (the lock itself is the flock).
+	 * Overwrite the file first and truncate it later: on a full disk, another program could
+	 * take a freed block. */
 	int len = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
 	if (pwrite(fd, pid, (size_t)len, 0) != len || ftruncate(fd, len))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
@@ -121,7 +126,7 @@ static bool step_done(struct hf_sqlite *s, sqlite3_stmt *stmt)
 {
 	int rc;
 
-	/* sqlite3_system_errno misses a failed COMMIT, so errno is read instead. */
+	/* Read errno itself, because sqlite3_system_errno does not report a failed COMMIT. */
 	errno = 0;
 	do
 		rc = sqlite3_step(stmt);
@@ -242,7 +247,7 @@ static void reserve_file(int fd, int64_t bytes)
 	room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize / RESERVE_SHARE;
 	if (bytes > have && bytes - have > room)
 		bytes = have + room;
-	/* A reserve of less than a page is of no use. */
+	/* Reserve only if at least a page (4,096 bytes) is missing: less is of no use. */
 	if (bytes - have >= 4096)
 		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
 }
@@ -407,7 +412,7 @@ static int try_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_e
 	if (good)
 		return 0;
 	int rc = fail_db(s, err, "cannot write to");
-	/* After some errors SQLite has already rolled back. */
+	/* Roll back, unless SQLite has already done so, as after some errors. */
 	if (!sqlite3_get_autocommit(s->db))
 		step_done(s, s->rollback);
 	return rc;

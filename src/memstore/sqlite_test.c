@@ -237,7 +237,7 @@ static void check_survivors(struct plane *p, const struct acks *acks)
 			fail_msg("%s was acknowledged and is lost", name);
 		assert_int_equal((int)strtol(text_at(&o, "data.number"), NULL, 10), i);
 	}
-	/* The store has no object that was never requested, because the names are consecutive. */
+	/* The names are consecutive, so the store has no object that was never requested. */
 	for (size_t i = 0; i + 1 < stored; i++) {
 		snprintf(name, sizeof(name), "c%zu", i);
 		assert_int_equal(get(&p->w, &hf_configmaps, "default", name, &o), 0);
@@ -313,7 +313,7 @@ static int fill_store(struct plane *p, struct outcome *o, int *ret_made)
 	return code;
 }
 
-/* A limit on file sizes stands for a full disk: a write fails in the middle. */
+/* Limits the size of files, in place of a full disk: a write then fails in the middle. */
 static void set_file_limit(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -374,7 +374,8 @@ static void database_files_are_private(void **state)
 
 			assert_int_equal(stat(path, &st), 0);
 			assert_int_equal(st.st_mode & 0777, 0600);
-			/* A file that all may read becomes private at the next start. */
+			/* A database file that other users may read gets mode 0600 at the next
+			 * start. */
 			assert_int_equal(chmod(path, 0644), 0);
 		}
 		assert_int_equal(chmod(p.dir, 0700), 0);

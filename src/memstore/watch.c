@@ -23,25 +23,30 @@ struct memstore_watch {
 	struct hf_watch base;
 	struct memstore_client *client;
 	struct hf_kind *kind;
-	/* The caller's options; ns is a copy, the other strings are NULL. */
+	/* The options of the caller. ns is a copy; the other strings are NULL, because the caller
+	 * may free them. */
 	struct hf_watch_options options;
 	struct hf_selector *labels, *fields;
 	hf_event_fn fn;
 	void *arg;
 
-	struct hf_doc **initial; /* objects to deliver first; NULL: none left */
+	/* the objects that the watch delivers first; NULL: all are delivered */
+	struct hf_doc **initial;
 	size_t n_initial, at_initial;
 	uint64_t initial_version;
 	/* Sequence number, in the kind's history, of the next change to look at. */
 	uint64_t seq;
-	uint64_t reported; /* version of the last event or bookmark delivered */
+	uint64_t reported; /* resourceVersion of the last event or bookmark that was delivered */
 
 	int end_code; /* valid if ending */
 	char *end_message;
-	bool needs_initial; /* true: the objects that exist at the start are not taken yet */
+	/* true: the watch delivers existing objects first, and has not collected them yet */
+	bool needs_initial;
 	bool ending, ended, stopped, busy;
-	bool fault_asked; /* true: the fault hook has already decided about the event at seq */
-	/* Monotonic time; a delayed event and the events after it wait until then. */
+	/* true: the client's fault hook has already been asked about the change number seq */
+	bool fault_asked;
+	/* The event that is delayed, and all events after it, wait until this time (monotonic
+	 * clock). */
 	hf_time not_before;
 	struct hf_timer *timeout, *delay;
 
@@ -52,7 +57,8 @@ struct memstore_watch {
 /* An event made of a change. */
 struct found_event {
 	struct hf_event event;
-	struct hf_doc *owned; /* the object of the event if it was made for this event; else NULL */
+	/* the object of the event, if a copy was made for this event; else NULL */
+	struct hf_doc *owned;
 	char version[24];
 };
 
@@ -149,8 +155,8 @@ static bool is_selected(const struct memstore_watch *w, struct hf_doc *doc)
 	       hf_selector_match_fields(w->fields, object);
 }
 
-/* A copy of the object with another resourceVersion: that of the change by which the object left
- * the watch's selection. */
+/* Returns a copy of the object with the resourceVersion of the change by which the object left the
+ * watch's selection. */
 static struct hf_doc *at_version(struct hf_doc *doc, const char *version)
 {
 	struct hf_json *object = hf_json_shallow(hf_doc_json(doc));
@@ -305,7 +311,8 @@ static enum step step_change(struct memstore_watch *w)
 	}
 	w->seq++;
 	w->reported = c->version;
-	/* The callback may change the store: this reference keeps the object until it returns. */
+	/* Keep a reference to the object while the callback runs, because the callback may change
+	 * the store. */
 	HF_AUTO_DOC held = hf_doc_ref(f.event.object);
 	bool alive = true;
 	for (int i = 0; alive && verdict == DELIVER && i < 1 + twice; i++)
@@ -314,8 +321,8 @@ static enum step step_change(struct memstore_watch *w)
 	return alive ? STEP_MORE : STEP_GONE;
 }
 
-/* Takes the objects that the watch delivers first. All changes must be committed: an uncommitted
- * object could still be undone after its event. */
+/* Collects the objects that the watch delivers first. All changes must be committed before: an
+ * uncommitted object could be undone after its event. */
 static void take_initial(struct memstore_watch *w)
 {
 	const struct hf_engine *engine = w->client->memstore->engine;
@@ -478,8 +485,8 @@ struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
 	w->kind = hf_engine_kind(memstore->engine, options->resource);
 	w->fn = fn;
 	w->arg = arg;
-	/* A watch of an unknown kind gets an ENDED event. Until then it needs a place in the list
-	 * of some kind, and any kind will do. */
+	/* A watch of an unknown kind ends with an ENDED event. Until then it must be in the list
+	 * of some kind, so the first kind is used. */
 	bool unknown = !w->kind;
 	if (unknown)
 		w->kind = &memstore->engine->kinds[0];

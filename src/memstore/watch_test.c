@@ -222,8 +222,8 @@ static void one_watch_does_not_hold_up_the_loop(void **state)
 				 outcome_take, &made[i]);
 	}
 	settle(&p.w);
-	/* The watch has 1,000 initial objects. A later request gets its reply before all of them
-	 * are delivered. */
+	/* The watch delivers 1,000 existing objects. A later request gets its reply before all of
+	 * them are delivered. */
 	seen_start(&p.w, &late,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .field_selector = "metadata.name=c999"});
@@ -307,7 +307,8 @@ static void a_callback_may_stop_any_watch(void **state)
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	settle(&p.w);
 	assert_int_equal(stopper.events, 1);
-	/* Watches older than the stopper got their event; younger watches got none. */
+	/* Watches in front of the one that stops the others got their event; watches behind it got
+	 * none. */
 	assert_int_equal(victims[0].n, 1);
 	assert_int_equal(victims[1].n, 1);
 	assert_int_equal(victims[2].n, 0);

@@ -47,7 +47,8 @@ static int64_t parse_amount(const struct hf_json *value)
 	return hf_json_i64(value, 0) > INT64_MAX / 1000 ? INT64_MAX : hf_json_i64(value, 0) * 1000;
 }
 
-/* Adds a container's requests; a limit without a request counts as request. */
+/* Adds the requests of a container to the amounts. For a resource without a request, the limit
+ * counts as the request. */
 static void container_requests(const struct hf_json *container, struct hf_amounts *ret)
 {
 	const struct hf_json *requests = hf_json_path(container, "resources", "requests", NULL);
@@ -119,8 +120,8 @@ static bool compare_values(const struct hf_json *values, const char *text, bool 
 	return greater ? a > b : a < b;
 }
 
-/* True if a node whose label has the value `text` meets the requirement. NULL: the node does not
- * have the label. */
+/* True if a node meets the requirement of a node selector. text: the value of the node's label;
+ * NULL: the node does not have the label. */
 static bool requirement_matches(const struct hf_json *requirement, const char *text)
 {
 	const char *op = hf_json_path_str(requirement, "operator", NULL);
@@ -204,7 +205,8 @@ static bool tolerates_taint(const struct hf_json *toleration, const struct hf_js
 			hf_str_or(hf_json_path_str(taint, "value", NULL), ""));
 }
 
-/* The first taint that the pod does not tolerate; NULL: none. */
+/* Returns the first taint of the node that the pod does not tolerate; NULL: the pod tolerates all
+ * taints. */
 static const struct hf_json *find_untolerated(const struct hf_json *pod, const struct hf_json *node)
 {
 	const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
@@ -259,7 +261,8 @@ static const char *resource_problem(const struct hf_amounts *requests,
 	for (size_t i = 0; i < requests->n; i++) {
 		const char *name = requests->items[i].name;
 		const struct hf_json *have = hf_json_get(allocatable, name);
-		/* A node without allocatable "pods" has no limit on pods. */
+		/* If the node does not say how many pods it allows (allocatable "pods"), there is
+		 * no limit. */
 		if (requests->items[i].milli == 0 || (!have && hf_streq(name, "pods")))
 			continue;
 		int64_t left = parse_amount(have) - hf_amounts_get(&node->used, name);

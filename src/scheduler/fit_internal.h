@@ -11,7 +11,8 @@
 
 /* Decides whether a pod fits on a node (fit.c). Pure functions over documents. */
 
-#define HF_FIT_RESOURCES_MAX 32 /* most resource names of one node or pod; more are ignored */
+/* limit of resource names of one node or pod; further names are ignored */
+#define HF_FIT_RESOURCES_MAX 32
 
 /* Amounts by resource name, in thousandths. The names are borrowed from documents. */
 struct hf_amounts {
@@ -30,7 +31,7 @@ int64_t hf_amounts_get(const struct hf_amounts *amounts, const char *name);
  * largest init container if that is more. The amount of the resource "pods" is one. */
 void hf_fit_requests(const struct hf_json *pod, struct hf_amounts *ret_requests);
 
-/* A node, and the requests and number of the pods on it. */
+/* A node, with the requests and the number of the pods that it already has. */
 struct hf_fit_node {
 	const struct hf_json *node;
 	struct hf_amounts used;

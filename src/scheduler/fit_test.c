@@ -10,7 +10,7 @@
 
 /* Tests of each filter alone. Input: documents of a pod and a node. */
 
-/* The reason why the pod does not fit on the node; NULL: it fits. */
+/* Returns the reason why the pod does not fit on the node; NULL: the pod fits. */
 static const char *fit_problem(const char *pod_text, const char *node_text, const char *used_text)
 {
 	static char buf[HF_FIT_REASON_MAX];

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 
 /*
- * The scheduler. A pass reads all nodes, adds up the requests of the pods on them, and binds each
- * waiting pod to a node. It keeps no state between passes: pods and nodes are all of it.
- * fit.c decides whether a pod fits on a node.
+ * The scheduler. A pass reads all nodes, adds up the requests of the pods on each node, and binds
+ * each waiting pod to a node. No state is kept between passes: a pass depends only on the pods and
+ * nodes in the store. fit.c decides whether a pod fits on a node.
  */
 
 #define NODES_MAX 10000
 #define PENDING_MAX HF_MEMSTORE_OBJECTS_MAX
 #define RETRY_AFTER HF_SECOND /* delay after a failed commit */
 #define COMPONENT "default-scheduler"
-#define MESSAGE_BYTES_MAX 1024 /* upstream's limit for the message of an Event */
+#define MESSAGE_BYTES_MAX 1024 /* limit of an Event's message, as in upstream's scheduler */
 
 struct hf_scheduler {
 	struct hf_memstore *memstore;
@@ -35,7 +35,7 @@ struct pass {
 	struct hf_scheduler *scheduler;
 	HF_VEC(struct hf_fit_node) nodes;
 	HF_VEC(struct hf_doc *) pending;
-	struct hf_map *by_name; /* node name to index + 1 in nodes */
+	struct hf_map *by_name; /* maps the name of a node to its index in `nodes`, plus 1 */
 };
 
 /* --- writes --- */
@@ -44,8 +44,8 @@ static void send_request(struct hf_scheduler *s, const struct hf_request *reques
 {
 	HF_AUTO_RESULT result = {0};
 
-	/* If the pod has changed meanwhile, the store refuses the write. The change of the pod
-	 * starts another pass. */
+	/* Ignore the result: if the pod has changed meanwhile, the store refuses the write, and
+	 * the change starts another pass. */
 	hf_memstore_apply(s->memstore, request, &result);
 }
 
@@ -243,8 +243,8 @@ static int compare_reasons(const void *a, const void *b)
 {
 	const struct reason *ra = a, *rb = b;
 
-	/* Sorts the reasons by their texts. kube-scheduler sorts the texts with their counts in
-	 * front; here the count has no influence. */
+	/* Sort by the text of the reason alone. kube-scheduler sorts texts that begin with the
+	 * number of nodes. */
 	return __builtin_strcmp(ra->text, rb->text);
 }
 
@@ -262,7 +262,8 @@ static void write_reasons(const struct pass *pass, struct reason *reasons, size_
 	hf_strbuf_addch(sb, '.');
 }
 
-/* Chooses among the n fitting nodes: options.choose, or else the node with the fewest pods. */
+/* Chooses one of the n nodes on which the pod fits: by options.choose, else the node with the
+ * fewest pods. */
 static size_t choose_node(struct pass *pass, const size_t *fitting, size_t n)
 {
 	const struct hf_scheduler_options *o = &pass->scheduler->options;
@@ -279,7 +280,8 @@ static size_t choose_node(struct pass *pass, const size_t *fitting, size_t n)
 	return fitting[best];
 }
 
-/* Returns the name of a claim that the pod names and the store does not have; NULL: there is none. */
+/* Returns the name of a PersistentVolumeClaim that the pod uses and the store does not have; NULL:
+ * the store has all claims of the pod. */
 static const char *find_missing_claim(const struct hf_scheduler *s, struct hf_doc *pod)
 {
 	const struct hf_json *volumes = hf_json_path(hf_doc_json(pod), "spec", "volumes", NULL);

@@ -17,7 +17,9 @@
 struct hf_scheduler;
 
 struct hf_scheduler_options {
-	hf_time delay; /* time between a change and the pass it causes; 0: the next turn */
+	/* time between a change and the pass that it starts; 0: the pass runs in the next turn of
+	 * the loop */
+	hf_time delay;
 	/* Chooses one of n fitting nodes (returns 0 to n-1). NULL: the node with the fewest pods,
 	 * and among equals the first by name. */
 	size_t (*choose)(void *arg, size_t n);
@@ -26,7 +28,7 @@ struct hf_scheduler_options {
 	 * missing. false: a pod is not bound before its claims exist. */
 	bool missing_claims;
 };
-/* options may be NULL. Destroy the scheduler before the store. */
+/* Create the scheduler. options may be NULL. Destroy the scheduler before the store. */
 struct hf_scheduler *hf_scheduler_create(struct hf_memstore *memstore,
 					 const struct hf_scheduler_options *options);
 struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *scheduler); /* NULL is fine */

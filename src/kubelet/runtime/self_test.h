@@ -3,8 +3,8 @@
 #ifndef HF_KUBELET_RUNTIME_SELF_TEST_H
 #define HF_KUBELET_RUNTIME_SELF_TEST_H
 
-/* Main function of tests that start themselves as a shim: calls hf_shim_helper_main before
- * anything else. */
+/* Helpers for tests that start themselves as a shim. The main function of such a test calls
+ * hf_shim_helper_main before anything else. */
 
 #include "harness/test.h"
 
