@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Most warnings that a call keeps of one response; users read only the first few. */
+/* Limit of the warnings that a call keeps of one response; users read only the first few. */
 #define WARNINGS_MAX 16u
 
 /* A request with one response. It lives until its callback has returned or until hf_kube_cancel. */
@@ -23,7 +23,8 @@ struct kube_call {
 	struct hf_request *request;
 	hf_reply_fn done;
 	void *arg;
-	/* Parts of the response's headers, copied before the transfer is freed. */
+	/* Values of the response's headers, copied because the transfer is freed before the
+	 * callback. */
 	hf_time server_time;
 	char *warnings[WARNINGS_MAX];
 	size_t n_warnings;
@@ -44,8 +45,8 @@ static void call_free(struct kube_call *call)
 	free(call);
 }
 
-/* Unlinks the op before it calls `done`. If `done` destroys the store, the destruction does not
- * find this call any more. */
+/* Ends the call: takes it out of the store's list before `done` runs. So if `done` destroys the
+ * store, this call is not destroyed twice. */
 static void finish_call(struct kube_call *call, struct hf_reply *reply)
 {
 	hf_kube_op_unlink(&call->op);
@@ -114,7 +115,7 @@ static int finish_list(struct kube_call *call, const struct hf_http_result *resu
 
 	if (rc != 0)
 		return hf_error_wrap(err, "cannot read the list of %s", resource->plural);
-	/* Without a version no watch could continue from this list. */
+	/* Refuse a list without a resourceVersion: no watch could continue from it. */
 	if (list.resource_version[0] == '\0') {
 		hf_kube_list_release(&list);
 		return hf_error_set(err, HF_E_BAD_REQUEST, "the list of %s has no resourceVersion",
@@ -168,12 +169,12 @@ static void finish_success(struct kube_call *call, const struct hf_http_result *
 		return;
 	hf_kube_response_describe(result, result->body, result->body_len, text);
 	(void)hf_error_wrap(&failure.err, "bad answer from the server (%s)", text);
-	/* The response to a write cannot be read, so whether the write was done is unknown. */
+	/* The response cannot be read. For a write the outcome is then unknown (HF_E_TIMEOUT). */
 	failure.err.code = only_reads(call->request) ? HF_E_BAD_REQUEST : HF_E_TIMEOUT;
 	finish_error(call, &failure);
 }
 
-/* Returns true if the request will be sent again. */
+/* Retries the call if retry.c allows it. Returns true if the request will be sent again. */
 static bool retry_call(struct kube_call *call, const struct hf_http_result *result,
 		       const struct hf_kube_failure *failure)
 {
@@ -287,7 +288,8 @@ static void write_delete_options(const struct hf_request *request, struct hf_str
 		hf_json_set_i64(options, "gracePeriodSeconds", request->grace_seconds);
 	if (request->propagation != HF_PROPAGATE_DEFAULT)
 		hf_json_set_str(options, "propagationPolicy", policies[request->propagation]);
-	/* With a body, an API server ignores dryRun in the URL and would delete the object. */
+	/* Put dryRun into the body too: an API server ignores dryRun in the URL of a deletion with
+	 * a body, and would delete the object. */
 	if (request->dry_run)
 		hf_json_append(hf_json_ensure_array(options, "dryRun"), hf_json_string("All"));
 	if (request->precondition_uid != NULL || request->precondition_resource_version != NULL) {
@@ -317,8 +319,8 @@ static void call_send(struct hf_kube_op *op)
 		.arg = op,
 	};
 
-	/* After a suspension of this process the retry delay may end long after the deadline. The
-	 * request is then not sent: the caller may have lost the leader election meanwhile. */
+	/* The deadline has passed: this process was suspended during the retry delay. Do not send
+	 * the request, because the caller may have lost the leader election meanwhile. */
 	if (left <= 0) {
 		(void)hf_error_set(&op->err, HF_E_UNAVAILABLE,
 				   "the request was not sent: its deadline had passed");

@@ -180,7 +180,7 @@ static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
 		assert_int_equal(create_pod(bench), HF_E_TIMEOUT);
 		assert_non_null(strstr(bench->message, "bad answer"));
 		play_steps(bench, steps);
-		/* a read changes nothing, so its outcome is not in doubt */
+		/* a read changes nothing, so its outcome is never in doubt */
 		assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
 	}
 }

@@ -18,7 +18,7 @@
 
 static void wipe_secret(char **text)
 {
-	/* Overwrite the text first: freed memory must hold no keys or tokens. */
+	/* Overwrite the text before freeing it: freed memory must hold no keys or tokens. */
 	if (*text != NULL)
 		explicit_bzero(*text, strlen(*text));
 	free(*text);
@@ -57,8 +57,8 @@ static void add_warning(struct hf_kube_config *config, const char *text)
 	config->warning = both;
 }
 
-/* Reads "<key>-data" (base64) or, without it, the file that "<key>" names. Returns "" if both are
- * absent. */
+/* Reads a PEM text: from the field "<key>-data" (base64) or, without that field, from the file
+ * that the field "<key>" names. The text is "" if both fields are absent. */
 static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_pem,
 		    char **ret_file, struct hf_error *err)
 {
@@ -87,8 +87,8 @@ static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, ch
 	return 0;
 }
 
-/* Adds the file and the field to an error in a certificate or key. curl would only report an
- * unnamed "blob", once for each request. */
+/* Adds the file and the field to the error about a certificate or key. Without this check curl
+ * would report a "blob" without a name, at each request. */
 static int refuse_pem(const struct hf_kubeconfig_entry *entry, const char *key, const char *file,
 		      struct hf_error *err)
 {
@@ -268,8 +268,8 @@ static int read_user(const struct hf_kubeconfig_entry *user,
 	return hf_kube_exec_read(user, cluster, config, &config->exec, err);
 }
 
-/* Without TLS everyone on the network could read the credentials, so they are sent to this machine
- * only. */
+/* Removes the credentials if the server is not on this machine and uses no TLS: every program on
+ * the network could read them. */
 static void drop_credentials_without_tls(struct hf_kube_config *config)
 {
 	char host[256], port[8];

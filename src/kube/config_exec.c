@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define ARGS_MAX 256
-/* Below the limit of Linux for one environment variable, 128 KiB */
+/* Limit of KUBERNETES_EXEC_INFO, below the limit of Linux for one environment variable (128
+ * KiB). */
 #define INFO_BYTES_MAX ((size_t)96 << 10)
 
 static char **copy_texts(char *const *texts)
@@ -168,7 +169,8 @@ static int read_version(const struct hf_kubeconfig_entry *entry, struct hf_kube_
 		"must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1");
 }
 
-/* The extension with this reserved name holds data of the cluster entry for plugins. */
+/* Finds the extension with the reserved name, in which a cluster entry of a kubeconfig has data
+ * for plugins. */
 static const struct hf_json *find_extension(const struct hf_json *cluster)
 {
 	const struct hf_json *list = hf_json_get(cluster, "extensions");

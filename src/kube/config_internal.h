@@ -18,7 +18,7 @@ struct hf_kubeconfig_file {
 struct hf_kubeconfig_files {
 	struct hf_kubeconfig_file files[HF_KUBECONFIG_FILES_MAX];
 	size_t len;
-	char *names; /* all paths, for messages about the whole set */
+	char *names; /* the paths of all files, for error texts about the whole set */
 };
 
 int hf_kubeconfig_files_read(const struct hf_kube_load *load, struct hf_kubeconfig_files *ret_files,
@@ -29,7 +29,8 @@ void hf_kubeconfig_files_release(struct hf_kubeconfig_files *files);
 struct hf_kubeconfig_entry {
 	const struct hf_json *object;
 	const char *file;
-	char place[160]; /* place in the file for error texts: "users[admin].user" */
+	/* where the object stands in its file, for error texts: "users[admin].user" */
+	char place[160];
 };
 
 /* Finds the entry called `name` in a list (clusters, users, contexts) and returns its object
@@ -38,15 +39,16 @@ struct hf_kubeconfig_entry {
 int hf_kubeconfig_find(const struct hf_kubeconfig_files *files, const char *list,
 		       const char *member, const char *name, struct hf_kubeconfig_entry *ret_entry,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* The first current-context in the order of the files; NULL: no file has one. */
+/* Returns current-context from the first file that has one; NULL: no file has one. */
 const char *hf_kubeconfig_current_context(const struct hf_kubeconfig_files *files);
-/* Makes an entry of the object under key. The entry's object is NULL if the key is absent. */
+/* Makes an entry from a member of another entry: the object under key. If the member is absent,
+ * the object of the new entry is NULL. */
 int hf_kubeconfig_member(const struct hf_kubeconfig_entry *entry, const char *key,
 			 struct hf_kubeconfig_entry *ret_member, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Fields of an entry. A value of another type is HF_E_INVALID; an absent value reads as "" or
- * false. */
+/* Read a field of an entry. A value of another type is HF_E_INVALID; an absent field reads as ""
+ * or false. */
 int hf_kubeconfig_str(const struct hf_kubeconfig_entry *entry, const char *key,
 		      const char **ret_text, struct hf_error *err) HF_MUST_CHECK;
 int hf_kubeconfig_dup(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_text,
@@ -82,14 +84,15 @@ int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 
 /* The proxy variables of the environment, read as httpproxy of golang.org/x/net reads them. */
 struct hf_kube_proxy_env {
-	const char *http, *https, *no_proxy; /* values of the variables; NULL or "": not set */
+	/* values of HTTP_PROXY, HTTPS_PROXY and NO_PROXY; NULL or "": the variable is not set */
+	const char *http, *https, *no_proxy;
 };
 /* The proxy URL for a server, which the caller frees; NULL: connect directly. */
 char *hf_kube_proxy_choose(const char *server, const struct hf_kube_proxy_env *env);
 /* The URL as curl needs it: socks5 becomes socks5h, so that the proxy resolves names, as in Go.
  * NULL: the scheme is not http, https, socks5 or socks5h. The caller frees the result. */
 char *hf_kube_proxy_url(const char *url);
-/* Host (without brackets) and port of a URL. Returns false if the URL has no host. */
+/* Reads host (without brackets) and port from a URL. Returns false if the URL has no host. */
 bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char ret_port[8]);
 bool hf_kube_host_is_loopback(const char *host);
 

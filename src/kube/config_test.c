@@ -353,7 +353,7 @@ static void the_first_file_with_an_entry_supplies_all_of_it(void **state)
 	assert_ok(hf_kube_config_load(&load, &config, &err), &err);
 	assert_string_equal(config.token, "first"); /* not the token of the second user u */
 	assert_string_equal(config.ns, "default");  /* not the namespace of the second context a */
-	/* relative to the folder of its kubeconfig */
+	/* a relative path starts at the folder of its kubeconfig */
 	assert_string_equal(config.ca_pem, "of sub\n" PEM_CERT);
 	hf_kube_config_release(&config);
 
@@ -494,7 +494,7 @@ static void a_token_file_must_hold_a_token(void **state)
 	assert_non_null(strstr(err.text, empty));
 	assert_ok(hf_kube_token_read(good, &token, &err), &err);
 	assert_string_equal(token, "a.b.c");
-	/* A FIFO without a writer: a reader would block for ever. */
+	/* A FIFO without a writer: opening it for reading would block for ever. */
 	assert_int_equal(unlink(empty), 0);
 	assert_int_equal(mkfifo(empty, 0600), 0);
 	assert_code(hf_kube_token_read(empty, &token, &err), HF_E_INVALID);

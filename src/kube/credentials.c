@@ -23,14 +23,13 @@
 
 #define FILES_AGE_MAX HF_MINUTE
 #define FILES_AGE_MIN HF_SECOND
-/* The plugin runs again when the credentials expire in less than this time. */
+/* The plugin runs again when the credentials expire within this time. */
 #define EXPIRY_LEEWAY (10 * HF_SECOND)
-/* After each run of the plugin its credentials are used for this time, even if they expire
- * sooner. */
+/* For this time after a run of the plugin, its credentials are used even if they have expired. */
 #define EARLY_HOLD HF_SECOND
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
-#define ERROR_BYTES_MAX 160 /* most bytes of a plugin's stderr in an error text */
+#define ERROR_BYTES_MAX 160 /* limit of the part of a plugin's stderr that an error text has */
 
 struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 						       const struct hf_kube_config *config)
@@ -71,8 +70,8 @@ unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *c)
 
 /* --- files --- */
 
-/* Returns true if the token changed. If the file cannot be read, the old token stays: the file may
- * be in the middle of a rotation. */
+/* Reads the token file again. Returns true if the token has changed. If the file cannot be read,
+ * the old token stays, because a rotation may be replacing the file. */
 static bool read_token_file(struct hf_kube_credentials *c)
 {
 	char *token;
@@ -94,7 +93,7 @@ static bool read_token_file(struct hf_kube_credentials *c)
 	return true;
 }
 
-/* Returns true if a token or certificate changed. */
+/* Reads all files again. Returns true if a token or certificate has changed. */
 static bool read_files(struct hf_kube_credentials *c)
 {
 	bool token = read_token_file(c);
@@ -205,7 +204,7 @@ static void plugin_failed(struct hf_kube_credentials *c)
 	c->failure.code = HF_E_UNAUTHORIZED;
 	(void)hf_error_wrap(&c->failure, "kubeconfig '%s': credential plugin '%s'", c->path,
 			    c->exec->argv[0]);
-	/* A copy, because hf_kube_wake_ops may start the plugin, which overwrites c->failure. */
+	/* Use a copy: hf_kube_wake_ops may start the plugin, which overwrites c->failure. */
 	copy = c->failure;
 	hf_kube_wake_ops(c->kube, usable ? NULL : &copy);
 }
@@ -217,8 +216,8 @@ static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answe
 	c->have = true;
 	c->hold = 0;
 	c->expires = answer->expires;
-	/* A plugin with a cache may return the same credentials until they expire, or even later.
-	 * Without this delay every request would then run the plugin. */
+	/* Use these credentials for a moment in any case: a plugin with a cache may return
+	 * credentials that are about to expire, and every request would then run the plugin. */
 	c->use_until = hf_loop_mono(c->kube->loop) + EARLY_HOLD;
 	c->generation++;
 	hf_http_client_set_bearer(c->kube->client, answer->token);
@@ -228,7 +227,7 @@ static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answe
 	hf_kube_wake_ops(c->kube, NULL);
 }
 
-/* The first line of stderr, with control characters replaced by blanks. */
+/* Copies the first line of a plugin's stderr, with control characters replaced by blanks. */
 static void describe_errors(const char *errors, char ret_text[ERROR_BYTES_MAX])
 {
 	size_t len = strcspn(errors, "\n");
@@ -266,8 +265,8 @@ static void on_plugin(void *arg, const struct hf_command_result *result)
 	}
 }
 
-/* The environment of this program, then that of the kubeconfig, then KUBERNETES_EXEC_INFO. A later
- * variable replaces an earlier one of the same name. */
+/* Makes the environment of a plugin: the variables of this program, then those of the kubeconfig,
+ * then KUBERNETES_EXEC_INFO. A later variable replaces an earlier one of the same name. */
 static char **make_env(const struct hf_kube_exec *exec)
 {
 	size_t len = 0, n = 0;
@@ -328,7 +327,8 @@ static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_
 		return HF_KUBE_WAIT;
 	if (c->hold > 0 && hf_loop_mono(c->kube->loop) - c->failed_at < c->hold) {
 		if (c->have && hf_loop_wall(c->kube->loop) < c->expires)
-			/* The plugin failed, but its earlier credentials have not expired yet. */
+			/* The last run of the plugin failed, but the credentials of an earlier run
+			 * have not expired. */
 			return HF_KUBE_READY;
 		*err = c->failure;
 		return HF_KUBE_NO_CREDENTIALS;
@@ -353,7 +353,7 @@ enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, stru
 bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned generation)
 {
 	if (generation != c->generation)
-		/* Other requests have renewed the credentials after this request was sent. */
+		/* The credentials are newer than those that the request used: send it again. */
 		return true;
 	if (c->exec != NULL) {
 		c->have = false;
@@ -364,8 +364,8 @@ bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned
 
 bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *c, unsigned generation)
 {
-	/* If the server is down, every request fails to connect. This limit keeps each failure from
-	 * reading the files again. */
+	/* Read the files at most once a second: while the server is down, every request fails to
+	 * connect. */
 	return generation != c->generation ||
 	       (hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MIN && read_files(c));
 }

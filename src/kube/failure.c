@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Accepts only IMF-fixdate of RFC 9110, the form that all servers send: "Sun, 06 Nov 1994 08:49:37
- * GMT". */
+/* Parses a date in the only form that servers send (IMF-fixdate of RFC 9110): "Sun, 06 Nov 1994
+ * 08:49:37 GMT". */
 hf_time hf_kube_date_parse(const char *text)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -81,7 +81,8 @@ bool hf_kube_warning_parse(const char *header, char **ret_text)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
 	const char *quote = strchr(header, '"');
 
-	/* API servers send code 299, the agent "-", and a quoted text (RFC 7234). */
+	/* An API server's warning has the code 299, the agent "-", and a quoted text (RFC
+	 * 7234). */
 	if (!hf_str_has_prefix(header, "299 ") || quote == NULL)
 		return false;
 	for (const char *at = quote + 1; *at != '\0' && *at != '"'; at++) {
@@ -99,8 +100,8 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 	hf_time server_now, told;
 
 	if (result->transfer != NULL) {
-		/* A date in Retry-After is a time of the server's clock, which the Date header
-		 * shows. */
+		/* Compare a date in Retry-After with the Date header, because both are times of
+		 * the server's clock. */
 		server_now = hf_kube_date_parse(hf_transfer_header(result->transfer, "Date"));
 		told = hf_kube_retry_after_parse(
 			hf_transfer_header(result->transfer, "Retry-After"),
@@ -113,8 +114,8 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 
 #define BEGINNING_BYTES_MAX 60
 
-/* Gives status, content type and the first 60 characters: enough to recognize a login page or a
- * proxy. */
+/* Describes a response that is not JSON by its status, content type and first 60 characters:
+ * enough to recognize a login page or a proxy. */
 void hf_kube_response_describe(const struct hf_http_result *result, const char *body, size_t len,
 			       char ret_text[HF_KUBE_RESPONSE_TEXT_MAX])
 {
@@ -135,8 +136,8 @@ void hf_kube_response_describe(const struct hf_http_result *result, const char *
 	while (n > 0 && words[n - 1] == ' ')
 		n--;
 	words[n] = '\0';
-	/* Do not show the beginning of a JSON object, because the error of its parser is in the
-	 * text too. */
+	/* Leave out the first characters of a JSON object, because the text already has the error
+	 * of the JSON parser. */
 	if (words[0] == '{')
 		words[0] = '\0';
 	snprintf(ret_text, HF_KUBE_RESPONSE_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,

@@ -26,7 +26,8 @@ bool hf_kube_in_cluster(const char *dir)
 	       !hf_str_is_empty(getenv("KUBERNETES_SERVICE_PORT")) && access(token, F_OK) == 0;
 }
 
-/* POD_NAMESPACE (set through the downward API) overrides the file, as in client-go. */
+/* Finds the namespace of the pod: POD_NAMESPACE (set through the downward API), else the service
+ * account's file, as in client-go. */
 static char *find_namespace(const char *dir)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/namespace", dir);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Skips a value and returns the text of the value, [from, s->p). */
+/* Skips a value. The text of the value is [*ret_from, s->p). */
 static bool read_span(struct hf_skip *s, const char **ret_from, size_t *ret_len)
 {
 	/* Skip blanks. */
@@ -35,7 +35,8 @@ static bool key_is(const struct hf_skip_string *key, const char *text)
 
 /* ---- an event of a watch ------------------------------------------------------------------- */
 
-/* The reader stands at the object, because peek has skipped blanks. */
+/* The reader stands at the first byte of the object, because hf_skip_peek has skipped the blanks
+ * before it. */
 static bool read_object(struct hf_skip *s, struct hf_kube_event_text *event)
 {
 	event->object = s->p;
@@ -140,8 +141,8 @@ static bool walk_item(struct hf_skip *s, bool *ret_has_kind, bool *ret_empty)
 	return next == HF_SKIP_END;
 }
 
-/* Items of a list of a built-in kind have no apiVersion and kind, but every document of Holdfast
- * needs them. */
+/* Makes a document of an item of a list. Lists of built-in kinds have items without apiVersion and
+ * kind, which are added here. */
 static struct hf_doc *item_doc(const char *text, size_t len, bool empty,
 			       const struct hf_resource *resource)
 {

@@ -15,7 +15,7 @@ HF_BEGIN_DECLS
  *
  * Errors: HF_E_BAD_REQUEST with line and column. */
 
-/* {"type": …, "object": {…}}; type and object point into the line. */
+/* An event of a watch: {"type": …, "object": {…}}. The members point into the line. */
 struct hf_kube_event_text {
 	struct hf_skip_string type;
 	const char *object;
@@ -25,7 +25,7 @@ struct hf_kube_event_text {
 int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text *ret_event,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* A page of a list. Items without kind and apiVersion get those of `resource`. */
+/* A page of a list. Items without kind and apiVersion get the values of `resource`. */
 struct hf_kube_list {
 	struct hf_doc **items; /* array of documents, owned by this struct */
 	size_t len, cap, len_max;
@@ -36,7 +36,7 @@ int hf_kube_list_read(const char *body, size_t len, const struct hf_resource *re
 		      struct hf_kube_list *ret_list, struct hf_error *err) HF_MUST_CHECK;
 void hf_kube_list_release(struct hf_kube_list *list);
 
-/* Parses a body with a single JSON object. */
+/* Reads a body that is a single JSON object, into a document. */
 int hf_kube_object_read(const char *body, size_t len, struct hf_doc **ret_doc, struct hf_error *err)
 	HF_MUST_CHECK;
 

@@ -17,7 +17,8 @@ static void kube_destroy(struct hf_store *store)
 {
 	struct hf_kube *kube = (struct hf_kube *)store;
 
-	/* An abandon unlinks the op and may run a callback, which may cancel other ops. */
+	/* Begin at the head of the list in each round: the callback of an abandoned op may have
+	 * cancelled other ops. */
 	while (kube->ops != NULL)
 		kube->ops->kind->abandon(kube->ops);
 	kube->credentials = hf_kube_credentials_destroy(kube->credentials);
@@ -70,7 +71,7 @@ static void fill_host(struct hf_kube *kube, const struct hf_kube_config *config)
 	bool v6 = strchr(host, ':') != NULL;
 
 	kube->host = hf_xasprintf("%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
-	/* Over loopback, compression costs more time than it saves. */
+	/* Ask for no gzip on loopback, where compression costs more time than it saves. */
 	kube->gzip = !config->no_gzip && !(known && hf_kube_host_is_loopback(host));
 }
 

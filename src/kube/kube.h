@@ -19,10 +19,11 @@ HF_BEGIN_DECLS
 
 /* A credential plugin: a program that prints credentials (users[].user.exec of a kubeconfig). */
 struct hf_kube_exec {
-	char **argv; /* NULL-terminated; argv[0] is a path, or a name to search in PATH */
-	char **env;  /* "NAME=value" strings added to this program's environment; NULL-terminated */
+	/* the command, NULL-terminated; argv[0] is a path, or a name to search in PATH */
+	char **argv;
+	char **env; /* "NAME=value" strings added to this program's environment; NULL-terminated */
 	char *api_version;
-	char *install_hint; /* text for the error when the program is not installed */
+	char *install_hint; /* what the error says when the program is not installed */
 	char *info;         /* value of KUBERNETES_EXEC_INFO for the plugin */
 };
 
@@ -32,24 +33,26 @@ struct hf_kube_config {
 	char *ca_pem;
 	char *cert_pem, *key_pem;
 	char *token;
-	/* Files behind ca_pem, cert_pem, key_pem and token. The store reads them again to follow
-	 * rotations. */
+	/* The files from which ca_pem, cert_pem, key_pem and the token were read; NULL: no file.
+	 * The store reads them again, because they are replaced from time to time. */
 	char *token_file, *ca_file, *cert_file, *key_file;
 	struct hf_kube_exec *exec; /* the plugin that supplies credentials; NULL: none */
 	char *tls_server_name;
-	char *proxy_url; /* from the kubeconfig or the environment; "": no proxy */
-	char *ns;        /* namespace of the context; "default" if the context has none */
-	char *path;      /* path of the kubeconfig file or files, for messages */
-	char *warning;   /* a warning for the user, for example that no certificate is verified;
+	/* URL of the proxy, from the kubeconfig or the environment; "": no proxy */
+	char *proxy_url;
+	char *ns;      /* namespace of the context; "default" if the context has none */
+	char *path;    /* path of the kubeconfig file or files, for messages */
+	char *warning; /* a warning for the user, for example that no certificate is verified;
 	                  * NULL: none */
 	bool insecure;
 	bool no_gzip;
 };
 
-/* Limits of the files that are read. */
+/* Limits of a kubeconfig file, and of the number of files. */
 #define HF_KUBECONFIG_BYTES_MAX ((size_t)1 << 20)
 #define HF_KUBECONFIG_FILES_MAX 32
-#define HF_KUBE_TOKEN_BYTES_MAX ((size_t)64 << 10) /* no server accepts a header of this size */
+/* limit of a token; no server accepts a header of this size */
+#define HF_KUBE_TOKEN_BYTES_MAX ((size_t)64 << 10)
 
 struct hf_kube_load {
 	/* A list of files in the form of KUBECONFIG ("a:b"), merged as client-go does. The first
@@ -85,7 +88,7 @@ int hf_kube_config_in_cluster(const char *dir, struct hf_kube_config *ret_config
 int hf_kube_config_find(const struct hf_kube_load *load, struct hf_kube_config *ret_config,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* Overwrites keys and tokens before it frees them. */
+/* Frees the texts of a configuration. Keys and tokens are overwritten first. */
 void hf_kube_config_release(struct hf_kube_config *config);
 
 /* --- the store --- */
@@ -95,28 +98,31 @@ struct hf_kube_observation {
 	const char *method; /* HTTP method, "GET" */
 	const char *host;   /* host and port of the server, "10.0.0.1:443" */
 	int status;         /* HTTP status; 0: no response came */
-	unsigned retry;     /* 0: the first try, 1: the first retry, … */
-	hf_time took;       /* duration until the end of the response; for a watch or a log, until
-	                     * the end of its head */
+	unsigned retry;     /* number of tries before this one: 0 for the first try */
+	/* time until the end of the response; for a watch or a log, until the end of the response's
+	 * head */
+	hf_time took;
 };
 typedef void (*hf_kube_observe_fn)(void *arg, const struct hf_kube_observation *seen);
 
 struct hf_kube_options {
 	uint64_t seed;   /* seed of the retry jitter; 0: a random seed from the kernel */
-	hf_time timeout; /* for requests without a timeout of their own; 0: HF_KUBE_TIMEOUT */
+	hf_time timeout; /* timeout of requests that set none; 0: HF_KUBE_TIMEOUT */
 	/* Longest time without an event or a bookmark before a watch ends with HF_E_TIMEOUT. 0:
 	 * four minutes for a watch with bookmarks, else 30 s more than the watch's timeout. */
 	hf_time watch_silence_max;
-	hf_kube_observe_fn observe; /* called for each HTTP request; may be NULL; must not call the
-	                             * store */
+	/* called after each HTTP request, retries included; may be NULL; must not call the store */
+	hf_kube_observe_fn observe;
 	void *observe_arg;
 };
 
-#define HF_KUBE_TIMEOUT (30 * HF_SECOND) /* most time for a request with all its tries and delays */
-#define HF_KUBE_TRIES_MAX 10u            /* most tries of a request; client-go's figure */
-/* Most bytes of one response body (for example a page of a list), and of one event of a watch. */
+/* default limit of the time for a request with all its tries and delays */
+#define HF_KUBE_TIMEOUT (30 * HF_SECOND)
+#define HF_KUBE_TRIES_MAX 10u /* limit of the tries of a request, as in client-go */
+/* Limit of one response body in bytes, for example of a page of a list. */
 #define HF_KUBE_LIST_BYTES_MAX ((size_t)64 << 20)
-/* Most bytes of one object; etcd stores at most 1.5 MiB per object. */
+/* Limit of one event of a watch, and so of an object, in bytes; etcd stores at most 1.5 MiB per
+ * object. */
 #define HF_KUBE_EVENT_BYTES_MAX ((size_t)4 << 20)
 /* Limits of a run of a credential plugin. */
 #define HF_KUBE_EXEC_TIMEOUT (60 * HF_SECOND)

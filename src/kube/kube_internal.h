@@ -37,18 +37,19 @@ struct hf_kube_op {
 	struct hf_kube *kube;
 	struct hf_transfer *transfer; /* NULL: no request in flight */
 	struct hf_task *fail_task;    /* NULL unless sending failed at once */
-	struct hf_timer *timer;       /* for a retry delay or the wait for credentials; NULL: none
-	                               * was needed */
-	struct hf_error err;          /* the error that fail_task reports */
-	bool waiting;                 /* the op waits for credentials */
-	bool renewed;                 /* a 401 or a lost connection has renewed the credentials
+	/* timer of a retry delay or of the wait for credentials; NULL: the op never waited */
+	struct hf_timer *timer;
+	struct hf_error err; /* the error that fail_task reports */
+	bool waiting;        /* the op waits for credentials */
+	bool renewed;        /* a 401 or a lost connection has renewed the credentials
 	                               * once already */
-	unsigned credentials;         /* generation of the credentials that the transfer was sent
-	                               * with */
-	unsigned tries;               /* number of tries begun */
-	const char *method;           /* HTTP method of the transfer, for observations */
-	hf_time sent_at;              /* monotonic time when the transfer was sent */
-	hf_time deadline;             /* monotonic time; HF_TIME_NEVER: none */
+	/* number of the credentials with which the transfer was sent; each renewal increases the
+	 * number */
+	unsigned credentials;
+	unsigned tries;     /* number of tries begun */
+	const char *method; /* HTTP method of the transfer, for observations */
+	hf_time sent_at;    /* monotonic time when the transfer was sent */
+	hf_time deadline;   /* monotonic time; HF_TIME_NEVER: none */
 };
 
 struct hf_kube_credentials;
@@ -79,7 +80,7 @@ void hf_kube_op_start(struct hf_kube_op *op);
 void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay);
 /* Sends the request; for kind->send. */
 void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *request);
-/* Posts a task that calls kind->failed with op->err. */
+/* Fails the op: posts a task that calls kind->failed with op->err. */
 void hf_kube_op_fail(struct hf_kube_op *op);
 /* Reports a response, or its absence (status 0), to options.observe. */
 void hf_kube_op_observe(struct hf_kube_op *op, int status);
@@ -115,7 +116,7 @@ void hf_kube_log_target(struct hf_strbuf *sb, const struct hf_log_options *optio
 struct hf_kube_failure {
 	struct hf_error err;
 	hf_time retry_after;   /* a time span; 0: not given */
-	struct hf_doc *status; /* owned; NULL: the body was not a Status */
+	struct hf_doc *status; /* the Status in the body, owned; NULL: the body is not a Status */
 };
 /* now: this machine's wall clock. It is used for a Retry-After date if the response has no Date
  * header. */
@@ -126,11 +127,13 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 #define HF_KUBE_RESPONSE_TEXT_MAX 192
 void hf_kube_response_describe(const struct hf_http_result *result, const char *body, size_t len,
 			       char ret_text[HF_KUBE_RESPONSE_TEXT_MAX]);
-/* Parses a Date header. HF_TIME_NONE: absent or malformed. */
+/* Parses a Date header. HF_TIME_NONE: the header is absent or malformed. */
 hf_time hf_kube_date_parse(const char *text);
-/* Parses Retry-After: seconds or a date. Returns at most a day; 0: absent, malformed or past. */
+/* Parses a Retry-After header: seconds or a date. Returns at most a day; 0: the header is absent
+ * or malformed, or the date is past. */
 hf_time hf_kube_retry_after_parse(const char *text, hf_time now);
-/* details.retryAfterSeconds of a Status; 0: absent, or not between one second and one day. */
+/* Reads details.retryAfterSeconds of a Status; 0: the field is absent, or not between one second
+ * and one day. */
 hf_time hf_kube_status_retry_after(const struct hf_json *status);
 /* The text of a Warning header ('299 - "text"'), which the caller frees. Returns false for another
  * form. */
@@ -140,8 +143,9 @@ bool hf_kube_warning_parse(const char *header, char **ret_text);
 
 enum hf_kube_line {
 	HF_KUBE_LINE_EVENT,
-	HF_KUBE_LINE_ERROR,   /* ret_failure is filled */
-	HF_KUBE_LINE_UNKNOWN, /* an event type unknown to this version; skipped */
+	HF_KUBE_LINE_ERROR, /* ret_failure is filled */
+	/* an event of a type that this version does not know; the caller skips it */
+	HF_KUBE_LINE_UNKNOWN,
 };
 /* Reads one line. HF_E_BAD_REQUEST: the line is not an event. The caller releases the event's
  * object. */
@@ -152,13 +156,14 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 /* --- retry.c: which requests may be retried, and when --- */
 
 struct hf_kube_try {
-	bool reads;          /* the request is a GET or LIST */
-	unsigned tries;      /* tries made so far, including the failed one */
-	int code;            /* error code of the transfer; 0: a response came */
-	int status;          /* HTTP status of the response */
-	hf_time retry_after; /* delay that the server asked for; 0: none */
-	bool retry_now;      /* HTTP/2 ended the stream (GOAWAY); a retry needs no delay */
-	bool permanent;      /* true: a certificate was rejected, so a retry would fail too */
+	bool reads;     /* the request only reads (GET or LIST), so it can be repeated safely */
+	unsigned tries; /* tries made so far, including the failed one */
+	int code;       /* error code of the transfer; 0: a response arrived */
+	int status;     /* HTTP status of the response */
+	hf_time retry_after; /* delay for which the server asked by Retry-After; 0: none */
+	/* the server closed the HTTP/2 connection in order (GOAWAY); a retry needs no delay */
+	bool retry_now;
+	bool permanent; /* true: a certificate was rejected, so a retry would fail too */
 };
 /* Returns the delay before the next try; HF_TIME_NEVER: report the failure. */
 hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
@@ -203,8 +208,8 @@ struct hf_kube_credentials {
 	hf_time use_until;
 	unsigned generation;
 	struct hf_error failure;
-	/* Monotonic time of the plugin's last failure, and the span until its next run. hold 0: the
-	 * last run succeeded. */
+	/* When the plugin failed last (monotonic clock), and how long it is not run after that.
+	 * hold 0: the last run succeeded. */
 	hf_time failed_at, hold;
 };
 
@@ -232,7 +237,7 @@ void hf_kube_credentials_explain(const struct hf_kube_credentials *credentials,
 /* op.c: starts (err NULL) or fails every op that waits for credentials. */
 void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
-/* The output of a credential plugin, parsed; also for tests and fuzzing. */
+/* What a credential plugin printed, parsed. Public within the module for tests and fuzzing. */
 struct hf_kube_exec_answer {
 	char *token, *cert_pem, *key_pem; /* "" if the plugin gave none */
 	hf_time expires;                  /* HF_TIME_NEVER if not given */

@@ -16,9 +16,11 @@ struct kube_logs {
 	hf_log_fn fn;
 	void *arg;
 	struct hf_strbuf target;
-	struct hf_strbuf refusal; /* body of a response that is not 200 */
+	/* body of a response whose status is not 200: the reason of the refusal */
+	struct hf_strbuf refusal;
 	int status;
-	/* calling: the callback fn runs; stopped: hf_kube_logs_stop was called inside fn. */
+	/* calling: fn is being called; stopped: hf_kube_logs_stop was called inside fn, so the
+	 * stream is freed after it */
 	bool calling, stopped;
 };
 

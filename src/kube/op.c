@@ -48,8 +48,8 @@ static void on_fail_task(void *arg)
 
 void hf_kube_op_fail(struct hf_kube_op *op)
 {
-	/* The failure is found before sending; a task reports it, because every outcome is reported
-	 * from the loop. */
+	/* Report the failure by a task: no function may call the user's callback directly, and
+	 * nothing has been sent yet. */
 	op->transfer = NULL;
 	op->waiting = false;
 	if (op->fail_task == NULL)
@@ -112,7 +112,8 @@ void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay)
 
 void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err)
 {
-	/* send and fail only start something; they do not call the user of the store. */
+	/* The functions `send` and `failed` only start something. They call no callback of the
+	 * store's user, which could change this list. */
 	for (struct hf_kube_op *op = kube->ops; op != NULL; op = op->next) {
 		if (!op->waiting)
 			continue;
@@ -147,8 +148,8 @@ bool hf_kube_op_renew_credentials(struct hf_kube_op *op, const struct hf_http_re
 {
 	struct hf_kube_credentials *credentials = op->kube->credentials;
 	bool refused = result->code == 0 && result->status == 401;
-	/* TLS libraries report a rejected certificate in many forms, so every failed connection
-	 * counts. */
+	/* Treat every failed connection as a possibly rejected certificate: TLS libraries report
+	 * that in many forms. */
 	bool connected = result->code != HF_E_UNAVAILABLE || result->status != 0;
 
 	if (op->renewed || (!refused && connected) ||

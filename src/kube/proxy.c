@@ -53,7 +53,7 @@ bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char re
 
 struct address {
 	unsigned char bytes[16];
-	int family; /* 0: the text is not an address */
+	int family; /* address family; 0: the text is not an IP address */
 };
 
 static struct address parse_address(const char *text)
@@ -100,8 +100,8 @@ static bool matches_cidr(const char *net, const char *bits_text, const struct ad
 	return true;
 }
 
-/* "foo.com" matches foo.com and its subdomains; ".foo.com" and "*.foo.com" match subdomains
- * only. */
+/* True if the host matches a pattern of NO_PROXY: "foo.com" matches foo.com and its subdomains;
+ * ".foo.com" and "*.foo.com" match subdomains only. */
 static bool matches_domain(const char *domain, const char *host)
 {
 	size_t len, host_len = strlen(host);
@@ -117,8 +117,8 @@ static bool matches_domain(const char *domain, const char *host)
 	       hf_streq(host + host_len - len, domain);
 }
 
-/* Splits "host:port" or "[v6]:port". A text with several colons and no bracket is an IPv6 address
- * without a port. */
+/* Splits an item of NO_PROXY, "host:port" or "[v6]:port". A text with several colons and no
+ * bracket is an IPv6 address without a port. */
 static char *cut_port(char *item, const char **ret_port)
 {
 	char *colon = strrchr(item, ':');
@@ -187,7 +187,7 @@ char *hf_kube_proxy_choose(const char *server, const struct hf_kube_proxy_env *e
 	if (hf_str_is_empty(proxy) || !hf_kube_url_host(server, host, sizeof(host), port) ||
 	    is_exempt(env->no_proxy, host, port))
 		return NULL;
-	/* A proxy without a scheme, "host:3128", is an http proxy. */
+	/* A proxy given as "host:3128", without a scheme, is an http proxy. */
 	if (strstr(proxy, "://") == NULL)
 		return hf_xasprintf("http://%s", proxy);
 	return hf_xstrdup(proxy);

@@ -13,7 +13,7 @@
 
 #define DELAY_MIN (100 * HF_MS)
 #define DELAY_MAX (5 * HF_SECOND)
-#define TRIES_UNASKED_MAX 4u /* most tries if the server sent no Retry-After */
+#define TRIES_UNASKED_MAX 4u /* limit of the tries if the server sends no Retry-After */
 
 static hf_time draw_delay(unsigned tries, struct hf_rng *rng)
 {
@@ -57,7 +57,8 @@ hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng)
 	hf_assert(made->tries > 0);
 	if (!may || made->tries >= tries_max)
 		return HF_TIME_NEVER;
-	/* GOAWAY does not mean that the server has trouble: send again at once on another connection. */
+	/* Send again at once, on another connection: GOAWAY does not mean that the server is in
+	 * trouble. */
 	if (made->retry_now && made->tries == 1)
 		return 0;
 	return made->retry_after + draw_delay(made->tries, rng);

@@ -111,7 +111,8 @@ static void a_broken_stream_is_retried_at_once_and_then_with_delays(void **state
 	assert_int_equal(delay_of(made), 0);
 	made.tries = 2;
 	assert_in_range(delay_of(made), 1, 200 * HF_MS);
-	/* A retry is not allowed, because the server may have done the write. */
+	/* The server may have done this write, so it is not sent again, although retry_now is
+	 * set. */
 	made = (struct hf_kube_try){.tries = 1, .code = HF_E_TIMEOUT, .retry_now = true};
 	assert_false(is_retried(made));
 	made.code = HF_E_UNAVAILABLE;

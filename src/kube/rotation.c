@@ -54,8 +54,7 @@ bool hf_kube_rotation_is_needed(const struct hf_kube_rotation *rotation)
 	       rotation->key.file != NULL;
 }
 
-/* Returns the content of the file, or NULL if it cannot be read or is empty in the middle of a
- * write. */
+/* Reads a PEM file. NULL: the file cannot be read, or is empty because it is being written. */
 static char *pem_read(const struct hf_kube_pem *pem)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
@@ -77,7 +76,7 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 {
 	HF_AUTOFREE char *ca = pem_read(&rotation->ca);
 
-	/* A CA file that is only half written is not used: with it the client would trust no
+	/* Do not use a CA file that is only half written: with it the client would trust no
 	 * server. */
 	if (ca == NULL || hf_streq(ca, rotation->ca.text) ||
 	    hf_certificate_check_certs(ca, NULL) != 0)

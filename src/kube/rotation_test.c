@@ -24,7 +24,7 @@ struct bench {
 	struct hf_http_server *server;
 	struct hf_store *store;
 	struct hf_kube_config config;
-	/* requests: received so far; refusals: so many of the first requests get a 401. */
+	/* requests: number received so far; refusals: how many of the first requests get a 401. */
 	unsigned requests, refusals;
 	bool done;
 	int code;
@@ -164,7 +164,7 @@ static void use_pair(struct bench *bench)
 	bench->config.key_pem = hf_xstrdup(pair.key_pem);
 }
 
-/* Makes the files look older: as if they had been read `span` earlier. */
+/* Makes the store believe that it read the files `span` earlier than it did. */
 static void age_files(struct bench *bench, hf_time span)
 {
 	((struct hf_kube *)bench->store)->credentials->files_read_at -= span;
@@ -193,8 +193,8 @@ static void files_are_read_again_when_a_minute_old(void **state)
 
 	use_ca_file(bench, ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
-	/* The open connection stays in use, although the client would not trust this server with
-	 * the new CA. */
+	/* The client would not trust this server with the new CA, but the open connection stays in
+	 * use. */
 	replace_file("ca", other_ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
 	age_files(bench, HF_MINUTE);
@@ -255,7 +255,8 @@ static void an_unusable_certificate_file_keeps_the_old_certificate(void **state)
 	use_pair(bench);
 	assert_int_equal(get_pod(bench), 0);
 	before = count_connections(bench);
-	/* A file with half a certificate, and then a FIFO without a writer. */
+	/* First a file with half a certificate, then a FIFO without a writer: neither may stop the
+	 * client. */
 	HF_AUTOFREE char *half = hf_xstrndup(ca.cert_pem, strlen(ca.cert_pem) / 2);
 	replace_file("ca", half);
 	assert_int_equal(unlink(bench->config.cert_file), 0);

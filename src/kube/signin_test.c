@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Makes the credentials look older: as if files, failures and answers dated from `span` earlier. */
+/* Makes credentials older: files, failures and plugin output seem to date from `span` earlier. */
 static void age_credentials(struct bench *bench, hf_time span)
 {
 	struct hf_kube_credentials *c = ((struct hf_kube *)bench->store)->credentials;
@@ -219,7 +219,8 @@ static void a_failed_plugin_is_run_again_after_a_growing_while(void **state)
 	age_credentials(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(count_runs(), 2);
-	age_credentials(bench, HF_SECOND); /* the delay after a second failure is two seconds */
+	/* the second failure is followed by a delay of two seconds */
+	age_credentials(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(count_runs(), 2);
 	age_credentials(bench, HF_SECOND);
@@ -290,8 +291,8 @@ static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(count_runs(), 2);
-	/* Each request that gets a 401 runs the plugin once more. If the second try gets a 401 too,
-	 * the 401 is reported. */
+	/* Each 401 runs the plugin once more. If the second try of a request also gets a 401, the
+	 * request fails with it. */
 	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(count_runs(), 3);

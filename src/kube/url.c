@@ -14,7 +14,8 @@ static void add_segment(struct hf_strbuf *sb, const char *text)
 	hf_url_escape(sb, text);
 }
 
-/* Adds "/api/v1" or "/apis/GROUP/VERSION", then the namespace and the plural. */
+/* Adds the path of a collection: "/api/v1" or "/apis/GROUP/VERSION", then the namespace and the
+ * plural. */
 static void add_collection(struct hf_strbuf *sb, const struct hf_resource *resource, const char *ns)
 {
 	hf_strbuf_addstr(sb, resource->group[0] == '\0' ? "/api" : "/apis");
@@ -57,8 +58,8 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 	size_t path_len;
 
 	add_collection(sb, request->resource, request->ns);
-	/* A create goes to the collection. A create of a subresource (a binding) goes to the named
-	 * object. */
+	/* Add the name, except for a create: a new object is sent to its collection. A create of a
+	 * subresource (a binding) needs the name. */
 	if (request->name != NULL &&
 	    (request->verb != HF_VERB_CREATE || request->subresource != NULL))
 		add_segment(sb, request->name);
@@ -73,7 +74,8 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 		if (request->limit > 0)
 			add_query_i64(sb, path_len, "limit", request->limit);
 	}
-	/* A continue token contains its resourceVersion; a server refuses a request with both. */
+	/* Send a resourceVersion only without a continue token: the token contains the version,
+	 * and a server refuses a request with both. */
 	if ((request->verb == HF_VERB_LIST && request->continue_token == NULL) ||
 	    request->verb == HF_VERB_GET)
 		add_query(sb, path_len, "resourceVersion", request->resource_version);

@@ -31,13 +31,14 @@ struct kube_watch {
 	void *arg;
 	struct hf_strbuf target;
 	hf_time silence_max;
-	struct hf_strbuf buffer; /* a partial line, or the body of a refusal */
-	int status;              /* HTTP status; 0: no head yet */
-	bool calling;            /* the callback fn is running */
-	bool stopped;            /* hf_kube_watch_stop was called inside fn */
-	bool ended;              /* the ENDED event was delivered */
-	bool initial;            /* initial_events was asked for, and the end of the initial events
-	                          * has not come */
+	/* the beginning of a line whose rest has not arrived; or the body of a refusal */
+	struct hf_strbuf buffer;
+	int status;   /* HTTP status; 0: no head yet */
+	bool calling; /* the callback fn is running */
+	bool stopped; /* hf_kube_watch_stop was called inside fn */
+	bool ended;   /* the ENDED event was delivered */
+	/* the caller asked for initial_events, and the end of the initial events has not arrived */
+	bool initial;
 };
 
 static struct kube_watch *watch_of(struct hf_kube_op *op)
@@ -60,8 +61,8 @@ void hf_kube_watch_stop(struct hf_watch *base)
 
 	watch->stopped = true;
 	if (watch->calling) {
-		/* Unlinking keeps further bytes from arriving. deliver_event frees the watch when
-		 * fn returns. */
+		/* Unlink the op, so that no further bytes arrive. If the callback runs,
+		 * deliver_event frees the watch afterwards. */
 		if (watch->op.kube != NULL)
 			hf_kube_op_unlink(&watch->op);
 	} else {
@@ -69,7 +70,8 @@ void hf_kube_watch_stop(struct hf_watch *base)
 	}
 }
 
-/* Returns false if the callback stopped the watch, which is then freed. */
+/* Calls the user's callback with an event. Returns false if the callback stopped the watch, which
+ * is then freed. */
 static bool deliver_event(struct kube_watch *watch, const struct hf_event *event)
 {
 	watch->calling = true;
@@ -92,7 +94,7 @@ static bool deliver_end(struct kube_watch *watch, const struct hf_kube_failure *
 	};
 
 	watch->ended = true;
-	/* Unlinking drops the bytes that the transfer still holds, because no event may follow
+	/* Unlink the op first: the transfer may hold further bytes, and no event may follow
 	 * ENDED. */
 	if (watch->op.kube != NULL)
 		hf_kube_op_unlink(&watch->op);
@@ -107,7 +109,8 @@ static bool deliver_failure(struct kube_watch *watch, int code, const char *text
 	return deliver_end(watch, &failure);
 }
 
-/* Adds the first words of a line that is not JSON, such as a login page or a proxy's message. */
+/* Adds the first words of a line that is not JSON to an error, to show a login page or a message
+ * of a proxy. */
 static void describe_line(const struct kube_watch *watch, const char *line, size_t len,
 			  const struct hf_transfer *transfer, struct hf_error *err)
 {
@@ -205,8 +208,8 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_watch *watch = watch_of(arg);
 
 	if (watch->status != 200) {
-		/* Keep only the beginning of a refusal that is too long. A later part behind a gap
-		 * could make a Status that the server never sent. */
+		/* Keep the beginning of a long refusal only. Bytes from behind a gap could make a
+		 * Status that the server never sent. */
 		size_t space = REFUSAL_BYTES_MAX - watch->buffer.len;
 
 		hf_strbuf_add(&watch->buffer, bytes, len < space ? len : space);
@@ -216,15 +219,15 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		return;
 	if (!take_lines(watch, &bytes, &len))
 		return;
-	/* Only the beginning of an incomplete line is kept, so a quiet watch holds no memory for
-	 * lines. */
+	/* Keep the beginning of the unfinished line. A watch without events thus needs no memory
+	 * for lines. */
 	hf_strbuf_add(&watch->buffer, bytes, len);
 	if (watch->buffer.full)
 		(void)deliver_failure(watch, HF_E_TOO_LARGE,
 				      "an event of the watch is larger than 4194304 bytes");
 }
 
-/* Reads the refusal of a watch that the server did not start. */
+/* Reads why the server refused to start a watch. */
 static void read_refusal(struct kube_watch *watch, const struct hf_http_result *result,
 			 struct hf_kube_failure *ret_failure)
 {
@@ -253,8 +256,8 @@ static void on_done(void *arg, const struct hf_http_result *result)
 		hf_kube_op_start(&watch->op);
 		return;
 	}
-	/* An API server ends each watch after some minutes. That is no failure, and the code is
-	 * 0. */
+	/* If the stream ended as usual, the code is 0: an API server ends each watch after some
+	 * minutes. */
 	if (result->code != 0)
 		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
 	else if (result->status != 200)

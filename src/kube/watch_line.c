@@ -32,7 +32,8 @@ static bool find_event_type(const struct hf_skip_string *text, enum hf_event_typ
 	return false;
 }
 
-/* An ERROR event carries a Status, mostly 410 ("too old resource version"). */
+/* Reads an event of type ERROR. Its object is a Status, mostly 410 ("too old resource
+ * version"). */
 static int read_error(const struct hf_kube_event_text *text, struct hf_kube_failure *ret_failure,
 		      struct hf_error *err)
 {
@@ -85,7 +86,7 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 	}
 	HF_AUTO_DOC doc = hf_doc_from_marked_text(text.object, text.object_len, &text.marks);
 	event.resource_version = hf_doc_resource_version(doc);
-	/* A watch could not be resumed after an object without a version. */
+	/* Refuse an object without a resourceVersion: the watch could not be resumed after it. */
 	if (event.resource_version[0] == '\0')
 		return refuse_line(err, "has an object without a resourceVersion");
 	if (event.type != HF_EVENT_BOOKMARK && hf_doc_name(doc)[0] == '\0')

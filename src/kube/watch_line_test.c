@@ -12,7 +12,7 @@
 static int read_line(const char *text, enum hf_kube_line *ret_line, struct hf_event *ret_event,
 		     struct hf_kube_failure *ret_failure, struct hf_error *err)
 {
-	/* An exact copy on the heap, so that the sanitizer finds a read past the end. */
+	/* Copy the line exactly onto the heap, so that the sanitizer finds a read past its end. */
 	size_t len = strlen(text);
 	HF_AUTOFREE char *line = hf_xmalloc(len > 0 ? len : 1);
 

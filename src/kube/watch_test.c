@@ -15,7 +15,7 @@
 struct seen {
 	struct bench *bench;
 	struct hf_watch *watch;
-	char text[512]; /* the events so far: "A:a/5 M:a/6" is type, name and version */
+	char text[512]; /* the events so far, each as type, name and version: "A:a/5 M:a/6" */
 	int events;
 	bool ended, stop_at_first;
 	int code;
@@ -145,7 +145,8 @@ static void the_servers_timeout_is_asked_for_between_five_and_ten_minutes(void *
 		assert_non_null(strstr(bench->last_head, "resourceVersion=4"));
 		seen.watch = hf_watch_stop(seen.watch);
 	}
-	assert_true(most - least > 60); /* two watches started together do not end together */
+	/* two watches that start together have different timeouts */
+	assert_true(most - least > 60);
 }
 
 static void a_malformed_line_ends_the_watch_and_later_lines_are_ignored(void **state)
