@@ -175,7 +175,8 @@ void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char
 	check_line(value);
 }
 
-/* JSON that says it is JSON is; a failure of this program is none of a stranger's making. */
+/* Checks a response. A response that claims to be JSON must be JSON. Status 500 is a failure of
+ * this program, which no request may cause. */
 static void check_answer(int status, const char *content_type, const char *body, size_t len)
 {
 	const struct hf_json_limits limits = {.bytes_max = (size_t)64 << 20, .depth_max = 128};

@@ -6,8 +6,8 @@
 #include "http/server.h"
 
 /*
- * http/server.h without sockets: one server at a time, whose requests are handed in and whose
- * answers are judged, not sent.  Linked in place of the real one.
+ * Takes the place of http/server.h in fuzz harnesses, without sockets: one server at a time. A
+ * harness passes requests in, and the responses are checked instead of sent.
  */
 #define FAKE_HEADERS_MAX 16
 
@@ -19,10 +19,10 @@ struct fake_request {
 	size_t body_len;
 };
 
-/* Hand it to the handler; false: the target is none, as the real server would have said.  The
- * texts must live until fake_http_hang_up. */
+/* Passes a request to the handler. False: the target is not valid, so the real server would have
+ * refused the request. The texts must live until fake_http_hang_up. */
 bool fake_http_say(const struct fake_request *request);
-/* The client of every request that is still open leaves. */
+/* Closes the connections of all requests that are still open. */
 void fake_http_hang_up(void);
 /* What streams wrote has been read. */
 void fake_http_drain(void);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input of a fuzz harness; libFuzzer and replay.c call it. */
+/* Runs the harness with one input; called by libFuzzer and by replay.c. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any bytes as a datagram of a training process: what is taken is within its bounds, and says the
- * same when it is written and read again. */
+/* Input: the bytes of a report datagram from a training process. A report that is accepted has
+ * values within their limits, and is the same after it is written and read again. */
 
 #include "fuzz/fuzz.h"
 #include "health/beat.h"
@@ -19,7 +19,7 @@ static void check_text(const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Of its own size, so that a byte too far is seen. */
+	/* A block of exactly the input's size, so that the sanitizer finds a read past its end. */
 	char *bytes = malloc(size + 1), text[HF_BEAT_BYTES_MAX], again[HF_BEAT_BYTES_MAX];
 	struct hf_beat beat, read;
 	size_t len;

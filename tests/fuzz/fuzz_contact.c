@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Whatever stands in the record of contacts: it is none, or it says the same again. */
+/* Input: the file /run/holdfast/contact. A record that is accepted is the same after it is written
+ * and read again. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct hf_contact now = {.boot_id = "0a1b2c3d", .at_ms = UINT64_C(1) << 40};

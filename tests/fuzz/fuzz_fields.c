@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* One byte of options, then a text read by a table with every type of field in it: the text
- * form must read what the tree form reads, and report the same problems. */
+/* Input: one byte of options, then a JSON text, which is read by a table with every type of field.
+ * Reading from the text must give the same values and the same problems as reading from a tree. */
 
 #include "base/compiler.h"
 #include "base/strbuf.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any bytes as records of the kernel's log, one a line: whatever they are, what comes out is
- * within its bounds, printable, and nothing at all where another than the kernel wrote it. */
+/* Input: records of the kernel's log, one a line. Evidence made of a record is printable and
+ * within its limits. A record that the kernel did not write makes no evidence. */
 
 #include "fuzz/fuzz.h"
 #include "health/kmsg.h"
@@ -36,7 +36,8 @@ static void check(struct hf_health_line_reader *reader, const struct hf_health_r
 	hf_assert(e.code >= 0 && e.subcode >= -1 && e.subcode <= 63 && e.at == HF_TIME_NONE);
 	hf_assert(e.verb == HF_HEALTH_FAULT || e.detector == HF_HEALTH_RECOVERY ||
 		  ((e.detector == HF_HEALTH_AER || e.detector == HF_HEALTH_MLX5) && e.code == 0));
-	/* Of the node are a reset of a GPU that is not named, and a driver that is stuck. */
+	/* Only two kinds of evidence are about the node and name no device: a reset of a GPU that
+	 * the driver does not name, and a driver that is stuck. */
 	hf_assert(e.device[0] != '\0' ||
 		  (e.detector == HF_HEALTH_RECOVERY && e.code == HF_HEALTH_CODE_RESET_SOMEWHERE) ||
 		  (e.detector == HF_HEALTH_MLX5 && e.code == HF_HEALTH_CODE_MLX5_LOCKUP));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The device brain with evidence, samples and orders that nobody would think of: every step ends
- * in a sound memory, the same one for the same input in another order, and keeps what it promises
- * whatever it is told. */
+/* Input: evidence, samples and orders for the health step, in any combination. Every step must end
+ * in a valid memory and keep the promises of health/step.h. The same input in another order must
+ * give the same memory. */
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,7 +26,8 @@ struct bytes {
 
 struct life {
 	struct bytes in;
-	struct hf_arena *arenas[3]; /* two in turn, and one for asking again */
+	/* memory of two steps in turn, and of the repeated step with another order */
+	struct hf_arena *arenas[3];
 	int turn;
 	struct hf_health_memory memory;
 	hf_time now;
@@ -107,7 +108,7 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 	uint64_t fill[8];
 
 	memset(s, 0, sizeof(*s));
-	/* The union as it comes, but for its switches, which are 0 or 1. */
+	/* Fill the union with random bytes; boolean members get 0 or 1 below. */
 	for (size_t i = 0; i < HF_ARRAY_LEN(fill); i++)
 		fill[i] = wide(&l->in);
 	s->detector = (enum hf_health_detector)draw(&l->in, HF_HEALTH_DETECTORS);
@@ -171,7 +172,8 @@ static void draw_order(struct life *l, struct hf_health_order *o)
 	name(l, o->device);
 }
 
-/* A driver names boards, or others, or the same twice. */
+/* Changes the names that the driver gives a device: its own board, another board, a board that two
+ * devices claim, or a text without end. */
 static void draw_names(struct life *l)
 {
 	struct hf_health_presence *p = &l->devices[draw(&l->in, DEVICES)];
@@ -235,8 +237,8 @@ static void check_moves(const struct hf_health_plan *plan)
 	for (size_t i = 0; i < plan->moves_len; i++) {
 		const struct hf_health_move *m = &plan->moves[i];
 
-		/* Promise 1, and 6: what was out of service comes back by way of probation, and
-		 * what failed by a person. */
+		/* Promises 1 and 6: a device that was out of service becomes Healthy only after
+		 * Probation, and a Failed device only by an acknowledgement. */
 		if (m->to == HF_HEALTH_QUARANTINED)
 			hf_assert(m->from != HF_HEALTH_UNKNOWN && m->from != HF_HEALTH_HEALTHY);
 		if (m->to == HF_HEALTH_HEALTHY)
@@ -323,7 +325,7 @@ static void live(struct life *l)
 #define CURE_STEPS 100
 #define CURE_STEP (30 * HF_SECOND)
 
-/* What is being repaired is given up, and a person says of all that is known that it is well. */
+/* Orders for every known device: give up its repair, or (kind CLEAR) acknowledge it. */
 static size_t give_orders(struct life *l, enum hf_health_order_kind kind,
 			  struct hf_health_order *orders)
 {
@@ -334,7 +336,8 @@ static size_t give_orders(struct life *l, enum hf_health_order_kind kind,
 	return l->memory.devices_len;
 }
 
-/* Taken out by order, or something of it ends by a person alone. */
+/* True if only a person can bring the device back: an order took it out of service, or one of its
+ * faults ends only by an acknowledgement. */
 static bool is_for_person(const struct hf_health_device *d)
 {
 	if (d->state == HF_HEALTH_FAILED || d->state == HF_HEALTH_QUARANTINED ||
@@ -377,8 +380,9 @@ static uint64_t seen(const struct hf_health_memory *memory)
 	return n;
 }
 
-/* The node starts anew, all is there and nothing is wrong with it: whatever was before, nothing of it holds the node
- * for ever, but for what a person has to look at.  And nothing at all after an acknowledgement. */
+/* Boots the node with all devices present and without faults. After some steps every device must
+ * be Healthy, unless it needs a person. word: a person acknowledges all devices, so that none may
+ * stay at fault. */
 static void cure(struct life *l, bool word)
 {
 	static struct hf_health_order orders[HF_HEALTH_DEVICES_MAX];
@@ -412,7 +416,8 @@ static void cure(struct life *l, bool word)
 			heard[k] = (struct hf_health_heard){.detector = (enum hf_health_detector)k,
 							    .at = l->now};
 		step(&l->memory, &input, l->arenas[l->turn++ % 2], &plan);
-		/* Nobody has seen anything, and what was held back has come to an end. */
+		/* In the second half no fault may be counted again: no detector reports one, and
+		 * delayed faults have ended before. */
 		hf_assert(i < CURE_STEPS / 2 || seen(&plan.memory) == seen(&l->memory));
 		l->memory = plan.memory;
 	}

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Request targets from strangers.  What is accepted holds its promises, and written out again
- * with everything escaped it is read as the same.
+ * Input: the target of an HTTP request. A target that is accepted is within its limits, and is the
+ * same after it is written with everything escaped and read again.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -33,7 +33,7 @@ static void check_same(const struct hf_target *a, const struct hf_target *b)
 
 static void write_again(const struct hf_target *target, struct hf_strbuf *sb)
 {
-	/* The first '/' stays as it is, or it would be no target. */
+	/* The first '/' is not escaped, because a target must begin with it. */
 	hf_strbuf_addch(sb, '/');
 	hf_url_escape(sb, target->path + 1);
 	for (size_t i = 0; i < target->query_count; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any JSON as a job and as a pod: a target is within its bounds, and can be sent to exec and parsed there. */
+/* Input: JSON, read as a job and as a pod. A target that the agent makes of them is within its
+ * limits, and exec can parse the line that the agent sends. */
 
 #include "agent/job_orders.h"
 #include "fuzz/fuzz.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* What may lie where an agent's journal was.  The first byte says whether the rest is the file, or a
- * body whose sum is right: what is taken is a memory that can be, reads the same when it is written
- * again, and the brain goes on from it. */
+/* Input: an agent's journal. The first byte says whether the rest is the whole file, or a body
+ * that gets a correct checksum. A journal that is accepted has a valid memory, is the same after
+ * it is written and read again, and the next health step accepts it. */
 
 #include "agent/journal.h"
 #include "base/arena.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* JSON in and out.  What is read survives every way of writing; the skip reader takes what
- * the parser takes; metadata is the same from text and tree. */
+/* Input: a JSON text. A value that is read is the same after it is written in each format. The
+ * skip reader accepts what the parser accepts. Metadata is the same whether read from the text or
+ * from the tree. */
 
 #include "base/arena.h"
 #include "base/compiler.h"

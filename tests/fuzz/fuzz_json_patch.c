@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* A document, a NUL, what to do with it: an array is a JSON patch, an object a merge patch
- * and then a document to find the way to.  Bytes that are no JSON become operations on places
- * that are there, which blind changes of a text seldom hit. */
+/* Input: a document, a NUL, and a second JSON text. An array is a JSON patch. An object is a merge
+ * patch, and then a document into which a patch has to turn the first one. Bytes that are not JSON
+ * become operations on paths that the document has, which random changes of a text seldom hit. */
 
 #include "base/compiler.h"
 #include "fuzz/fuzz.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Nulls in objects are absent members to a merge patch. */
+/* Removes nulls from objects: for a merge patch they mean absent members. */
 static struct hf_json *without_nulls(const struct hf_json *value)
 {
 	return hf_json_merge_patch(NULL, value);
@@ -45,7 +45,8 @@ static void check_patch(const struct hf_json *target, const struct hf_json *ops)
 	hf_assert(hf_json_equal(target, before));
 	if (!result)
 		return;
-	/* What comes out is a document like any other: no deeper, for one. */
+	/* The result must be a valid document: it can be written and parsed, so it is not nested
+	 * too deeply. */
 	hf_json_write(result, HF_JSON_COMPACT, &sb);
 	hf_assert(hf_json_parse(sb.data, sb.len, &limits, &back, NULL) == 0);
 	hf_assert(hf_json_equal(result, back));
@@ -87,7 +88,8 @@ static const char *some_place(const struct places *places, uint8_t byte)
 				     : hf_json_str(hf_json_item(places->pointers, byte % len), "");
 }
 
-/* Three bytes an operation: what, where, and from where or with which value. */
+/* Makes operations of a JSON patch, each from three bytes: the operation, its path, and its `from`
+ * or value. */
 static struct hf_json *make_operations(const struct hf_json *target, const uint8_t *data,
 				       size_t size)
 {
@@ -102,7 +104,7 @@ static struct hf_json *make_operations(const struct hf_json *target, const uint8
 	for (size_t i = 0; i + 2 < size && i < 300; i += 3) {
 		struct hf_json *op = hf_json_object();
 		hf_json_set_str(op, "op", kinds[data[i] % HF_ARRAY_LEN(kinds)]);
-		/* The pointers begin with "/new", under which the target was walked. */
+		/* Cut "/new" from the pointer: the target's places were listed below that name. */
 		const char *path = some_place(&places, data[i + 1]);
 		hf_json_set_str(op, "path", data[i] & 0x80 || *path == '\0' ? path : path + 4);
 		path = some_place(&places, data[i + 2]);

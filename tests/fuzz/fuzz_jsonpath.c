@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* A template, a NUL, a document to print with it. */
+/* Input: a JSONPath template, a NUL, and a document, which is printed by the template. */
 
 #include "base/compiler.h"
 #include "base/mem.h"

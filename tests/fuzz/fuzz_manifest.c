@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * A file that somebody hands to `holdfast run` or `lint`: read, checked, its problems printed.
- * A manifest that passes is stored by the plane's admission too, has a normal form, and the brain
- * makes a plan of it.  One that does not is refused with lines a terminal can show.
+ * Input: a manifest for `holdfast run` or `lint`. If it passes the checks, the plane's admission
+ * stores the job, the job has a normal form, and a step makes a plan for it. If not, it is refused
+ * with lines that a terminal can show.
  */
 #include "api/job.h"
 #include "apiserver/admission.h"
@@ -32,7 +32,7 @@ static void seeded(void *arg, void *bytes, size_t len)
 		((unsigned char *)bytes)[i] = (unsigned char)test_random(arg);
 }
 
-/* Loads a file, and takes its job if it has one and no other object. */
+/* Loads the file, and returns its job if the file has one job and no other object. */
 static int load_one(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest)
 {
 	struct hf_manifests set = {.n_jobs = 0};
@@ -46,7 +46,7 @@ static int load_one(struct hf_cli *cli, const char *path, struct hf_manifest *re
 	return rc;
 }
 
-/* The exit code of loading a file with these bytes, and what was printed. */
+/* Loads a file with these bytes. Returns the exit code and what was printed. */
 static int load(const uint8_t *data, size_t size, char **ret_printed,
 		struct hf_manifest *ret_manifest)
 {

@@ -2,9 +2,10 @@
  * Copyright The Holdfast authors */
 
 /*
- * Bytes of the process that has the driver's library in its memory: as they come, and as the
- * payload of a record whose length and checksum are right.  What is accepted is within its
- * bounds, reads the same when written again, and tells the agent nothing that is out of range.
+ * Input: bytes from the child process that loads NVIDIA's library. They are read as they are, and
+ * as the payload of a record with correct length and checksum. An answer that is accepted is
+ * within its limits, is the same after it is written and read again, and gives the agent only
+ * valid samples.
  */
 
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any bytes as the lines of a trainer, and (with an 'r' in front) as an expression and lines. Whatever is read can be
- * reported: its loss has the form of a report. */
+/* Input: lines of a trainer's log, or, after the letter 'r', a regular expression and lines. A
+ * step that is read can be reported: its loss has the form that a report needs. */
 
 #include "fuzz/fuzz.h"
 #include "base/mem.h"
@@ -32,7 +32,8 @@ static void read_lines(const struct hf_pattern *pattern, const char *bytes, size
 	for (size_t at = 0; at < size;) {
 		const char *end = memchr(bytes + at, '\n', size - at);
 		size_t len = end != NULL ? (size_t)(end - bytes) - at : size - at;
-		/* Of its own size, so that a byte too far is seen. */
+		/* A block of exactly the line's size, so that the sanitizer finds a read past its
+		 * end. */
 		char *line = malloc(len + 1);
 
 		hf_assert(line);

@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 
 /*
- * Answers of a kubelet: gRPC's frame around them, their status and its words, and the messages.
- * What is accepted is text, within its limits, and the same list for the same bytes.
+ * Input: answers of a kubelet's PodResources API: gRPC's frames, status and messages. A list that
+ * is accepted has printable texts within their limits, and is the same for the same bytes.
  */
 
 #include "base/mem.h"
@@ -30,7 +30,7 @@ static void check(const struct hf_podresources *found, size_t size, struct hf_ar
 		.uuid = "GPU-1", .address = "0000:1a:00.0", .minor = 1};
 
 	hf_assert(found->devices_len <= HF_PODRESOURCES_DEVICES_MAX);
-	/* No device and no pod comes from less than two bytes. */
+	/* A device or a pod needs at least two bytes of the message. */
 	hf_assert(2 * found->devices_len <= size && 2 * found->pods <= size);
 	for (size_t i = 0; i < found->devices_len; i++) {
 		const struct hf_podresources_device *d = &found->devices[i];

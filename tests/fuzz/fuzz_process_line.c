@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any bytes as a line between `holdfast exec` and the agent: what is parsed is within its bounds, and gives the
- * same when it is written and parsed again. */
+/* Input: a line between `holdfast exec` and the agent. A line that is accepted has values within
+ * their limits, and is the same after it is written and parsed again. */
 
 #include "fuzz/fuzz.h"
 #include "health/process_line.h"
@@ -42,7 +42,7 @@ static void check_target(const char *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Of its own size, so that a byte too far is seen. */
+	/* A block of exactly the input's size, so that the sanitizer finds a read past its end. */
 	char *bytes = malloc(size > 0 ? size : 1), words[HF_PROCESS_WORDS_MAX];
 
 	hf_assert(bytes);

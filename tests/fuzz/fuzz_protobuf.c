@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Kubernetes' protobuf from strangers.  What is read is JSON that can be written and read. */
+/* Input: an object in Kubernetes' protobuf. An object that is accepted is JSON that can be written
+ * and read again. */
 
 #include "api/schema.h"
 #include "base/compiler.h"

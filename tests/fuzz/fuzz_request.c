@@ -2,10 +2,10 @@
  * Copyright The Holdfast authors */
 
 /*
- * Whole requests from strangers who have the token: method, target, headers and body, through the
- * face, admission and the engine, to an answer.  An input is up to REQUESTS_MAX requests for one
- * plane: a line "METHOD TARGET", lines of headers, an empty line, the body, and a line "%%" before
- * the next.  Each is answered or stays open; what it gives is judged by fake_http.c.
+ * Input: up to REQUESTS_MAX HTTP requests of a client with the token, for one plane. Each request
+ * is a line "METHOD TARGET", lines of headers, an empty line and the body; a line "%%" separates
+ * two requests. The requests go through the API server, admission and the store. Each must be
+ * answered or stay open; fake_http.c checks the answers.
  */
 #include "apiserver/admission.h"
 #include "apiserver/apiserver.h"
@@ -31,7 +31,7 @@ static void seeded(void *arg, void *bytes, size_t len)
 		((unsigned char *)bytes)[i] = (unsigned char)test_random(arg);
 }
 
-/* The line at *at without its end; *at moves behind it. */
+/* Returns the line at *at without its line end, and moves *at behind it. */
 static char *take_line(char **at, char *end)
 {
 	char *line = *at, *newline = memchr(line, '\n', (size_t)(end - line));
@@ -57,7 +57,7 @@ static void take_headers(char **at, char *end, struct fake_request *ret_request)
 	}
 }
 
-/* One request of the text; false: no method and target begin it. */
+/* Reads one request from the text. False: the text does not begin with a method and a target. */
 static bool take_request(char *text, char *end, struct fake_request *ret_request)
 {
 	char *line = take_line(&text, end), *blank = strchr(line, ' ');
@@ -113,7 +113,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				      &(struct hf_apiserver_options){.token = TOKEN}, &server,
 				      &err) == 0);
 	say_all(loop, text, text + size, requests);
-	/* Watches may stay open and end by themselves later; the rest goes away unfinished. */
+	/* Give watches a minute, in which they may end by themselves. Then the clients of all open
+	 * requests disconnect. */
 	hf_loop_run_until(loop, hf_time_add(hf_loop_mono(loop), HF_MINUTE));
 	fake_http_hang_up();
 	hf_apiserver_destroy(server);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* A table of rules is a file that a person wrote: any bytes are refused, or are a table that can be
- * meant, and the same one each time. */
+/* Input: a rules file of the agent. The file is refused, or gives a valid table, and the same
+ * table each time. */
 
 #include "agent/rules_file.h"
 #include "base/arena.h"

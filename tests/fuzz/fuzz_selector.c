@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* A text read as a selector of labels and of fields, and, where it is JSON, as a LabelSelector;
- * what is read must match without harm. */
+/* Input: a text, read as a label selector, as a field selector and, if it is JSON, as a
+ * LabelSelector object. A selector that is accepted must match objects without a crash. */
 
 #include "base/mem.h"
 #include "fuzz/fuzz.h"

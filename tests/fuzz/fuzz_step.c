@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The job brain on moments (harness/moment.h) that nobody would think of: whatever stands in a
- * job, its stored status or its pods, a step ends in a plan, the same one for the same facts in
- * another order, and with the status written down the next steps come to rest. */
+/* Input: a moment (harness/moment.h) with any job, stored status and pods. A step must end in a
+ * plan, and in the same plan if the objects come in another order. When the status of the plan is
+ * stored, the next steps must come to rest: no further change. */
 
 #include "api/job.h"
 #include "base/compiler.h"
@@ -19,7 +19,8 @@
 
 #define ARENA_BYTES ((size_t)512 << 20)
 #define TEXT_MAX ((size_t)64 << 20)
-/* Enough for a hundred container restarts a step, of a few pods with a few hundred each. */
+/* Enough steps to count the restarts of a few pods with a few hundred restarts each: one step
+ * counts about a hundred. */
 #define STEPS_MAX 20
 #define RESTARTS_MAX 200
 #define RANKS_MAX 1000
@@ -77,7 +78,8 @@ static void check_order(struct moment *moment, struct hf_arena *arena, const cha
 
 	for (size_t i = 0; i < n; i++) {
 		pods[i] = before[n - 1 - i];
-		/* Two objects under one name are no world: which one is seen is not defined. */
+		/* Skip a moment with two objects of one name: no API server has that, and which of
+		 * them counts is undefined. */
 		for (size_t k = 0; k < i; k++) {
 			if (hf_streq(pods[k].name, pods[i].name))
 				return;
@@ -110,7 +112,8 @@ static bool crashes_for_long(const struct moment *moment)
 	return restarts > RESTARTS_MAX || restarts < 0;
 }
 
-/* Ten thousand ranks take a second a step, and show what a thousand show. */
+/* Skip jobs with very many ranks: a step for ten thousand takes a second, and shows no more than
+ * one for a thousand. */
 static bool is_huge(const struct moment *moment)
 {
 	int64_t ranks = 0;
@@ -121,7 +124,7 @@ static bool is_huge(const struct moment *moment)
 	return ranks > RANKS_MAX;
 }
 
-/* Through the document and back, as the operator writes it. */
+/* Stores the status as the operator does: writes it into the document and reads it back. */
 static void write_down(struct moment *moment, const struct hf_plan *plan, struct hf_json **status,
 		       struct hf_arena *arena)
 {
@@ -135,7 +138,7 @@ static void write_down(struct moment *moment, const struct hf_plan *plan, struct
 static void check_rest(struct moment *moment, const struct hf_json *job, struct hf_arena *arena)
 {
 	struct hf_json *status = hf_json_copy(hf_json_get(job, "status"));
-	/* Kept: the view's strings lie in them. */
+	/* Keep the old documents, because strings of the view point into them. */
 	struct hf_json *old[STEPS_MAX];
 	struct hf_plan plan;
 	int n = 0;
@@ -246,7 +249,8 @@ static void mutate_array(struct hf_json *array, size_t at, unsigned *seed)
 	}
 }
 
-/* Down at random; the deeper, the more likely it stops. */
+/* Changes a random value inside `value`: goes down by random members, and stops the more likely
+ * the deeper it is. */
 static void mutate_value(struct hf_json *value, int depth, unsigned *seed)
 {
 	size_t n = hf_json_len(value), at = n > 0 ? draw(seed, (unsigned)n) : 0;

@@ -2,9 +2,9 @@
  * Copyright The Holdfast authors */
 
 /*
- * Lines, each a letter and a JSON text: what clients send to a small plane with one pod, one
- * job and one configmap.  Whatever comes, identity holds, what was stored can be read again,
- * and an undone write leaves nothing.
+ * Input: lines of a letter and a JSON text: requests of clients to a small plane with one pod, one
+ * job and one config map. Names and UIDs of objects must not change, stored objects must be
+ * readable, and an undone write must leave no trace.
  */
 
 #include "base/mem.h"
@@ -52,7 +52,7 @@ static void apply(struct hf_memstore *memstore, struct hf_request *request, cons
 	hf_assert(result.code == 0 || result.err.text[0]);
 }
 
-/* The letter: low bits the kind of object, then what is done to it. */
+/* Performs the request of one line. The letter gives the kind of object, and then the action. */
 static void one_line(struct hf_memstore *memstore, const char *line, size_t len)
 {
 	unsigned letter = (unsigned char)line[0];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* What files of sysfs and procfs may hold when a driver or a device is broken: any bytes.  What is
- * read is in range, or not known.  AMD's table comes twice, the second time as the input ends. */
+/* Input: the content of a file of sysfs or procfs, as a broken driver or device may produce it. A
+ * value that is read is in its range, or unknown. AMD's metrics table is read twice: from each
+ * half of the input. */
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,7 +23,7 @@ static void look_at_tables(const uint8_t *data, size_t size)
 	hf_amd_metrics(data + size / 2, size - size / 2, &now);
 	if (hf_amd_throttled(&before, &now, &percent))
 		hf_assert(before.known && now.known && percent <= 100);
-	/* As they were read, whatever they say of their size. */
+	/* Compare the tables a second time as if both were valid, whatever size they claim. */
 	now.known = before.known = true;
 	if (hf_amd_throttled(&before, &now, &percent))
 		hf_assert(percent <= 100);

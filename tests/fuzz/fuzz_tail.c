@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Any bytes as a program's stderr: the first says in what pieces they come and how much room there is.  What
- * is kept is text, no longer than its room, and stays as it is when it is cleaned again. */
+/* Input: a program's stderr. The first byte gives the size of the pieces in which it arrives, and
+ * the room for it. The kept end is printable text that fits into its room, and cleaning it again
+ * changes nothing. */
 
 #include "exec/tail.h"
 #include "exec/text.h"
@@ -25,7 +26,8 @@ static void check_text(const char *text, size_t len)
 	}
 	memcpy(again, text, len);
 	again[len] = '\0';
-	/* What is no UTF-8 would be replaced. */
+	/* hf_json_string replaces bytes that are not UTF-8, so an equal text shows that the text
+	 * is UTF-8. */
 	string = hf_json_string(again);
 	hf_assert(strcmp(hf_json_str(string, ""), again) == 0);
 	hf_json_unref(string);

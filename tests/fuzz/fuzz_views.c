@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Pods, services and nodes from strangers: the same from text and from a tree, and never out of
- * the ranges that the brain counts on. */
+/* Input: a pod, a service or a node as JSON. Reading from the text must give the same as reading
+ * from a tree, with values within the limits on which the decision step relies. */
 
 #include "api/node.h"
 #include "api/pod.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* YAML in and out.  What is read survives being written, and every field has a place. */
+/* Input: a YAML text. A value that is read is the same after it is written and read again, and
+ * each field has a line and a column. */
 
 #include "base/compiler.h"
 #include "base/strbuf.h"
@@ -16,7 +17,8 @@ static void check_written(const struct hf_json *value)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)64 << 20);
 	HF_AUTO_YAML back = NULL;
 	struct hf_error err;
-	/* Block style takes more room than flow style: indentation, and a line for each value. */
+	/* Larger limits for the text that is read again: block style needs more room than flow
+	 * style. */
 	const struct hf_yaml_limits limits = {
 		.bytes_max = (size_t)64 << 20,
 		.nodes_max = 4 * HF_YAML_NODES_MAX,
@@ -42,7 +44,8 @@ static void check_places(const struct hf_yaml *yaml, size_t i)
 
 	for (void *it = NULL; root > 0 && (it = hf_json_next(doc, it, &key, &value));) {
 		struct hf_yaml_place place = hf_yaml_find(yaml, i, key);
-		/* An alias puts a field before its document's first line; nothing else may. */
+		/* Each field must have a line and a column. (Only an alias can put a field before
+		 * the first line of its document.) */
 		hf_assert(place.line > 0 && place.column > 0);
 		hf_assert(place.exact || strpbrk(key, ".[]") || key[0] == '\0');
 	}

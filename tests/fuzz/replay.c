@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Runs a harness over every file of a folder: the seeds, and what fuzzing once found, are
- * regression tests in builds without libFuzzer too. */
+/* Runs a harness with every file of a folder as input. The files are seeds, and inputs that once
+ * failed; so builds without libFuzzer run them as regression tests. */
 
 #include "fuzz/fuzz.h"
 
@@ -29,7 +29,8 @@ static int replay(const char *folder, const char *name)
 	}
 	size = fread(data, 1, INPUT_BYTES_MAX, file);
 	fclose(file);
-	/* A block of the exact size, so that reading past the end is seen. */
+	/* Allocate exactly the size of the file, so that the sanitizer finds a read past its
+	 * end. */
 	uint8_t *exact = realloc(data, size ? size : 1);
 	LLVMFuzzerTestOneInput(exact, size);
 	free(exact);

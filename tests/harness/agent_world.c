@@ -54,7 +54,8 @@ void run_for(struct world *w, hf_time span)
 	assert_true(hf_loop_run_until(w->loop, hf_loop_mono(w->loop) + span));
 }
 
-/* The machine's clock is none that a test can turn. */
+/* The agent's clock of the time since the boot. The agent uses the machine's clock, which a test
+ * cannot change, so the tests give it the virtual clock. */
 hf_time boot_clock(void *loop)
 {
 	return hf_loop_mono(loop);

@@ -8,7 +8,8 @@
 #include "memstore/memstore.h"
 #include "store/resource.h"
 
-/* A whole agent on the embedded store and the virtual clock; the kernel's log is a plain file. */
+/* A whole agent, on the embedded store and the virtual clock. A plain file takes the place of the
+ * kernel's log. */
 
 #define GPU "0000:1a:00.0"
 #define UUID "GPU-00000000-1111"
@@ -26,16 +27,17 @@ struct world {
 	struct hf_agent *agent;
 	char dir[64], log[96], state[96], contact[96];
 	const char *boot;
-	/* What the API server is asked, and how it answers. */
+	/* How many writes of each kind of object the API server got, and how it answers them. */
 	int writes, node_writes, device_writes, pod_writes;
 	int refuse;
 	bool no_crd;
 	bool no_devices; /* nobody names any to an agent */
-	/* Takes the targets of processes under exec; may be NULL. */
+	/* Takes the targets that the agent sends to processes under exec; may be NULL. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
 	void *send_arg;
-	struct hf_probe *probe; /* the agent's, from its start on; NULL: none but the log */
+	/* a probe that the agent gets at its start; NULL: the agent reads only the kernel's log */
+	struct hf_probe *probe;
 };
 
 void apply(struct world *w, enum hf_verb verb, const struct hf_resource *resource, const char *name,

@@ -209,13 +209,15 @@ void brain_write_status(struct brain *b)
 
 static size_t place(const struct brain *b, size_t i, size_t len)
 {
-	/* 1: backwards; else turned by that many. */
+	/* Places object i in the order of the test. shuffle 1: the order is reversed; else it is
+	 * rotated by `shuffle`. */
 	if (b->shuffle == 1)
 		return len - 1 - i;
 	return (i + b->shuffle) % len;
 }
 
-/* What a step is shown of it, in the step's own memory. */
+/* Copies the texts of a pod into the memory of this step. So the plan's texts stay valid when the
+ * pod changes. */
 static void show_pod(struct brain *b, struct brain_pod *pod)
 {
 	struct hf_process_seen *process = HF_ARENA_NEW(b->pass, struct hf_process_seen);
@@ -234,7 +236,8 @@ void brain_step(struct brain *b)
 {
 	struct hf_error err = {0};
 
-	/* A plan's texts may be those of what was seen, which moves while it is performed. */
+	/* The plan may refer to texts of the objects that the step saw. These objects change while
+	 * the plan is performed, so each step has copies of the texts. */
 	hf_arena_reset(b->pass);
 	for (size_t i = 0; i < b->pods_len; i++) {
 		show_pod(b, &b->pods[i]);
@@ -299,7 +302,8 @@ static void touch(struct brain *b, struct brain_pod *pod)
 	snprintf(pod->version, sizeof(pod->version), "%d", ++b->next_version);
 }
 
-/* A scheduler takes the nodes in turn, and none that is tainted: "" when there is no other. */
+/* Chooses a node for a pod as a scheduler would: the next Ready node without a NoExecute taint.
+ * "": no node fits. */
 static const char *find_node(const struct brain *b)
 {
 	for (size_t i = 0; i < b->nodes_len; i++) {
@@ -374,7 +378,8 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 		return; /* not found, or the precondition says no */
 	assert_true(pod->pod.owned || hf_pod_is_inherited(&b->view, &pod->pod));
 	pod->ours = true;
-	/* No kubelet has to let go of it. */
+	/* A pod that has ended or has no node is removed at once, because no kubelet has to end it
+	 * first. */
 	if (pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED || !*pod->node ||
 	    (action->grace_seconds.set && action->grace_seconds.value == 0))
 		brain_gone(b, action->name);
@@ -392,7 +397,7 @@ static bool is_lost(const struct brain *b, const struct brain_pod *pod)
 	return false;
 }
 
-/* News of a container, from a kubelet that lives. */
+/* Changes the pod as the write of a living kubelet does. */
 static void kubelet_writes(struct brain *b, struct brain_pod *pod)
 {
 	pod->pod.news_at = b->now;
@@ -408,7 +413,8 @@ static void end_container(const struct brain *b, struct hf_container_seen *conta
 	container->finished_at = b->now;
 }
 
-/* As an API server does: what has changed since is a conflict. */
+/* Sets the pod to Failed, as an API server does with a patch. If the pod has changed since the
+ * step saw it, the patch is a conflict and does nothing. */
 static void fail_pod(struct brain *b, const struct hf_action *action)
 {
 	struct brain_pod *pod = brain_pod(b, action->name);
@@ -423,7 +429,8 @@ static void fail_pod(struct brain *b, const struct hf_action *action)
 	touch(b, pod);
 }
 
-/* A kubelet that lives ends the containers at once, with SIGKILL. */
+/* Sets activeDeadlineSeconds. If the kubelet lives, it ends the containers at once, with
+ * SIGKILL. */
 static void stop_pod(struct brain *b, const struct hf_action *action)
 {
 	struct brain_pod *pod = brain_pod(b, action->name);
@@ -432,7 +439,7 @@ static void stop_pod(struct brain *b, const struct hf_action *action)
 	if (!pod || !hf_streq(pod->uid, action->uid))
 		return;
 	pod->pod.active_deadline_seconds = HF_SOME_INT(1);
-	/* The texts that plans use there are constants. */
+	/* The text needs no copy, because plans use constants here. */
 	pod->pod.stopped = action->message;
 	touch(b, pod);
 	if (is_lost(b, pod) || pod->pod.phase != HF_POD_RUNNING)
@@ -708,7 +715,7 @@ void brain_terminate(struct brain *b, const char *name)
 	touch(b, pod);
 }
 
-/* What whoever watches remembers of a name for a while. */
+/* Remembers a deleted pod, as the operator remembers the pods that its watch saw go. */
 static void remember_gone(struct brain *b, const struct brain_pod *pod)
 {
 	size_t i = 0;
@@ -952,7 +959,7 @@ const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind
 	if (!action)
 		fail_msg("pod %s is not created", pod);
 	for (size_t i = 0; action && i < action->edits_len; i++) {
-		/* The last one wins, as it does for a program's environment. */
+		/* If an edit is repeated, the last value counts, as in a program's environment. */
 		if (action->edits[i].kind == kind &&
 		    (!name || hf_streq(action->edits[i].name, name)))
 			value = action->edits[i].value;

@@ -12,16 +12,18 @@
 HF_BEGIN_DECLS
 
 /*
- * A world in which the brain can be tried without documents: one job, its pods, services and
- * nodes as plain structs, and somebody who performs plans as an API server and kubelets would.
- * Nothing happens by itself; tests say what starts, ends or gets lost.
+ * A world for tests of the operator's decision step (hf_job_step) without documents: one job with
+ * its pods, services and nodes as plain structs. brain_perform does what an API server and
+ * kubelets would do with a plan. Nothing else happens by itself: the test says which pod starts,
+ * ends or gets lost.
  */
 
 #define BRAIN_PODS_MAX 256
 #define BRAIN_TEXT_MAX 48
 #define BRAIN_CONTAINERS_MAX 3
 
-/* A kind made for tests: a Boss and Hands, after PyTorchJob's rules, container "main". */
+/* A kind of job made for tests, with the rules of PyTorchJob: one Boss and several Hands, whose
+ * container is "main". */
 extern const struct hf_framework brain_kind;
 enum { BRAIN_BOSS, BRAIN_HAND };
 
@@ -52,9 +54,11 @@ struct brain_extra {
 };
 
 struct brain {
-	struct hf_arena *stored[2]; /* the status as it is stored; the other one is the next */
+	/* memory of the stored status and of the next status, in turn; stored_now is the index of
+	 * the former */
+	struct hf_arena *stored[2];
 	int stored_now;
-	struct hf_arena *pass; /* of the last step: the plan lives here */
+	struct hf_arena *pass; /* memory of the last step, with its plan */
 	hf_time now;
 
 	struct hf_settings settings;
@@ -82,8 +86,8 @@ struct brain {
 	bool blind; /* whoever looks does not watch nodes */
 	const struct hf_sick_seen *sick;
 	size_t sick_len;
-	bool claims_exclusive; /* those that are asked for turn out to be so */
-	/* what the last step was given, in whatever order the test wants */
+	bool claims_exclusive; /* true: the claims that a plan asks for are ReadWriteOnce */
+	/* the objects that the last step saw, in the order that `shuffle` gives */
 	struct hf_pod seen_pods[BRAIN_PODS_MAX];
 	struct hf_service_seen seen_services[BRAIN_PODS_MAX];
 	struct hf_extra_seen seen_extras[BRAIN_EXTRAS_MAX];
@@ -91,7 +95,8 @@ struct brain {
 	unsigned shuffle; /* 0: as they are */
 
 	struct hf_plan plan;
-	/* pods that a plan has deleted and that are gone, until the name is used again */
+	/* names of pods that a plan has deleted and that are gone; a new pod of the name removes
+	 * the entry */
 	char gone_ours[BRAIN_PODS_MAX][BRAIN_TEXT_MAX];
 	size_t gone_ours_len;
 	int next_uid;
@@ -100,28 +105,30 @@ struct brain {
 	int64_t created; /* pods, ever */
 };
 
-/* Job "demo" in "lab", one Boss and that many Hands (boss 0: none), policy OnFailure, on two
- * nodes that have just been heard of. */
+/* Makes the job "demo" in the namespace "lab", with restart policy OnFailure: one Boss (boss 0:
+ * none) and `hands` Hands. Two nodes have just renewed their Leases. */
 void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int hands);
 void brain_release(struct brain *b);
-/* Its one rule: the job fails on that exit code. */
+/* Gives the job one rule of podFailurePolicy: the exit code `code` fails the job. */
 void brain_fail_on(struct brain *b, int32_t code);
 
-/* One step; the plan is in b->plan. */
+/* Runs one step; the plan is in b->plan. */
 void brain_step(struct brain *b);
-/* The plan as text, the caller's to free. */
+/* Returns the last plan as text; the caller frees it. */
 char *brain_text(struct brain *b);
 
-/* Write the plan's status as an API server would, and nothing else. */
+/* Stores the status of the plan, as an API server would, and performs no action. */
 void brain_write_status(struct brain *b);
-/* Its ledger alone, as where that is written apart, and the status is lost. */
+/* Stores the ledger of the plan alone: as if the ledger were an annotation, and the write of the
+ * status were lost. */
 void brain_write_ledger(struct brain *b);
-/* One action, as an API server and a kubelet do it: deletes of what has not ended leave the pod
- * terminating, where it has a node. */
+/* Performs one action of the plan as an API server and a kubelet would. A deleted pod that has a
+ * node and has not ended becomes Terminating; other deleted pods are gone. */
 void brain_perform(struct brain *b, const struct hf_action *action);
 /* Status and all stages. */
 void brain_perform_all(struct brain *b);
-/* Step and perform until a plan has nothing but a wake-up; fails the test after 50. */
+/* Repeats step and perform until a plan has nothing but a wake-up. Fails the test after 50
+ * steps. */
 int brain_quiet(struct brain *b);
 /* From nothing to every pod running. */
 void brain_run_up(struct brain *b);
@@ -130,15 +137,18 @@ struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
 void brain_start(struct brain *b, const char *name);            /* Running */
 void brain_start_all(struct brain *b);
 void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, else Failed */
-/* A second container, in the state of the first; its kubelet restarts neither. */
+/* Adds a second container to the pod, in the state of the first. The kubelet restarts neither of
+ * them. */
 void brain_add_sidecar(struct brain *b, const char *name);
-/* The kind's own container of such a pod ends, and the other one goes on. */
+/* Ends the first container of a pod with a sidecar; the sidecar runs on. */
 void brain_exit_own(struct brain *b, const char *name, int code);
-/* Its node's agent reports the process under exec; then those of all pods at their attempts. */
+/* Makes the agent of the pod's node report the process under exec; brain_report_all does so for
+ * all pods, with the attempt of each. */
 void brain_report(struct brain *b, const char *name, enum hf_process_phase phase,
 		  int64_t generation, int64_t attempt);
 void brain_report_all(struct brain *b, enum hf_process_phase phase, int64_t generation);
-/* Its container has ended, and the kubelet starts it again by and by; then it has. */
+/* Ends the container of a pod: brain_end_in_place leaves it waiting for its restart by the
+ * kubelet, brain_crash_in_place then restarts it. */
 void brain_end_in_place(struct brain *b, const char *name, int code);
 void brain_crash_in_place(struct brain *b, const char *name);
 void brain_terminate(struct brain *b, const char *name); /* somebody else deletes it */
@@ -149,14 +159,15 @@ void brain_nodes_heard(struct brain *b);                 /* renewed now, unless 
 struct hf_node_seen *brain_node(struct brain *b, const char *name);
 void brain_lose(struct brain *b, const char *name);   /* Unknown and tainted from now on */
 void brain_regain(struct brain *b, const char *name); /* Ready, and heard of now */
-/* What the last plan asks for is read now: the Lease of a lost node stands still. */
+/* Answers what the last plan asks for: reads the claims and Leases now. The Lease of a lost node
+ * has not been renewed. */
 void brain_answer(struct brain *b);
 void brain_after(struct brain *b, int seconds);
 
 struct brain_extra *brain_extra(struct brain *b, const char *name); /* NULL: none */
 void brain_extra_gone(struct brain *b, const char *name);
 
-/* Conditions as "Created=True Running=False …", in order. */
+/* Returns the job's conditions as text, "Created=True Running=False …", in their order. */
 const char *brain_conditions(struct brain *b);
 const char *brain_last_condition(struct brain *b);
 int brain_count(const struct brain *b, enum hf_action_kind kind);
@@ -166,7 +177,8 @@ const struct hf_action *brain_action(const struct brain *b, enum hf_action_kind 
 				     const char *name);
 bool brain_asks(const struct brain *b, enum hf_ask_kind kind, const char *name);
 bool brain_gone_by_us(const struct brain *b, const char *name);
-/* The value of an edit of the pod that the plan creates, or NULL. */
+/* Returns the value of an edit of the pod that the plan creates; NULL: the plan has no such
+ * edit. */
 const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind kind,
 		       const char *name);
 const struct hf_plan_event *brain_event(const struct brain *b, const char *reason);

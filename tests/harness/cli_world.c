@@ -39,7 +39,8 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	hf_loop_stop(asked->loop);
 }
 
-/* From outside the loop: runs it until the reply is in. */
+/* Sends a request and runs the loop until the reply has arrived. Must not be called from a
+ * callback of the loop. */
 static struct hf_doc *ask(struct cli_world *world, const struct hf_request *request, int *ret_code)
 {
 	struct asked asked = {.loop = world->loop};

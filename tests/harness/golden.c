@@ -23,13 +23,15 @@ struct tests {
 	size_t len, cap, len_max;
 };
 
-/* cmocka hands a test one pointer: that of the file's path. */
+/* The kind of golden files under test. A global variable, because cmocka gives a test one pointer
+ * only, and that is the path of the file. */
 static const struct golden_kind *golden;
 
 struct loaded {
 	struct golden_file file;
 	char *text;
-	const char *expected; /* in the text; "": no section of the kind's is there */
+	/* the expectation in `text`; "": the file has no section with an expectation */
+	const char *expected;
 	struct hf_yaml *yaml;
 };
 
@@ -75,7 +77,7 @@ static void release(struct loaded *g)
 	free(g->text);
 }
 
-/* Two blanks before each line, as it stands in the file. */
+/* Returns the actual text, with two blanks before each line as in the expectation of a file. */
 static char *actual(const struct loaded *g)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(GOLDEN_TEXT_MAX);
@@ -92,7 +94,8 @@ static char *actual(const struct loaded *g)
 	return hf_strbuf_detach(&sb);
 }
 
-/* The first line that differs says more than two texts of fifty lines. */
+/* Compares two texts. Fails with the first line that differs, because two texts of fifty lines
+ * each would show nothing. */
 static void compare(const char *path, const char *expected, const char *text)
 {
 	int line = 1;

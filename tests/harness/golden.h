@@ -7,11 +7,10 @@
 #include "json/json.h"
 
 /*
- * Golden files: YAML whose last section is what is expected, indented by two blanks and compared as
- * text, so that the comparison does not depend on any parser of ours.
- *
- *     PROGRAM FOLDER         run every file in it and in the folders below it
- *     PROGRAM --print FILE   print what is actual, to be read and pasted by a person
+ * Golden files: YAML documents whose last section is the expected output, indented by two blanks.
+ * The output is compared as text, so that the comparison does not depend on Holdfast's YAML
+ * parser. PROGRAM FOLDER tests every file in the folder and the folders below it. PROGRAM --print
+ * FILE prints the actual output, which a person can read and paste into the file.
  */
 
 #define GOLDEN_TEXT_MAX ((size_t)16 << 20)
@@ -19,15 +18,15 @@
 struct golden_file {
 	const char *path;
 	const struct hf_json *root; /* of the whole file */
-	int section;                /* which of the kind's sections it has; 0: none */
+	int section;                /* index of the file's section among the sections of the kind */
 };
 
 struct golden_kind {
 	const char *name;
-	/* The lines, at the left margin, behind which the expectation stands; the first that a file
-	 * has is taken.  Ends with NULL. */
+	/* The lines that begin the expectation, for instance "plan:"; the first of them that a
+	 * file has is used. Ends with NULL. */
 	const char *const *sections;
-	/* What is actual, in lines without the indentation. */
+	/* Writes the actual output for a file, in lines without the indentation. */
 	void (*actual)(const struct golden_file *file, struct hf_strbuf *sb);
 };
 

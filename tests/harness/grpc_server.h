@@ -4,11 +4,10 @@
 #define HF_TESTS_HARNESS_GRPC_SERVER_H
 
 /*
- * A server on a unix socket that speaks just enough HTTP/2 (RFC 9113) for unary gRPC, on the loop
- * that the client under test runs on too, and says what a test wants said.
- *
- * It does not take heads apart (they are compressed): a test tells calls from each other by the
- * lengths of their heads and by their messages.
+ * A gRPC server for tests, on a unix socket and on the loop of the client under test. It knows
+ * just enough HTTP/2 (RFC 9113) for calls with one answer, and sends the answers that the test
+ * gives. It does not decompress the heads of requests: a test distinguishes calls by the lengths
+ * of their heads and by their messages.
  */
 
 #include "harness/real_loop.h"
@@ -26,10 +25,10 @@
 
 struct hf_grpc_server;
 
-/* What is said.  Fields that are NULL or 0 are left out. */
+/* An answer of the server. Fields that are NULL or 0 are left out. */
 struct hf_grpc_answer {
 	const char *content_type; /* NULL: "application/grpc" */
-	const void *body;         /* with gRPC's prefix, if it is to be right */
+	const void *body;         /* the body, gRPC's prefix of five bytes included */
 	size_t body_len;
 	const char *status, *message; /* grpc-status, grpc-message; behind the body … */
 	bool trailers_only;           /* … or in the head */
@@ -71,14 +70,15 @@ static inline void hf_grpc_server_frame(struct hf_grpc_peer *peer, unsigned type
 		(unsigned char)(stream >> 16), (unsigned char)(stream >> 8), (unsigned char)stream,
 	};
 
-	/* The client may be gone by now. */
+	/* The client may have closed the connection: then ignore the error. */
 	if (send(peer->fd, head, sizeof(head), MSG_NOSIGNAL) < 0)
 		return;
 	if (len > 0)
 		(void)!send(peer->fd, payload->data, len, MSG_NOSIGNAL);
 }
 
-/* As HPACK's "literal without indexing, new name", with a text of up to 126 bytes. */
+/* Adds a header field in HPACK's form "literal without indexing, new name". The value may have up
+ * to 126 bytes. */
 static inline void hf_grpc_server_field(struct hf_strbuf *sb, const char *name, const char *value)
 {
 	if (!value)
@@ -112,7 +112,7 @@ static inline void hf_grpc_server_answer(struct hf_grpc_peer *peer, unsigned str
 			      left < HF_GRPC_SERVER_FRAME_MAX ? left : HF_GRPC_SERVER_FRAME_MAX);
 		hf_grpc_server_frame(peer, 0, 0, stream, &data);
 	}
-	/* Where nothing is to stand behind the body the stream still has to end. */
+	/* End the stream: with the trailers, or with an empty frame if there are no trailers. */
 	if (!ends && tail.len > 0)
 		hf_grpc_server_frame(peer, 1, 5, stream, &tail);
 	else if (!ends)
@@ -205,7 +205,7 @@ static inline void hf_grpc_server_on_accept(void *arg, HF_UNUSED unsigned events
 	hf_io_want(peer->io, HF_IO_READ);
 }
 
-/* On a path that nobody has; serve and arg are set by the caller before. */
+/* Starts the server on a path that does not exist. The caller sets serve and arg before. */
 static inline void hf_grpc_server_start(struct hf_grpc_server *server, struct hf_loop *loop,
 					const char *path)
 {

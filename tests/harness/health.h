@@ -8,8 +8,9 @@
 HF_BEGIN_DECLS
 
 /*
- * A node on which tests try the device brain: GPUs gpu-0 … and ports port-0 …, all detectors
- * heard at each step.  What was put in goes into the next step and is gone after it.
+ * A node for tests of the health step: GPUs gpu-0, gpu-1 … and ports port-0, port-1 …. All
+ * detectors report at each step. Samples, evidence and orders that the test adds go into the next
+ * step and are dropped after it.
  */
 #define HEALTH_ITEMS_MAX 256
 
@@ -34,17 +35,17 @@ struct health_node {
 
 void health_init(struct health_node *n, int gpus, int ports);
 void health_release(struct health_node *n);
-/* Time goes on by `span`, then a step. */
+/* Advances the clock by `span`, then runs a step. */
 void health_step(struct health_node *n, hf_time span);
-/* To be filled by the caller before the step. */
+/* Adds a sample for the next step; the caller fills in its values. */
 struct hf_health_sample *health_sample(struct health_node *n, enum hf_health_detector detector,
 				       const char *device);
 struct hf_health_evidence *health_xid(struct health_node *n, int code, const char *device);
-/* Of the time of the step, where the test gives it no other. */
+/* Adds an order for the next step, with the time of that step unless the test sets another. */
 void health_order(struct health_node *n, enum hf_health_order_kind kind,
 		  enum hf_health_action action, const char *device);
 struct hf_health_device *health_device(struct health_node *n, const char *device);
-/* The open fault of a device with that detector and code; NULL: none. */
+/* Returns the open fault of a device with this detector and code; NULL: there is none. */
 const struct hf_health_fault *health_fault(struct health_node *n, const char *device,
 					   enum hf_health_detector detector, int code);
 

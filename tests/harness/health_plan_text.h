@@ -6,7 +6,7 @@
 #include "health/fleet.h"
 #include "health/step.h"
 
-/* The plans of the health module as a person reads them: the same bytes for the same plan. */
+/* Plans of the health module as text for a person; equal plans give equal bytes. */
 
 /* Times are relative to zero. */
 void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, struct hf_strbuf *sb);

@@ -13,11 +13,13 @@
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define ITEMS_MAX 256
-/* The clock of a scene begins here, so that what is remembered from before fits. */
+/* The clock of a scene begins at this time instead of 0, so that a scene can have earlier
+ * times. */
 #define ZERO (100 * HF_DAY)
 
 struct scene {
-	struct hf_arena *arenas[2]; /* a step reads one and writes the other */
+	/* memory of two steps: each step reads from one arena and writes to the other */
+	struct hf_arena *arenas[2];
 	int turn;
 	struct hf_health_memory memory;
 	struct hf_health_line_reader reader;
@@ -124,7 +126,8 @@ static void read_line(struct scene *s, const char *line, hf_time at)
 	struct hf_health_evidence *e = &s->evidence[s->evidence_len];
 	enum hf_health_kmsg kind = HF_HEALTH_KMSG_KERNEL;
 
-	/* A record of the kernel's device begins with its priority. */
+	/* A line that begins with a digit has the form of /dev/kmsg, which begins with the
+	 * priority; other lines are bare text. */
 	if (line[0] >= '0' && line[0] <= '9')
 		kind = hf_health_kmsg_parse(line, strlen(line), &record);
 	else
@@ -243,7 +246,8 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 	}
 }
 
-/* {is: throttle, of: ID, …}; "of" absent: of every GPU there is. */
+/* Reads a sample such as {is: throttle, of: ID}; without "of", the sample is made for every
+ * GPU. */
 static void read_sample(struct scene *s, const struct hf_json *json, hf_time at)
 {
 	struct hf_health_sample x;
@@ -347,7 +351,8 @@ static void step(struct scene *s, hf_time now, bool quiet)
 	hf_health_plan_render(&plan, ZERO, s->sb);
 }
 
-/* One entry; with `times` and `each` it happens again and again, and only what moves is said. */
+/* Runs one entry of a scene. With `times` and `each` the entry is repeated, and only values that
+ * change are listed. */
 static void run_entry(struct scene *s, const struct hf_json *json)
 {
 	hf_time at = seconds(hf_json_get(json, "at"));
@@ -362,7 +367,7 @@ static void run_entry(struct scene *s, const struct hf_json *json)
 		s->boot_at = at;
 	}
 	take_away(s, hf_json_get(json, "gone"));
-	/* As an agent begins whose journal cannot be read. */
+	/* "lost": begin like an agent whose journal cannot be read. */
 	if (flag(json, "lost")) {
 		hf_health_memory_init(&s->memory);
 		memcpy(s->memory.boot_id, s->boot, sizeof(s->memory.boot_id));

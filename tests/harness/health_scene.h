@@ -9,8 +9,8 @@
 HF_BEGIN_DECLS
 
 /*
- * Steps of the device brain on a node, read from one document and written as text: what
- * tests/golden/health holds (its README.md says what may stand in a document).
+ * Runs a scene: steps of the health module on one node. root: a document of tests/golden/health
+ * (its README.md describes the entries). The plans are appended as text.
  */
 void health_scene_run(const struct hf_json *root, struct hf_strbuf *sb);
 

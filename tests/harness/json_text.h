@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_HARNESS_JSON_TEXT_H
 #define HF_TESTS_HARNESS_JSON_TEXT_H
 
-/* JSON in the C text of a test: written with ' for ". */
+/* JSON in the C text of a test, written with ' in place of ". */
 
 #include "harness/test.h"
 
@@ -22,7 +22,7 @@ static inline char *json_text(char *text)
 	return text;
 }
 
-/* The caller's; the test fails where it is no JSON. */
+/* Parses JSON text; the caller owns the value. If the text is not JSON, the test fails. */
 static inline struct hf_json *json_of(const char *text)
 {
 	HF_AUTOFREE char *copy = json_text(hf_xstrdup(text));

@@ -152,7 +152,7 @@ int send_and_wait(struct bench *bench, const struct hf_request *request)
 	unsigned before = bench->replies;
 
 	(void)hf_store_request(bench->store, request, on_reply, bench);
-	assert_int_equal(bench->replies, before); /* the callback never runs inside the call */
+	assert_int_equal(bench->replies, before); /* the callback must not run inside the call */
 	while (bench->replies == before)
 		hf_test_loop_run(&bench->t);
 	return bench->code;

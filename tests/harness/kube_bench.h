@@ -36,7 +36,7 @@ struct step {
 	                   * ends the list */
 	const char *body;
 	enum end end;
-	const char *wants; /* text that the request's head must contain; NULL: no condition */
+	const char *wants; /* text that the head of the request must contain; NULL: any head */
 };
 
 #define SAYS(head_, body_)                                                                         \
@@ -81,7 +81,7 @@ int bench_setup(void **state);
 int bench_teardown(void **state);
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
 
-/* Makes a new store from config; the server plays these steps from now on. */
+/* Makes a new store from config. From now on the server answers with these steps. */
 void play_steps(struct bench *bench, const struct step *steps);
 /* As play_steps, but keeps the store. */
 void change_steps(struct bench *bench, const struct step *steps);

@@ -7,7 +7,8 @@
 
 #include "harness/protobuf.h"
 
-/* ContainerDevices with one device, its topology, and a field that nobody knows yet. */
+/* Adds a message ContainerDevices with one device, its topology, and a field of a newer version,
+ * which readers must skip. */
 static inline void hf_kubelet_device(struct hf_strbuf *to, unsigned field, const char *resource,
 				     const char *id)
 {
@@ -38,7 +39,8 @@ static inline void hf_kubelet_claim(struct hf_strbuf *to, const char *claim, con
 	hf_pb_bytes(to, 5, dynamic.data, dynamic.len);
 }
 
-/* One pod with a container that holds one device, of a plugin or by a claim. */
+/* Adds a pod whose container holds one device, either of a device plugin or by a resource
+ * claim. */
 static inline void hf_kubelet_pod(struct hf_strbuf *to, const char *pod, const char *id,
 				  const char *claim)
 {

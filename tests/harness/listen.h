@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Nobody listens there, and nobody else can. */
+/* Binds a socket to a free port without listening: connections to the port are refused, and no
+ * other program can take it. */
 static inline int hf_test_bind(uint16_t *ret_port)
 {
 	struct sockaddr_in address;

@@ -14,8 +14,8 @@
 
 static const struct hf_mend_target mend_target = {.id = "0000:1a:00.0", .uuid = "GPU-1"};
 
-/* The view in which the next step of each phase is the one of the straight path. `mend_seen` is what the
- * agent reports; a test may change it. */
+/* Makes a view in which the next step of a phase leads to the next phase of a successful act.
+ * `mend_seen` is what the agent reports; a test may change it. */
 static struct hf_mend_seen mend_seen;
 static inline struct hf_mend_view mend_view_in(enum hf_mend_phase phase, enum hf_mend_rung rung)
 {
@@ -79,7 +79,7 @@ static inline void mend_check_begin(const struct hf_mend_view *v)
 		    v->rung == HF_MEND_RESTART_PROCESS);
 }
 
-/* The node is empty when the act is approved. */
+/* Asserts that the node is empty when an act is approved. */
 static inline void mend_check_approval(const struct hf_mend_view *v)
 {
 	if (v->rung == HF_MEND_RESET_DEVICE)
@@ -106,7 +106,7 @@ static inline void mend_check_promises(const struct hf_mend_view *v,
 				       const struct hf_mend_step *step)
 {
 	assert_true(hf_mend_phase_may_follow(v->phase, step->next));
-	/* A step changes the phase or does one thing. */
+	/* A step either changes the phase or does one thing, never both. */
 	assert_true(step->next == v->phase || step->act == HF_MEND_DO_NOTHING ||
 		    step->act == HF_MEND_ACT_HERE);
 	if (step->next != v->phase && !hf_mend_is_final(step->next))

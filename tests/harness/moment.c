@@ -54,7 +54,8 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 		nodes[i].beat_at = time_of(hf_json_get(node, "beatAt"), HF_TIME_NONE);
 		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
 		nodes[i].ready = ready_of(hf_json_str(hf_json_get(node, "ready"), "Ready"));
-		/* What is well has just been heard of. */
+		/* Without "renewedAt", a node that is Ready or NotReady has renewed its Lease just
+		 * now. */
 		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"),
 					      nodes[i].ready == HF_NODE_READY ||
 							      nodes[i].ready == HF_NODE_NOT_READY
@@ -78,14 +79,14 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 	moment->seen.nodes_len = n;
 }
 
-/* Objects without a name or a UID do not come from an API server. */
+/* True if a value can be an object: an API server gives each object a name and a UID. */
 static bool is_object(const struct hf_json *value)
 {
 	return !hf_str_is_empty(hf_json_path_str(value, "metadata", "name", NULL)) &&
 	       !hf_str_is_empty(hf_json_path_str(value, "metadata", "uid", NULL));
 }
 
-/* As an agent's object tells it, joined with the pod by whoever looks. */
+/* Reads a device as an agent's DeviceHealth reports it, joined with the pod that holds it. */
 static struct hf_device_seen device_of(const struct hf_json *item)
 {
 	return (struct hf_device_seen){
@@ -99,7 +100,7 @@ static struct hf_device_seen device_of(const struct hf_json *item)
 	};
 }
 
-/* Behind what the pod's own status tells. */
+/* Adds the devices that an agent reports, behind the devices of the pod's own status. */
 static void add_devices(struct hf_pod *pod, const struct hf_json *list, struct hf_arena *arena)
 {
 	size_t n = hf_json_len(list);
@@ -159,7 +160,7 @@ static void add_progress(struct hf_pod *pod, const struct hf_json *item, hf_time
 	pod->fence_seconds = number_of(hf_json_get(item, "fenceSeconds"), 0);
 }
 
-/* What the agent tells of the program under exec. */
+/* Reads what the agent reports about the pod's process under exec. */
 static void add_process(struct hf_pod *pod, const struct hf_json *item, struct hf_arena *arena)
 {
 	enum hf_process_phase phase = hf_process_phase_parse(hf_json_path_str(item, "phase", NULL));
@@ -196,7 +197,8 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 
 		if (doc)
 			hf_pod_read(doc, moment->view.uid, arena, &pods[moment->seen.pods_len++]);
-		/* What we saw of it is not in the document: it stands beside its metadata. */
+		/* When the operator saw changes of the pod is not part of the document: it stands
+		 * beside the metadata. */
 		if (doc)
 			pods[moment->seen.pods_len - 1].news_at =
 				time_of(hf_json_get(hf_json_item(list, i), "newsAt"), HF_TIME_NONE);
@@ -236,7 +238,7 @@ static void read_services(struct moment *moment, const struct hf_json *list, str
 	moment->seen.services = services;
 }
 
-/* Documents of any kind that a job may have beside pods and services. */
+/* Reads documents of the other kinds that a job may own beside pods and services. */
 static void read_extras(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	struct hf_extra_seen *extras =
@@ -261,7 +263,7 @@ static void read_extras(struct moment *moment, const struct hf_json *list, struc
 	moment->seen.extras = extras;
 }
 
-/* The document of a pod that is gone, as it was seen last. */
+/* Reads the last version of a pod that is gone; NULL: the document has none. */
 static const struct hf_pod *read_last(struct moment *moment, const struct hf_json *last,
 				      struct hf_arena *arena)
 {

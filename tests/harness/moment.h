@@ -10,14 +10,15 @@
 HF_BEGIN_DECLS
 
 /*
- * A moment of a job, read from one document: what golden files hold (tests/golden/README.md) and
- * what the step is fuzzed with.  Whatever is missing or of a wrong type is left out, as the
- * operator would.
+ * A job at one moment, with everything that a decision step sees, read from one document: the
+ * input of golden files (tests/golden/README.md) and of fuzz_step.c. A field that is missing or of
+ * a wrong type is left out, as in the operator.
  */
 #define MOMENT_DOCS_MAX 64
 
 struct moment {
-	const struct hf_framework *framework; /* NULL: `job` is of no kind there is */
+	/* the job's kind; NULL: `job` is of an unknown kind */
+	const struct hf_framework *framework;
 	struct hf_settings settings;
 	struct hf_job_view view;
 	struct hf_observed seen;
@@ -26,7 +27,7 @@ struct moment {
 	size_t docs_len;
 };
 
-/* root must outlive the moment; lists come from the arena. */
+/* Reads a moment. root must outlive the moment; the lists are in the arena. */
 void moment_read(struct moment *moment, const struct hf_json *root, struct hf_arena *arena);
 void moment_release(struct moment *moment);
 

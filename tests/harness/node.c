@@ -31,7 +31,8 @@ static void on_reset(void *arg HF_UNUSED)
 {
 }
 
-/* Not everything that is waited for is a change of the store. */
+/* Checks the awaited condition every 20 ms, because it may depend on files and not on a change of
+ * the store. */
 static void on_tick(void *arg)
 {
 	struct testnode *node = arg;

@@ -3,7 +3,8 @@
 #ifndef HF_TESTS_HARNESS_NODE_H
 #define HF_TESTS_HARNESS_NODE_H
 
-/* For tests of the kubelet: a plane of store and kubelet on a real loop, in a folder of its own. */
+/* A plane for tests of the kubelet: a store and a kubelet on a real loop, in a folder of its
+ * own. */
 
 #include "harness/test.h"
 
@@ -29,15 +30,16 @@ struct testnode {
 };
 
 void testnode_open(struct testnode *node, enum hf_kubelet_network network, bool on_disk);
-/* In a folder that is there, on disk; it is removed in the end all the same. */
+/* Opens a plane on disk, in an existing folder. testnode_close removes this folder too. */
 void testnode_open_at(struct testnode *node, const char *dir);
 /* Ends every pod and removes the folder. */
 void testnode_close(struct testnode *node);
-/* A node for each test, as cmocka has it. */
+/* Set-up and tear-down functions of cmocka: each test gets a plane of its own. */
 int testnode_setup(void **state, enum hf_kubelet_network network, bool on_disk);
 int testnode_teardown(void **state);
-/* Rows of a table of tests. The pods have networks of their own where the machine allows it; in a test of
- * TESTNODE_HOST_TEST they have the machine's. where: memory or disk, for the store. */
+/* Set-up functions for rows of a table of tests. `where` is the place of the store: memory or
+ * disk. Pods have their own networks if the machine allows it; in a TESTNODE_HOST_TEST they use
+ * the machine's network. */
 int testnode_setup_memory(void **state);
 int testnode_setup_memory_host(void **state);
 int testnode_setup_disk(void **state);
@@ -49,34 +51,36 @@ int testnode_setup_disk_host(void **state);
 #name " (no namespaces)", name, testnode_setup_##where##_host, testnode_teardown,  \
 			NULL                                                                       \
 	}
-/* Begins to end every pod; waits until the drain is over. */
+/* testnode_drain begins to end every pod; testnode_wait_drained waits for the end of the drain. */
 void testnode_drain(struct testnode *node, hf_time grace);
 void testnode_wait_drained(struct testnode *node);
-/* The parts alone, for restarts: the store stays (on_disk: is opened again). */
+/* Start or stop the kubelet, for tests of restarts. The store stays, or is closed and opened again
+ * if it is on disk. */
 void testnode_start(struct testnode *node);
 void testnode_stop(struct testnode *node);
 
-/* Run the loop until the condition holds; the test fails after a minute. */
+/* Runs the loop until the condition holds. The test fails after a minute. */
 void testnode_wait(struct testnode *node, bool (*until)(struct testnode *node, void *arg),
 		   void *arg);
-/* ... until the folder of the test has the file. */
+/* Runs the loop until the test's folder has the file. */
 void testnode_wait_file(struct testnode *node, const char *name);
 void testnode_wait_phase(struct testnode *node, const char *pod, const char *phase);
 void testnode_wait_gone(struct testnode *node, const char *pod);
-/* ... until the state of the pod's first container is that ("running", "waiting",
- * "terminated"), with that reason unless NULL. */
+/* Runs the loop until the state of the pod's first container is `state` ("running", "waiting" or
+ * "terminated"), with this reason if reason is not NULL. */
 void testnode_wait_state(struct testnode *node, const char *pod, const char *state,
 			 const char *reason);
 
-/* Bodies are JSON with ' for ". */
+/* Creates an object given as JSON, with ' in place of ". */
 void testnode_create(struct testnode *node, const struct hf_resource *resource, const char *text,
 		     ...) HF_PRINTF(3, 4);
-/* A pod "NAME" bound to the node: its spec but for nodeName, without braces. */
+/* Creates a pod that is bound to the node. spec: the members of its spec, without braces and
+ * nodeName. */
 void testnode_pod(struct testnode *node, const char *name, const char *spec, ...) HF_PRINTF(3, 4);
-/* A pod whose one container "main" runs the shell script. */
+/* Creates a pod with one container "main", which runs the shell script. */
 void testnode_script(struct testnode *node, const char *name, const char *policy,
 		     const char *script);
-/* A file in the folder of the test. */
+/* Writes a file into the test's folder. */
 void testnode_file(struct testnode *node, const char *name, const char *text);
 bool testnode_has_file(const struct testnode *node, const char *name);
 void testnode_assert_file(const struct testnode *node, const char *name, const char *expected);
@@ -87,7 +91,7 @@ const struct hf_json *testnode_status(struct testnode *node, const char *pod);
 const struct hf_json *testnode_container(struct testnode *node, const char *pod, size_t i,
 					 bool init);
 const char *testnode_condition(struct testnode *node, const char *pod, const char *type);
-/* How often an Event with the reason was made for the pod. */
+/* Returns how many Events with the reason were recorded about the pod. */
 int testnode_events(struct testnode *node, const char *pod, const char *reason);
 
 struct testlog {
@@ -97,13 +101,13 @@ struct testlog {
 	bool ended;
 	struct hf_log_stream *stream;
 };
-/* Read to the end.  options: ns and pod are filled in. */
+/* Reads a log to its end. options: the function sets ns and pod. */
 void testnode_logs(struct testnode *node, const char *pod, struct hf_log_options options,
 		   struct testlog *log);
 void testlog_start(struct testnode *node, const char *pod, struct hf_log_options options,
 		   struct testlog *log);
 void testlog_release(struct testlog *log);
-/* The whole output of the pod's only container. */
+/* Asserts that the whole output of the pod's only container is `expected`. */
 void testnode_assert_output(struct testnode *node, const char *pod, const char *expected);
 
 #endif

@@ -5,8 +5,8 @@
 #include "base/str.h"
 
 /*
- * A plan as text: YAML that a person reads and that golden files compare byte by byte.  Only what
- * says something is written: absent fields, zero counters and empty lists are left out.
+ * Writes a plan as YAML, which a person reads and golden files compare byte by byte. Absent
+ * fields, counters of 0 and empty lists are left out.
  */
 
 static const char *const metric_names[] = {
@@ -23,7 +23,8 @@ static const char *const metric_names[] = {
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
 
-/* A JSON string is a YAML one; without its opening quote, for who has written that. */
+/* Writes a text as a JSON string, which is also valid YAML, without its opening quote: the caller
+ * has written that. */
 static void quote_rest(struct hf_strbuf *sb, const char *text)
 {
 	for (; *text; text++) {
@@ -67,7 +68,7 @@ static void opt_number(struct hf_strbuf *sb, const char *key, struct hf_opt_int 
 		hf_strbuf_addf(sb, ", %s: %lld", key, (long long)value.value);
 }
 
-/* Whole seconds where nothing is lost by it: that is what most times are. */
+/* Writes a time in whole seconds, or with microseconds if it has a fraction. */
 static void instant(struct hf_strbuf *sb, const char *key, hf_time t)
 {
 	char formatted[HF_TIME_TEXT_MAX];
@@ -81,7 +82,8 @@ static void instant(struct hf_strbuf *sb, const char *key, hf_time t)
 	hf_strbuf_addf(sb, ", %s: %s", key, formatted);
 }
 
-/* The writers above begin with ", ": what stands behind an opening bracket loses that. */
+/* Ends a map in braces. The writers above begin each member with ", ", so the first of these is
+ * removed. */
 static void flow_end(struct hf_strbuf *sb, size_t mark)
 {
 	if (sb->len >= mark + 2 && sb->data[mark] == ',') {
@@ -262,7 +264,8 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 		render_record(&ledger->records[i], sb);
 }
 
-/* The whole status as it should read, so that a golden file shows what was left alone too. */
+/* Writes the whole resulting status, so that a golden file also shows which parts a step leaves
+ * unchanged. */
 static void render_status(const struct hf_plan *plan, const struct hf_framework *framework,
 			  struct hf_strbuf *sb)
 {
@@ -306,20 +309,22 @@ static void render_build(const struct hf_container_build *build, struct hf_strbu
 		hf_strbuf_addf(sb, ", mount-%s: %s", build->mounts[i].key, build->mounts[i].value);
 }
 
-/* Labels, annotations and variables stand one kind to a line: runs of them are long. */
+/* True for labels, annotations and variables: all edits of such a kind share one line, because
+ * there are many. */
 static bool is_list(enum hf_edit_kind kind)
 {
 	return kind == HF_EDIT_LABEL || kind == HF_EDIT_ANNOTATION || kind == HF_EDIT_ENV ||
 	       kind == HF_EDIT_ENV_FIELD;
 }
 
-/* There may be several, and a key stands once in a map. */
+/* True for edits that may occur several times. Their name becomes part of the key, because a key
+ * must be unique in a YAML map. */
 static bool is_by_name(enum hf_edit_kind kind)
 {
 	return kind == HF_EDIT_MOUNT || kind == HF_EDIT_AVOID_NODE;
 }
 
-/* Edits of a container's words and of volumes. */
+/* Writes an edit of a container's command or arguments, or of a volume. */
 static void render_word(const struct hf_edit *edit, struct hf_strbuf *sb)
 {
 	if (edit->kind == HF_EDIT_VOLUME_CONFIG) {
@@ -363,7 +368,8 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 	flow_end(sb, mark);
 }
 
-/* A key stands once in a map: a run that another kind has interrupted gets a name of its own. */
+/* True if edits of this kind came before, interrupted by another kind: their line then gets
+ * another key, because a key must be unique in a YAML map. */
 static bool is_interrupted(const struct hf_edit *edits, size_t i)
 {
 	for (size_t j = 0; j + 1 < i; j++)
@@ -421,7 +427,7 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 	}
 }
 
-/* Line by line too, and all of it: that is what is made. */
+/* Writes one value of an object that the plan creates. */
 static void render_leaf(const struct hf_leaf *leaf, struct hf_strbuf *sb)
 {
 	switch (leaf->type) {
@@ -453,7 +459,7 @@ static void render_extra(const struct hf_action *action, struct hf_strbuf *sb)
 	}
 }
 
-/* A create shows its edits line by line; everything else is one line. */
+/* Writes an action. A create has one line for each edit; other actions are one line. */
 static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	size_t mark;
@@ -512,7 +518,7 @@ static void render_asks(const struct hf_plan *plan, struct hf_strbuf *sb)
 	}
 }
 
-/* Events, counters, the next wake-up, and the explanation. */
+/* Writes the plan's events, counters, next wake-up and explanation. */
 static void render_words(const struct hf_plan *plan, struct hf_strbuf *sb)
 {
 	size_t mark;

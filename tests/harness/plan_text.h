@@ -6,7 +6,8 @@
 #include "core/model/framework.h"
 #include "core/model/plan.h"
 
-/* The whole plan as text, equal for equal plans; tests and golden files compare this. */
+/* Writes a whole plan as text, equal for equal plans. Tests and golden files compare these
+ * texts. */
 void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,
 		    struct hf_strbuf *sb);
 

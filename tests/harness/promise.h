@@ -4,11 +4,10 @@
 #define HF_TESTS_HARNESS_PROMISE_H
 
 /*
- * Shows that a broken promise is found: expect_broken_promise(call) passes when the
- * call ends in hf_assert or in the out-of-memory hook, and goes on behind it.
- *
- * For test programs linked with '-Wl,--wrap=hf_assert_failed'; the hook is set by
- * promise_setup, the group's set-up function.
+ * Tests that a wrong call is detected: expect_broken_promise(call) passes if the call ends in
+ * hf_assert or in the out-of-memory hook, and the test goes on. The test program must be linked
+ * with '-Wl,--wrap=hf_assert_failed', and its group needs promise_setup as set-up function, which
+ * sets the hook.
  */
 
 #include "harness/test.h"
@@ -17,7 +16,8 @@
 
 HF_NORETURN void __wrap_hf_assert_failed(const char *cond, const char *file, int line);
 
-/* mock_assert jumps out, but only while a call is expected to fail. */
+/* mock_assert jumps back into the test only while a call is expected to fail; else the trap ends
+ * the program. */
 void __wrap_hf_assert_failed(const char *cond, const char *file, int line)
 {
 	mock_assert(0, cond, file, line);

@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_HARNESS_PROTOBUF_H
 #define HF_TESTS_HARNESS_PROTOBUF_H
 
-/* Messages in protobuf's wire format, field by field. */
+/* Builds messages in protobuf's wire format, field by field. */
 
 #include "base/strbuf.h"
 

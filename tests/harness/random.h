@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* SplitMix64: numbers for tests, the same ones for the same seed everywhere. */
+/* Returns the next number of the generator SplitMix64. The same seed gives the same numbers on
+ * every machine. */
 static inline uint64_t test_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -15,7 +16,7 @@ static inline uint64_t test_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* One of 0 … below - 1; below is not 0. */
+/* Returns a number from 0 to below - 1; `below` must not be 0. */
 static inline uint64_t test_random_below(uint64_t *state, uint64_t below)
 {
 	return test_random(state) % below;

@@ -3,8 +3,8 @@
 #ifndef HF_TESTS_HARNESS_RAW_CLIENT_H
 #define HF_TESTS_HARNESS_RAW_CLIENT_H
 
-/* A TCP client that says exactly the bytes a test wants said, on the loop that the server
- * under test runs on too. */
+/* A TCP client for tests of a server: it sends exactly the bytes of the test, on the loop of the
+ * server. */
 
 #include "harness/real_loop.h"
 
@@ -22,9 +22,9 @@ struct hf_raw {
 	int fd;
 	struct hf_io *io;
 	struct hf_strbuf in, out;
-	const char *until; /* stop the loop once `in` has it */
-	bool eof;          /* … or the server has closed (or reset) */
-	bool paused;       /* reads nothing */
+	const char *until; /* text to wait for: the loop stops when `in` contains it */
+	bool eof;    /* the server has closed or reset the connection, which also stops the loop */
+	bool paused; /* reads nothing */
 };
 
 static inline void hf_raw_want(struct hf_raw *raw)
@@ -84,7 +84,7 @@ static inline void hf_raw_open(struct hf_raw *raw, struct hf_test_loop *t, uint1
 	hf_strbuf_init(&raw->out, (size_t)64 << 20);
 	raw->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(raw->fd >= 0);
-	/* On loopback it is done at once. */
+	/* A connect on loopback does not block. */
 	assert_int_equal(connect(raw->fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_ok(hf_io_create(t->loop, raw->fd, hf_raw_on_io, raw, &raw->io, &err), &err);
 	hf_raw_want(raw);
@@ -106,7 +106,7 @@ static inline void hf_raw_say(struct hf_raw *raw, const char *text)
 	hf_raw_want(raw);
 }
 
-/* Run the loop until the server has said `text`; else the test fails. */
+/* Runs the loop until the server has sent `text`. If the server does not, the test fails. */
 static inline void hf_raw_expect(struct hf_raw *raw, const char *text)
 {
 	raw->until = text;
@@ -117,7 +117,7 @@ static inline void hf_raw_expect(struct hf_raw *raw, const char *text)
 		fail_msg("no '%s' in '%s'", text, raw->in.data);
 }
 
-/* … until it has closed the connection. */
+/* Runs the loop until the server has closed the connection. */
 static inline void hf_raw_expect_eof(struct hf_raw *raw)
 {
 	while (!raw->eof)

@@ -3,8 +3,8 @@
 #ifndef HF_TESTS_HARNESS_REAL_LOOP_H
 #define HF_TESTS_HARNESS_REAL_LOOP_H
 
-/* For tests on the real loop: they wait for events, fail where none comes, and leave no fd
- * behind. */
+/* Helpers for tests on a real loop. A test fails if an awaited event does not come within a
+ * minute, or if it leaves a file descriptor open. */
 
 #include "harness/test.h"
 
@@ -34,7 +34,7 @@ static inline size_t hf_test_count_fds(void)
 
 static inline void hf_test_on_guard(HF_UNUSED void *arg)
 {
-	/* Not a failed assertion: that would jump out of the loop and leave it running. */
+	/* Abort the program: a failed assertion of cmocka would jump out of the running loop. */
 	fprintf(stderr, "nothing happened for a minute\n");
 	abort();
 }
@@ -44,7 +44,8 @@ static inline void hf_test_loop_init(struct hf_test_loop *t)
 	struct hf_error err = {0};
 	struct hf_loop *first = NULL;
 
-	/* The first loop of a process makes libuv open two fds that stay. */
+	/* Make one loop before counting descriptors: the first loop of a process makes libuv open
+	 * two that stay open. */
 	assert_ok(hf_loop_create(&first, &err), &err);
 	hf_loop_destroy(first);
 	t->fds_before = hf_test_count_fds();

@@ -3,13 +3,13 @@
 #ifndef HF_TESTS_HARNESS_SAMPLES_H
 #define HF_TESTS_HARNESS_SAMPLES_H
 
-/* What a probe of the agent puts into the intake on a virtual loop. */
+/* Reads what a probe of the agent reports, on a virtual loop. */
 
 #include "probes/intake.h"
 
 #include <string.h>
 
-/* Found in that time, and nothing from before. */
+/* Runs the loop for `span`, and returns what the probe reported in that time. */
 static inline void samples_pass(struct hf_loop *loop, struct hf_intake *intake, hf_time span,
 				struct hf_health_input *ret_input)
 {
@@ -19,7 +19,7 @@ static inline void samples_pass(struct hf_loop *loop, struct hf_intake *intake, 
 	hf_intake_take(intake, ret_input);
 }
 
-/* The last one of that detector; NULL: there is none. */
+/* Returns the last sample of the detector, and the number of its samples; NULL: there is none. */
 static inline const struct hf_health_sample *samples_last(const struct hf_health_input *input,
 							  enum hf_health_detector detector,
 							  size_t *ret_count)

@@ -3,8 +3,8 @@
 #ifndef HF_TESTS_HARNESS_SCRIPTED_SERVER_H
 #define HF_TESTS_HARNESS_SCRIPTED_SERVER_H
 
-/* An HTTP/1.1 server that says exactly the bytes a test wants said, and breaks off where it
- * wants: on the loop that the client under test runs on too. */
+/* An HTTP/1.1 server for tests of a client: it sends exactly the bytes of the test, and closes
+ * where the test wants it, on the loop of the client. */
 
 #include "harness/listen.h"
 #include "harness/real_loop.h"
@@ -32,7 +32,7 @@ struct hf_scripted_peer {
 	bool close_when_sent;
 };
 
-/* head: from the request line to the blank line, as text. */
+/* Called for each request. head: the text from the request line to the blank line. */
 typedef void (*hf_scripted_fn)(void *arg, struct hf_scripted_peer *peer, const char *head,
 			       const char *body);
 
@@ -77,7 +77,7 @@ static inline void hf_scripted_say(struct hf_scripted_peer *peer, const char *by
 	hf_scripted_want(peer);
 }
 
-/* status_and_headers: "200 OK" or "429 Busy\r\nRetry-After: 1". */
+/* Sends a response. status_and_headers: for instance "200 OK", or "429 Busy\r\nRetry-After: 1". */
 static inline void hf_scripted_answer(struct hf_scripted_peer *peer, const char *status_and_headers,
 				      const char *body)
 {
@@ -89,7 +89,8 @@ static inline void hf_scripted_answer(struct hf_scripted_peer *peer, const char 
 	free(head);
 }
 
-/* A whole request is here: hand it over.  false: not yet, or the peer is gone. */
+/* Passes one complete request to the test. False: no request is complete, or the peer has been
+ * closed. */
 static inline bool hf_scripted_take(struct hf_scripted_peer *peer)
 {
 	struct hf_scripted *server = peer->server;
@@ -111,7 +112,8 @@ static inline bool hf_scripted_take(struct hf_scripted_peer *peer)
 	server->serve(server->arg, peer, head, body);
 	free(head);
 	free(body);
-	/* It may have been closed: only those that are left are looked at again. */
+	/* The test may have closed this peer: return true only if the peer is still in the
+	 * list. */
 	for (struct hf_scripted_peer *p = server->peers; p; p = p->next)
 		if (p == peer)
 			return true;
@@ -188,7 +190,7 @@ static inline void hf_scripted_open(struct hf_scripted *server, struct hf_loop *
 	hf_io_want(server->io, HF_IO_READ);
 }
 
-/* Nobody listens any more; the port stays in server->port. */
+/* Stops listening and closes all connections. The port stays in server->port. */
 static inline void hf_scripted_shut(struct hf_scripted *server)
 {
 	while (server->peers)

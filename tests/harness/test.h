@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_HARNESS_TEST_H
 #define HF_TESTS_HARNESS_TEST_H
 
-/* What every *_test.c includes: cmocka with the headers it wants first. */
+/* Includes cmocka and the headers that must come before it; every *_test.c includes this file. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,8 @@
 
 #include "base/error.h"
 
-/* The call succeeded; else the test fails with the error's text. */
+/* Asserts that a call succeeded (code 0). If it failed, the test fails with the text of the
+ * error. */
 #define assert_ok(call, err)                                                                       \
 	do {                                                                                       \
 		int hf_rc_ = (call);                                                               \

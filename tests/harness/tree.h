@@ -3,7 +3,7 @@
 #ifndef HF_TESTS_HARNESS_TREE_H
 #define HF_TESTS_HARNESS_TREE_H
 
-/* Trees of real files below a folder of their own, as the kernel lays them out in sysfs. */
+/* Trees of real files in a folder of their own, as the kernel lays files out in sysfs. */
 
 #include "harness/test.h"
 
@@ -29,7 +29,7 @@ static inline void tree_release(const char *root)
 	assert_ok(hf_fs_remove_tree(root, &err), &err);
 }
 
-/* The path, with the folders that it lies in. */
+/* Returns the path of a file below root, and makes the folders in which it lies. */
 static inline void tree_path(const char *root, const char *name, char ret_path[512])
 {
 	struct hf_error err = {0};
@@ -73,7 +73,8 @@ static inline void tree_drop(const char *root, const char *name)
 	assert_ok(hf_fs_remove_tree(path, &err), &err);
 }
 
-/* A port of "mlx5_0" that is up, and where its device is on the bus. */
+/* Makes the files of a network port of "mlx5_0" that is up, and the link to its device on the
+ * bus. */
 static inline void tree_put_port(const char *root, const char *device, const char *address)
 {
 	static const char *const files[][2] = {
