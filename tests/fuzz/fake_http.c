@@ -95,7 +95,7 @@ void fake_http_hang_up(void)
 {
 	while (the_server->all != NULL) {
 		struct hf_exchange *ex = the_server->all;
-		/* Nobody would end it otherwise. */
+		/* Without on_closed, the handler could not end the request. */
 		hf_assert(ex->on_closed != NULL);
 		ex->on_closed(ex->closed_arg, ex);
 		forget(ex);

@@ -296,7 +296,7 @@ static void fill(char to[BRAIN_TEXT_MAX], const char *text)
 	assert_true(n < BRAIN_TEXT_MAX);
 }
 
-/* Somebody has written the object. */
+/* Gives the pod a new resourceVersion, as every write does. */
 static void touch(struct brain *b, struct brain_pod *pod)
 {
 	snprintf(pod->version, sizeof(pod->version), "%d", ++b->next_version);

@@ -83,7 +83,7 @@ struct brain {
 	size_t gone_len;
 	struct hf_claim_seen claims[4];
 	size_t claims_len;
-	bool blind; /* whoever looks does not watch nodes */
+	bool blind; /* the observer does not watch nodes */
 	const struct hf_sick_seen *sick;
 	size_t sick_len;
 	bool claims_exclusive; /* true: the claims that a plan asks for are ReadWriteOnce */
@@ -151,7 +151,7 @@ void brain_report_all(struct brain *b, enum hf_process_phase phase, int64_t gene
  * kubelet, brain_crash_in_place then restarts it. */
 void brain_end_in_place(struct brain *b, const char *name, int code);
 void brain_crash_in_place(struct brain *b, const char *name);
-void brain_terminate(struct brain *b, const char *name); /* somebody else deletes it */
+void brain_terminate(struct brain *b, const char *name); /* another client deletes the pod */
 void brain_gone(struct brain *b, const char *name);      /* the object is removed */
 void brain_terminating_gone(struct brain *b);            /* every pod that is terminating */
 void brain_disrupt(struct brain *b, const char *name);   /* DisruptionTarget=True */

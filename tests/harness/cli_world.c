@@ -56,7 +56,7 @@ static struct hf_doc *ask(struct cli_world *world, const struct hf_request *requ
 	return asked.object;
 }
 
-/* From inside of it: nobody waits. */
+/* The reply to a request that a callback sent: no caller waits for it. */
 static void on_done(void *arg, const struct hf_reply *reply)
 {
 	if (reply->code != 0)
@@ -327,7 +327,7 @@ void cli_world_later(struct cli_world *world, hf_time span, void (*fn)(struct cl
 
 /* ---- verbs --------------------------------------------------------------------------------- */
 
-static struct cli_world *connected; /* connect has no argument of ours */
+static struct cli_world *connected; /* hf_cli.connect gets no argument of the test */
 
 static int connect_to_world(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)
 {

@@ -83,7 +83,7 @@ static void read_devices(struct scene *s, const struct hf_json *list)
 	}
 }
 
-/* From now on nobody names these. */
+/* Removes devices from the list that the driver reports from now on. */
 static void take_away(struct scene *s, const struct hf_json *list)
 {
 	size_t kept = 0;

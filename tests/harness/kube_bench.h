@@ -32,8 +32,9 @@ enum end {
 };
 
 struct step {
-	const char *head; /* status line after "HTTP/1.1 ", with optional further headers; NULL
-	                   * ends the list */
+	/* status line of the response without "HTTP/1.1 ", with further headers if wanted; NULL ends
+	 * the list of steps */
+	const char *head;
 	const char *body;
 	enum end end;
 	const char *wants; /* text that the head of the request must contain; NULL: any head */

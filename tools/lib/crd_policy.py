@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 """The admission policies, as plain dictionaries: the rules of crd_schema for clusters whose CRDs
-say nothing, and what is worth a warning everywhere."""
+do not have them, and warnings for all clusters."""
 
 import re
 
@@ -9,9 +9,11 @@ from crd_schema import GROUP, KINDS, MANAGED_BY_FREE, MANAGERS, replica_rules, s
 
 API = "admissionregistration.k8s.io/v1"
 LABELS = {"app.kubernetes.io/name": "holdfast"}
-# "-evaluator-12345" is the longest that a pod's name adds, and 63 characters are a DNS label.
+# A pod adds at most "-evaluator-12345" to the job's name, and a DNS label has at most 63
+# characters.
 NAME_WARN = 47
-# What only ends is left alone, and so is what does not touch the spec: status, labels, finalizers.
+# Do not check an object that is being deleted, or a write that leaves the spec unchanged (status,
+# labels, finalizers).
 SPEC_CHANGED = {
     "name": "spec-changed",
     "expression": "!has(object.metadata.deletionTimestamp) && "
@@ -25,12 +27,12 @@ def check(expression, message):
 
 
 def about(self, expression):
-    """A rule of the schema, said of another place."""
+    """Rewrites a rule of the schema for another variable than `self`."""
     return re.sub(r"\bself\b", self, expression)
 
 
 def template_checks(key, container):
-    """What the widened schemas say by bounds.  Each is for every replica type k."""
+    """Rules in place of the bounds that Holdfast's schemas have, for every replica type k."""
     where = "spec.%s: every replica " % key
     pod = "variables.replicas[k].?template.?spec.?containers.orValue([])"
     out = [check("variables.replicas.all(k, %s.size() > 0)" % pod,

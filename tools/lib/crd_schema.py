@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The schemas of the six job kinds, as plain dictionaries.  Facts only: what is written is crds's."""
+"""The schemas of the six job kinds, as plain dictionaries. tools/crds writes them as YAML."""
 
 import copy
 
@@ -22,7 +22,7 @@ KINDS = {
     "JAXJob": ("jaxjobs", "jaxReplicaSpecs", "jax", ["Worker"], True),
 }
 MANAGERS = ["kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"]
-# Upstream looks at managedBy of the others only.
+# Kinds whose managedBy may have any value: upstream checks only the other kinds.
 MANAGED_BY_FREE = ("JAXJob", "MPIJob")
 
 
@@ -36,7 +36,8 @@ def number(description=None, minimum=None, wide=False):
 
 
 def whole(description=None):
-    """An integer of 64 bits, in the ledger: without a format, which would say no more."""
+    """A 64-bit integer of the ledger. It has no format, because "int64" would allow the same
+    values."""
     return node("integer", description)
 
 
@@ -86,14 +87,16 @@ def failure_rule(types):
                               maxLength=63),
         "operator": text("In: the code must be in values. NotIn: the code must not be in values. "
                          "Code 0 never matches.", enum=["In", "NotIn"]),
-        # A set instead of a rule: comparing each with each costs more than a CRD may.
+        # List type "set" refuses repetitions. A rule that compares each pair would exceed the cost
+        # limit of a CRD.
         "values": items(number(minimum=0), "Exit codes, ascending, without repetition.", minItems=1,
                         maxItems=VALUES_MAX, **{"x-kubernetes-list-type": "set"}),
     }, "Match by a container's exit code.", ["operator", "values"]),
         rule("self.operator != 'In' || !(0 in self.values)", "0 must not be used with operator In"),
         rule("self.values.isSorted()", "values must be in ascending order"))
     condition = record({
-        # A qualified name, but for the 253 characters of its prefix alone.
+        # The form of a qualified name. The pattern does not check the limit of its prefix (253
+        # characters).
         "type": text("Type of the pod condition.", maxLength=317, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?"
                                             r"(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
                                             r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"),
@@ -216,7 +219,8 @@ def scheduling_policy(quantity):
 
 def run_policy(kind, types, quantity):
     managers = {} if kind in MANAGED_BY_FREE else {"enum": MANAGERS}
-    # The default gives every stored job a runPolicy: clients read through it unasked.
+    # The default gives every stored job a runPolicy, because clients read its members without a
+    # check.
     return record({
         "activeDeadlineSeconds": number("The job fails after this time of activity. Suspended time does "
                                         "not count. Default: never.", 0, wide=True),
@@ -241,15 +245,15 @@ def replica_map(kind, template):
     _, _, container, types, _ = KINDS[kind]
     replica = record({
         "replicas": number("Ranks of this type. Default: 1, and 0 for workers of an MPIJob.", 0),
-        # "" is what typed clients send for "absent".
+        # Typed clients send "" for an absent value.
         "restartPolicy": text("ExitCode: codes from 128 restart the rank, 1 to 127 fail the job. "
                               "Default: OnFailure for PyTorchJob and PaddleJob, else Never.",
                               enum=["", "Always", "ExitCode", "Never", "OnFailure"]),
         "template": template,
     }, None, ["template"])
     if container:
-        # What is missing is said by "required", which lets old objects be; a rule that cannot be
-        # evaluated would refuse every write of them, even the removal of a finalizer.
+        # "required" reports missing fields, and lets stored objects pass. A rule that cannot be
+        # evaluated would refuse every write of a stored object, even the removal of a finalizer.
         rules(replica, rule("!has(self.template) || !has(self.template.spec) || "
                             "self.template.spec.containers.exists(c, c.name == '%s')" % container,
                             "must have at least one container with name %s" % container,
@@ -297,7 +301,7 @@ def elastic_policy(kind, metric):
         "metrics": items(copy.deepcopy(metric), "Metrics of the HorizontalPodAutoscaler for "
                          "the workers."),
     }
-    # As upstream has it, and a list type must not change under an existing kind.
+    # Upstream's CRD has no list type here, and the list type of an existing kind must not change.
     del out["metrics"]["x-kubernetes-list-type"]
     if kind == "PyTorchJob":
         conf = items(record({"key": text("Name of the option."), "value": text("Value of the option.")}),
@@ -354,7 +358,8 @@ def spec(kind, template, metric, quantity):
     properties = {"runPolicy": run_policy(kind, types, quantity), key: replica_map(kind, template)}
     out = spec_rules(kind)
     if kind not in MANAGED_BY_FREE:
-        # Here and not at the field, where a rule would not see it come and go.
+        # The rule stands at spec: at the field itself it would not run when the field is added or
+        # removed.
         value = "(has({0}.runPolicy) && has({0}.runPolicy.managedBy) ? {0}.runPolicy.managedBy : '')"
         out.append(rule("%s == %s" % (value.format("self"), value.format("oldSelf")),
                         "runPolicy.managedBy is immutable"))
@@ -364,7 +369,8 @@ def spec(kind, template, metric, quantity):
 # ---- status
 
 def kept(properties, description=None):
-    """An object of the ledger: what a later version writes into it is not pruned."""
+    """An object of the ledger. The API server keeps unknown fields, which a later version may have
+    written."""
     return record(properties, description, **{"x-kubernetes-preserve-unknown-fields": True})
 
 
@@ -398,7 +404,7 @@ def ledger():
             "savedStep": whole("Last saved step then."),
         }, description)
 
-    # The fields of a record of the history are described once, in `last`.
+    # Records of the history have the fields of `last`, so they are described only there.
     like_the_last = node("object", **{"x-kubernetes-preserve-unknown-fields": True})
     ranks = "%s: 0-3,7."
     counts = "%s, by index."
@@ -502,7 +508,8 @@ COLUMNS = [
 
 
 def tighten(template):
-    """What upstream's webhooks ask of a template, as bounds: they cost nothing to check."""
+    """Adds to a template, as bounds, what upstream's webhooks check: bounds add no cost to the
+    rules."""
     out = copy.deepcopy(template)
     pod = out["properties"]["spec"]
     out["required"] = ["spec"]
@@ -524,7 +531,8 @@ def crd(kind, shared):
         "spec": spec(kind, tighten(shared["template"]), shared["metric"], quantity),
         "status": status(),
     })
-    # Rules here see every write: optionalOldSelf, or old objects could not even be deleted.
+    # A rule at the root runs at every write. With optionalOldSelf it lets stored objects without a
+    # spec pass; else even their deletion would be refused.
     whole = [rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",
                   "spec is required", optionalOldSelf=True)]
     if kind != "MPIJob":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The jobs' fields as tables of src/api/schema.h, from the same text as the CRDs."""
+"""The fields of the jobs as tables of src/api/schema.h, from the schemas from which the CRDs are
+made."""
 
 import json
 import re
@@ -18,13 +19,13 @@ HEAD = """\
 /* clang-format off */
 """
 
-# What Kubernetes' own tables have (tools/schema).
+# Fields whose tables come from Kubernetes' types (tools/schema).
 OTHERS = {
     "template": "hf_schema_pod_template_spec",
     "labelSelector": "hf_schema_label_selector",
     "metadata": "hf_schema_object_meta",
 }
-# What a table is called for people, where that is not the field's name.
+# Titles of tables, if they differ from the names of the fields.
 TITLES = {
     "conditions": "JobCondition",
     "history": "Record",
@@ -38,7 +39,7 @@ TITLES = {
     "status": "JobStatus",
     "streak": "Streaks",
 }
-# Fields whose schema in the CRD is open, and the field that describes the same object.
+# Fields that have an open schema in the CRD, and the field whose table describes the same object.
 LIKE = {"history": "last"}
 
 
@@ -86,7 +87,7 @@ class Tables:
         return 'FIELD("%s", %s, %s, %s)' % (field, scalar(item), shape, about)
 
     def inner(self, parent, field, schema, kind):
-        """The name of the table of an object."""
+        """Returns the name of the table that describes an object."""
         if field in LIKE.values():
             self.schemas[field] = schema
         if field in LIKE:
@@ -97,7 +98,7 @@ class Tables:
         rows = tuple(self.row(field, f, s, kind) for f, s in schema["properties"].items())
         if (name, rows) in self.made:
             return self.made[name, rows]
-        # Kinds differ in some of them.
+        # Some tables differ between kinds: then the name of the kind is added.
         label = kind + name if name in self.titles else name
         symbol = ("hf_schema_" if extern else "") + snake(label)
         self.titles.add(label)

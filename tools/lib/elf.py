@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""What a 64-bit little-endian ELF file needs at run time, read without running it."""
+"""Finds what a 64-bit little-endian ELF file needs at run time, without running the file."""
 
 import os
 import struct
@@ -11,7 +11,8 @@ DT_NEEDED, DT_STRTAB = 1, 5
 
 
 class Elf:
-    """machine: as Debian names it; triplet; interpreter: "" for a library; needed: names of libraries."""
+    """machine: Debian's name; triplet: of multiarch; interpreter: the loader, "" for a library;
+    needed: names of libraries."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -56,7 +57,8 @@ class Elf:
 
 
 def closure(programs):
-    """The loader and the libraries of these programs: ({path as the loader finds it}, machine)."""
+    """Returns ({path as the loader finds it}, machine) of the loader and all libraries of these
+    programs."""
     found, left = set(), [Elf(p) for p in programs]
     machine, triplet = left[0].machine, left[0].triplet
     loaders = {os.path.basename(e.interpreter) for e in left}

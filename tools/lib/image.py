@@ -12,7 +12,7 @@ import time
 
 
 class Layer:
-    """Files of one layer; owned by root, and as old as all others."""
+    """The files of one layer. All are owned by root and have the same time."""
 
     def __init__(self, time_s=0):
         self.made, self.time_s, self.folders = io.BytesIO(), time_s, {""}
@@ -26,7 +26,7 @@ class Layer:
         return info
 
     def folder(self, name, mode=0o755):
-        """And those above it."""
+        """Adds a folder and the folders above it."""
         if name in self.folders:
             return
         self.folder(os.path.dirname(name))

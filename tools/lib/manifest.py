@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The lines that manifests have in common: the pod template of the job CRDs."""
+"""Finds the lines that several manifests have in common: the pod template of the job CRDs."""
 
 SHARED_MIN = 200  # lines: what is shorter costs more to name than to repeat
 
 
 def common_run(texts):
-    """The longest run of lines that each text holds, found from its first line outwards."""
+    """Returns the longest run of lines that all texts contain."""
     lists = [t.splitlines(keepends=True) for t in texts]
     first, best = lists[0], (0, 0)
     others = ["".join(lines) for lines in lists[1:]]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The program's version, as meson.build says it."""
+"""The version of the program, read from meson.build."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The tables of docs/reference that are made from the source: fields of the CRDs, flags of verbs."""
+"""Makes tables of docs/reference: fields of the CRDs, and flags of the verbs."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ import yaml_subset
 
 TEMPLATE = "template"  # Kubernetes documents the pod template
 TEMPLATE_KEYS = {"metadata", "spec"}
-# Meanings of fields that the CRDs do not describe, for want of room: a CRD must fit into an annotation.
+# Meanings of fields without a description in the CRDs: a CRD must fit into an annotation, so it has
+# no room for them.
 MEANINGS = [(re.compile(pattern), text) for pattern, text in (
     (r"history\[\]\.(\w+)$", r"As `recovery.last.\1`."),
     (r"\.(application|infrastructure|device)$", r"Count of the \1 budget."),
@@ -28,7 +29,8 @@ def _is_template(name, schema):
 
 
 def _walk(path, schema, found):
-    """Add (path, schema, is required) of each field below; a list or map stands for its items."""
+    """Adds (path, schema, is required) of each field below; for a list or map, of the fields of
+    its items."""
     for name, field in (schema.get("properties") or {}).items():
         here = f"{path}.{name}" if path else name
         inner, mark = field, ""
@@ -50,7 +52,7 @@ def _bounds(field):
 
 
 def _type(field):
-    """'integer, at least 0', 'list, at most 20', 'one of `A`, `B`'."""
+    """Describes a type: "integer, at least 0", "list, at most 20", "one of `A`, `B`"."""
     if "enum" in field:
         words = [f"`{w}`" for w in field["enum"] if w]
         return "one of " + ", ".join(words)
@@ -86,7 +88,7 @@ def _cell(text):
 
 
 def field_rows(schema):
-    """[(path, type, default, meaning)] of all fields below a schema."""
+    """Returns [(path, type, default, meaning)] of all fields below a schema."""
     rows = []
     for path, field, required in _walk("", schema, []):
         text = field.get("description", "")
@@ -104,7 +106,7 @@ def field_rows(schema):
 
 
 def schema_of(text):
-    """(kind, schema of the whole object) of a CRD's YAML."""
+    """Returns (kind, schema of the whole object) from the YAML of a CRD."""
     crd = yaml_subset.parse(text)
     (version,) = crd["spec"]["versions"]
     return crd["spec"]["names"]["kind"], version["schema"]["openAPIV3Schema"]
@@ -149,7 +151,7 @@ def _merge(table, kind, rows):
 
 
 def _in_order(rows):
-    """Rows of one path side by side, where it first stood."""
+    """Puts rows of the same path side by side, at the place of the first of them."""
     first = {}
     for i, row in enumerate(rows):
         first.setdefault(row[0], i)
@@ -157,7 +159,7 @@ def _in_order(rows):
 
 
 def _noted(row, kinds, schemas):
-    """A row that not all kinds have alike names its kinds."""
+    """Adds the names of the kinds to a row that does not apply to all kinds."""
     if len(kinds) == len(schemas):
         return row
     path, what, default, meaning = row
@@ -202,7 +204,7 @@ def _flags(lines):
 
 
 def verbs(program):
-    """[(verb, summary, usage, flags, global flags)] as the program's own help lists them."""
+    """Returns [(verb, summary, usage, flags, global flags)] from the program's own help."""
     found = []
     overview = _help(program)
     for line in (line for group in GROUPS for line in _section(overview, group)):
@@ -223,7 +225,7 @@ def _flag_rows(flags):
 
 
 def flag_pages(found):
-    """The Markdown of all verbs, and of the flags that several verbs share."""
+    """Makes the Markdown of all verbs, and of the flags that several verbs share."""
     shared = max((v[4] for v in found), key=len, default=[])
     out = ["### Flags of every verb that talks to a server", "", "| flag | default | meaning |",
            "|---|---|---|", *_flag_rows(shared)]

@@ -11,8 +11,9 @@ import image
 
 
 def package_of(path):
-    """(package, version, source package) of a file, as dpkg knows it; None if dpkg does not."""
-    # dpkg knows a file under the name in the package, before or after /usr was merged.
+    """Returns (package, version, source package) of a file, from dpkg; None if no package has the
+    file."""
+    # dpkg lists a file under its name in the package, which may lack or have the prefix /usr.
     real = os.path.realpath(path)
     names = dict.fromkeys([path, real, real.removeprefix("/usr"), "/usr" + path])
     for name in names:
@@ -31,7 +32,8 @@ def identifier(text):
 
 
 def document(name, version, files, seconds):
-    """files: [(path in the image, path here)]; the files of the program are those dpkg does not know."""
+    """Makes the document. files: [(path in the image, path here)]; files of no package belong to
+    Holdfast."""
     own = ("holdfast", version, "holdfast")
     digest = hashlib.sha256()
     packages, listed, relations = {}, [], []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""What the checks share: the tree's files, tools/layers, C without comments, and findings."""
+"""The common part of the checks: files of the tree, tools/layers, C without comments, and
+findings."""
 
 import argparse
 import bisect
@@ -12,7 +13,7 @@ import sys
 
 
 class Check:
-    """One run of a check: where to look, and what was found."""
+    """One run of a check: the tree that it reads, and its findings."""
 
     def __init__(self, name, about):
         parser = argparse.ArgumentParser(prog=name, description=about)
@@ -30,7 +31,8 @@ class Check:
         self.findings.append((path, line or 0, f"{place}: {what}; {fix}"))
 
     def done(self, looked_at):
-        """Print the findings and end; a check that saw nothing to check has failed too."""
+        """Prints the findings and exits with 1 if there are some, or if there was nothing to
+        check."""
         for _, _, text in sorted(set(self.findings)):
             print(text)
         if looked_at == 0:
@@ -40,7 +42,8 @@ class Check:
         sys.exit(1 if self.findings else 0)
 
     def files(self, *patterns):
-        """Sorted paths below root that match a glob ('*' crosses folders), as git sees them."""
+        """Sorted paths of files that git does not ignore and that match a glob ('*' also matches
+        '/')."""
         try:
             out = subprocess.run(
                 ["git", "-C", self.root, "ls-files", "-z", "--cached", "--others",
@@ -61,7 +64,7 @@ class Check:
 
 
 class Layers:
-    """tools/layers as a table."""
+    """The content of tools/layers."""
 
     def __init__(self, check):
         self.may = {}          # module -> set of modules it may include
@@ -96,7 +99,7 @@ class Layers:
             verbs[words[0]](words[1:])
 
     def below(self, module):
-        """What a module may include, directly or through others."""
+        """The modules that a module may include, directly or through other modules."""
         found, ahead = set(), [module]
         while ahead:
             name = ahead.pop()
@@ -111,7 +114,8 @@ class Layers:
 
 
 def module_of(path):
-    """'json' for src/json/doc.c; 'main' for src/main.c; 'tests' for what is beside src."""
+    """The module of a path: 'json' for src/json/doc.c, 'main' for src/main.c, 'tests' outside of
+    src."""
     parts = path.split("/")
     if parts[0] != "src":
         return "tests"
@@ -131,7 +135,7 @@ _SKIP = re.compile(r"""
 
 
 def mask(text, keep_strings=False):
-    """The text with comments (and the insides of literals) blanked, every line kept."""
+    """The text with comments and the content of literals replaced by blanks; lines stay."""
     def blank(match):
         s = match.group(0)
         if s[0] in "\"'":
@@ -148,7 +152,7 @@ def without_directives(masked):
 
 
 class Lines:
-    """Offsets to line numbers."""
+    """Converts offsets in a text to line numbers."""
 
     def __init__(self, text):
         self.starts = [0] + [m.end() for m in re.finditer("\n", text)]
@@ -183,7 +187,7 @@ def _closing(code, at, pair):
 
 
 def _signature(header):
-    """(name, parameter text) if this text before a '{' heads a function, else None."""
+    """(name, parameter text) if the text before a '{' is the head of a function, else None."""
     groups = []
     i = 0
     while i < len(header):
@@ -205,7 +209,7 @@ def _signature(header):
 
 
 def functions(text):
-    """Every function definition of a C source, in order."""
+    """All function definitions of a C source, in order."""
     code = without_directives(mask(text))
     lines = Lines(code)
     found = []
@@ -262,7 +266,7 @@ class Symbol:
 
 
 def archives(check):
-    """name -> path for each libhf_NAME.a in the build directory."""
+    """Returns name -> path for each libhf_NAME.a in the build directory."""
     found = {}
     for folder, _, entries in os.walk(check.build):
         for e in entries:
@@ -273,7 +277,7 @@ def archives(check):
 
 
 def symbols(archive):
-    """The symbol table of an archive, by objdump (nm does not tell .data from .data.rel.ro)."""
+    """The symbols of an archive, from objdump: nm does not distinguish .data and .data.rel.ro."""
     out = subprocess.run(["objdump", "-t", archive], capture_output=True, check=True,
                          text=True).stdout
     member, table = "", []

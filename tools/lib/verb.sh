@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# For tools/dev.d/NAME, from the root of the tree: what a verb says of itself.  Its help is its
-# line "# dev: NAME …", and the lines "#   …" right below.
+# Helpers for tools/dev.d/NAME, which runs in the root of the tree. The help of a verb is its line
+# "# dev: NAME …" and the lines "# …" directly below.
 
 verb_usage() {
 	sed -n '/^# dev: /,/^[^#]/{s/^# dev: /usage: .\/dev /p;s/^#   /  /p}' \
 		"tools/dev.d/${0##*/}"
 }
 
-# verb_help ARG…: with -h or --help among them, say how it is used and end.
+# verb_help ARG…: if -h or --help is among the arguments, prints the usage and exits.
 verb_help() {
 	local arg
 	for arg in "$@"; do
@@ -23,14 +23,14 @@ verb_help() {
 	done
 }
 
-# verb_wrong TEXT: it cannot be used like that.
+# verb_wrong TEXT: prints an error about the command line and the usage, and exits with 2.
 verb_wrong() {
 	printf 'dev: %s\n' "$1" >&2
 	verb_usage >&2
 	exit 2
 }
 
-# verb_compiler NAME: how to call it, through ccache where that is there.
+# verb_compiler NAME: prints the command for a compiler, with ccache if that is installed.
 verb_compiler() {
 	if command -v ccache >/dev/null; then
 		printf 'ccache %s\n' "$1"
@@ -39,7 +39,8 @@ verb_compiler() {
 	fi
 }
 
-# verb_build_sim TARGET…: programs of tests/sim in build-sim, optimized, with asserts and without sanitizers
+# verb_build_sim TARGET…: builds programs of tests/sim in build-sim, optimized, with asserts and
+# without sanitizers
 verb_build_sim() {
 	tools/configure build-sim --buildtype=release && ninja -C build-sim "${@/#/tests/sim/}"
 }

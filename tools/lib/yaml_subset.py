@@ -20,7 +20,7 @@ def _scalar(text):
 
 
 def _flow(text):
-    """One flow collection or scalar that fills the text."""
+    """Parses a text that is one flow collection or one scalar."""
     if text[:1] not in ("{", "["):
         return _scalar(text)
     value, end = _flow_value(text, 0)
@@ -59,7 +59,8 @@ def _flow_items(text, at, closing, found):
 
 
 def _block(lines, indent):
-    """The collection whose lines begin at this indent; lines is consumed from its end."""
+    """Parses the collection whose lines have this indent; takes its lines from the end of
+    `lines`."""
     found = None
     while lines and lines[-1][0] == indent:
         _, text = lines[-1]
@@ -83,7 +84,8 @@ def _block(lines, indent):
 
 
 def parse(text):
-    """The one document of a file.  ValueError: it needs more of YAML than is read here."""
+    """Parses a file with one document. ValueError: the file uses YAML that is not supported
+    here."""
     lines = [(len(l) - len(l.lstrip()), l.strip()) for l in text.splitlines()
              if l.strip() and not l.lstrip().startswith("#")]
     lines.reverse()
