@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A file, the types it begins at, and whether it has the kinds.
+// A file to write: its name and heading, the types with which it begins, and whether it has the table of kinds.
 type file struct {
 	name, about string
 	roots       []any
@@ -78,7 +78,7 @@ type maker struct {
 	order    map[string][]reflect.Type
 }
 
-// The message inside a field's type, or nil.
+// Returns the struct inside a pointer, slice or map type; nil if there is none.
 func message(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
