@@ -57,7 +57,7 @@ struct process {
 	struct hf_health_rules rules;
 	bool has_rules;
 	char node[HOST_NAME_BYTES_MAX], boot_id[BOOT_ID_BYTES_MAX];
-	int lock_fd; /* lock of the state directory; -1: not held */
+	int lock_fd; /* descriptor that holds the lock of the state directory; -1: not held */
 	const char *nvml;
 	char *child_argv[5];
 	char *resource_names; /* what resources[] points into */
@@ -361,7 +361,8 @@ static void print_checks_json(struct hf_cli *cli, const struct hf_probe_checks *
 	fprintf(cli->out, "%s\n", text.data);
 }
 
-/* Prints a check per source, then what the probes see now. Uses no server and no journal. */
+/* Performs --probe-once: prints one check per source of evidence, then the devices and faults that
+ * the probes find. Needs no server and writes no journal. */
 static int probe_once(struct process *process)
 {
 	HF_AUTO_STRBUF details = HF_STRBUF_INIT(HF_PROBE_ONCE_BYTES_MAX);
@@ -424,7 +425,8 @@ static int verb_agent(struct hf_cli *cli)
 	if (hf_cli_flag(cli, "output") != NULL && !hf_cli_has(cli, "probe-once"))
 		return hf_cli_usage(cli, "-o is accepted only with --probe-once");
 	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);
-	/* The driver's library runs in a child process, so that a hang or crash of it does not hit the agent. */
+	/* The hidden mode --nvml-child: a child process loads the driver's library, so that a hang
+	 * or crash of the library does not stop the agent. */
 	if (hf_cli_has(cli, "nvml-child"))
 		return hf_nvml_child_main(process.nvml);
 	process.child_argv[0] = hf_xstrdup("/proc/self/exe");

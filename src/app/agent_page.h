@@ -13,7 +13,7 @@ struct hf_agent_page;
 
 #define HF_AGENT_PAGE_BYTES_MAX ((size_t)4 << 20)
 
-/* address: "127.0.0.1:7445", ":0"; "0" or "": HTTP is off. */
+/* address: such as "127.0.0.1:7445" or ":0"; "0" or "" switches the page off. */
 int hf_agent_page_create(struct hf_loop *loop, struct hf_agent *agent, struct hf_metrics *metrics,
 			 const char *address, struct hf_agent_page **ret_page, struct hf_error *err)
 	HF_MUST_CHECK;

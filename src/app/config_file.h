@@ -19,7 +19,7 @@ struct hf_config_file;
 struct hf_config_file_options {
 	const char *path; /* outlives the object */
 	bool may_be_missing;
-	/* Called from the loop, once: the file has other content, which is valid. */
+	/* Called once, from the loop, when the file has new content that is valid. */
 	void (*changed)(void *arg);
 	/* Called from the loop with the reason when the file becomes invalid, or is invalid for
 	 * another reason than before. Called with NULL when the file again has the content that is

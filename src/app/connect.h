@@ -14,7 +14,7 @@
 int hf_connect(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 /* True if a job's name means a job on a server, so that only "@1" names a kept run. */
 bool hf_connect_prefers_server(const struct hf_cli *cli);
-/* Free what hf_connect created.  For the end of main. */
+/* Free what hf_connect created; main calls this at the end. */
 void hf_disconnect(struct hf_cli *cli);
 
 #endif

@@ -36,7 +36,8 @@ static void stop_loop(struct down *down)
 	hf_loop_stop(down->loop);
 }
 
-/* Checks whether `up` still runs. Its lock is free once its process has ended, not before. */
+/* Checks whether the `up` process still runs. The lock is free when the process has ended, not
+ * before. */
 static void check_up(void *arg)
 {
 	struct down *down = arg;

@@ -153,7 +153,7 @@ static void add_line(struct hf_strbuf *sb, const struct line *line)
 	hf_strbuf_addch(sb, '\n');
 }
 
-/* Returns the number of lines that were added. */
+/* Appends the last lines of the text. Returns the number of appended lines. */
 static size_t add_last_lines(struct hf_strbuf *sb, const char *text, size_t len)
 {
 	struct line ring[HF_FAILURE_LINES], line;
@@ -237,8 +237,8 @@ static bool has_words(const struct hf_failure *failure, const char *words)
 	       memmem(failure->log, failure->log_len, words, strlen(words)) != NULL;
 }
 
-/* Debian 12's launcher fails however it is called. The kubelet mends only the program torchrun
- * (kubelet/torchrun.c), not "python3 -m torch.distributed.run". */
+/* Adds a hint if the launcher is that of Debian 12, which always fails. The kubelet mends only the
+ * program torchrun (kubelet/torchrun.c), not "python3 -m torch.distributed.run". */
 static void add_launcher_hint(const struct hf_failure *failure, struct hf_strbuf *sb)
 {
 	if (has_words(failure, "torch/distributed/elastic/multiprocessing") &&

@@ -22,10 +22,10 @@ struct hf_failure {
 	 * replica and exitCode. NULL: the failure is in the job's ledger. */
 	const struct hf_json *late;
 	int exit_code;   /* of `run` */
-	const char *log; /* the end of the failed rank's log; NULL: it is empty */
+	const char *log; /* the end of the failed rank's log; NULL: the log is empty */
 	size_t log_len;
 	const struct hf_json
-		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: none was written */
+		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: no worker wrote the file */
 	/* the folder of the logs, if its disk is full; NULL: the disk has room */
 	const char *full_disk;
 	const char *log_path; /* the file of the whole log; NULL: the log is not kept */
@@ -39,7 +39,8 @@ const char *hf_failure_pod(const struct hf_json *job);
 /* Write one sentence without a point: "master-0 exited with code 3".  If no rank failed, it is the message of the
  * condition Failed. */
 void hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb);
-/* The whole text, in lines.  It may have control characters, which came from the program. */
+/* Write the whole report, in lines. The text may have control characters that the program
+ * printed. */
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
 
 /* The number of bytes before the lines in which a launcher (torchrun, accelerate, DeepSpeed)

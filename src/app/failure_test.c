@@ -169,7 +169,7 @@ static void what_the_launcher_prints_is_left_out(void **state)
 	assert_program(PROGRAM, PROGRAM);
 	assert_program(PROGRAM ELASTIC LAUNCHER, PROGRAM);
 	assert_program(PROGRAM LAUNCHER, PROGRAM);
-	/* With nothing else, the launcher's own lines are better than none. */
+	/* If the log has only the launcher's lines, they are shown. */
 	assert_program(LAUNCHER, LAUNCHER);
 	assert_program(PROGRAM
 		       "[2026-11-26 04:30:01,000] [ERROR] [launch.py:321:sigkill_handler] x\n",

@@ -39,7 +39,7 @@ static void remove_resource(const struct hf_framework *framework, struct hf_json
 
 /* ---- GPUs --------------------------------------------------------------------------------------- */
 
-/* The request of the smallest job: one pod of each type. */
+/* Returns how much of the resource the smallest form of the job asks for: one pod of each type. */
 static int64_t request_of_smallest(const struct hf_framework *framework, const struct hf_json *job,
 				   const char *resource)
 {
@@ -180,7 +180,7 @@ void hf_fit_job(const struct hf_local_machine *machine, struct hf_manifest *job,
 {
 	struct hf_json *root = hf_json_copy(hf_doc_json(job->doc));
 
-	/* GPUs first: fewer pods also ask for less CPU and memory. */
+	/* Reduce the GPUs first: fewer pods also ask for less CPU and memory. */
 	for (int common = 0; common < 2; common++) {
 		for (size_t i = 0; hf_job_resources[i] != NULL; i++) {
 			const char *resource = hf_job_resources[i];

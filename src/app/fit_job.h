@@ -9,10 +9,11 @@
 /*
  * `run --fit`: changes a job so that its pods fit on this machine.
  *
- * - GPUs: as many pods as there are GPUs for, at least one of each replica type.  If those are too many
- *   already, no pod has GPUs.
- * - CPU and memory: if the pods ask for more than there is, none asks for any.
- * - Other devices are left out.
+ * - GPUs: reduces the replicas until the GPUs are enough for all pods, but keeps one pod of each replica
+ *   type.  If the GPUs are not enough for these either, removes GPUs from all pods.
+ * - CPU and memory: if the pods together ask for more than the machine has, removes the resource from all
+ *   pods.
+ * - Devices that are not GPUs are removed from all pods.
  *
  * Appends a line for each change to notes.  Pure.
  */

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* Fits a job on a machine with 4 CPUs, 8 GiB and 2 GPUs of NVIDIA's.  spec: members of the job's spec besides the
- * replicas, each with a comma; resources: of every container. */
+/* Fits a job to a machine with 4 CPUs, 8 GiB and 2 GPUs of NVIDIA, and checks the result. spec:
+ * members of the job's spec beside the replicas, each with a comma; resources: the resources of
+ * every container. */
 static void assert_fits(const char *spec, int workers, const char *resources, const char *notes,
 			const char *wanted_master, const char *wanted_worker)
 {
@@ -62,7 +63,7 @@ static void too_many_pods_become_fewer(void **state)
 		"{\"limits\":{\"nvidia.com/gpu\":1}}",
 		"--fit: Worker has 1 of its 7 pods, because this machine has 2 nvidia.com/gpu\n",
 		"1 {\"limits\":{\"nvidia.com/gpu\":1}}", "1 {\"limits\":{\"nvidia.com/gpu\":1}}");
-	/* An elastic job may run with fewer pods by itself. */
+	/* An elastic job stays as it is: it may run with fewer pods. */
 	assert_fits("\"elasticPolicy\":{},", 7, "{\"limits\":{\"nvidia.com/gpu\":1}}", "",
 		    "1 {\"limits\":{\"nvidia.com/gpu\":1}}",
 		    "7 {\"limits\":{\"nvidia.com/gpu\":1}}");

@@ -283,7 +283,7 @@ static bool begins_within(const struct hf_history_rank *rank, size_t from, size_
 	return false;
 }
 
-/* A row of n characters. Each character stands for a range of points. */
+/* A row of n characters to draw. Each character stands for a range of points. */
 struct row {
 	const struct hf_history_rank *rank;
 	enum hf_history_value value;
@@ -299,7 +299,7 @@ static double mean_of_character(const struct row *row, size_t c)
 
 static void find_range(struct row *row)
 {
-	/* Times are shown from 0, so that small differences look small. */
+	/* Draw times on a scale that begins at 0, so that small differences look small. */
 	row->low = row->value == HF_HISTORY_LOSS ? INFINITY : 0;
 	row->high = -INFINITY;
 	for (size_t c = 0; c < row->n; c++) {

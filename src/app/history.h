@@ -35,7 +35,7 @@ struct hf_history_rank {
 	struct hf_history_point *points; /* in the order of time */
 	size_t n;
 	hf_time gap; /* least distance of two points */
-	bool begins; /* the next report is the first one of a new process */
+	bool begins; /* the next report will be the first one of a new process */
 };
 
 struct hf_history_restart {
@@ -44,7 +44,7 @@ struct hf_history_restart {
 };
 
 struct hf_history {
-	struct hf_history_rank **ranks; /* in the order of their first reports */
+	struct hf_history_rank **ranks; /* the ranks, in the order of their first reports */
 	size_t n_ranks;
 	struct hf_history_restart restarts[HF_HISTORY_RESTARTS_MAX];
 	size_t n_restarts;
@@ -54,7 +54,7 @@ struct hf_history {
 struct hf_history *hf_history_create(void);
 struct hf_history *hf_history_destroy(struct hf_history *history); /* NULL is fine */
 
-/* A rank has reported a step. Reports of ranks beyond the limit are left out. */
+/* Add a report of a step. Reports of ranks beyond the limit are dropped. */
 void hf_history_step(struct hf_history *history, const char *rank, const struct hf_beat *beat,
 		     hf_time now);
 /* Note that the rank has a new process: the next report of the rank is the first report of this

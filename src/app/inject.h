@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/time.h"
 
-/* A fault of --inject: "kill worker-1 at 5s". */
+/* A fault to cause: the parsed value of --inject, such as "kill worker-1 at 5s". */
 struct hf_injection {
 	char rank[64]; /* "worker-1" */
-	hf_time after; /* time since the job was first Running */
+	hf_time after; /* when to cause it: time since the job was Running for the first time */
 };
 
 #define HF_INJECTIONS_MAX 16

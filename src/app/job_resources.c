@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* What the pods of a job ask for. Input: a checked manifest. */
+/* Computes the resources that the pods of a job ask for. Input: a checked manifest. */
 #include "app/job_resources.h"
 
 #include "base/quantity.h"

@@ -5,7 +5,8 @@
 
 #include "cli/job_manifest.h"
 
-/* What the pods of a job ask for, and what a machine has.  Amounts are in thousandths.  Pure. */
+/* The resources that the pods of a job ask for, and the resources of a machine. Amounts are in
+ * thousandths. Pure. */
 
 struct hf_local_machine {
 	int64_t cpus;
@@ -20,7 +21,8 @@ struct hf_job_replicas {
 	struct hf_json *spec;  /* of the pods */
 	struct hf_json *value; /* the whole entry */
 	char path[256];
-	bool command_given; /* the operator sets the first container's command */
+	/* the operator sets the command of the first container, so the manifest needs none */
+	bool command_given;
 };
 
 /* Read the next replica type of a job's document. Set *it to NULL before the first call. */
@@ -36,17 +38,19 @@ int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource);
 int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,
 			const char *resource);
 
-/* The resources that hf_job_machine_has knows, NULL-terminated: CPU, memory and GPUs. */
+/* The resource names for hf_job_machine_has: CPU, memory and GPUs; ends with NULL. */
 extern const char *const hf_job_resources[];
 int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *resource);
-/* True if the pods ask for GPUs. */
+/* True if the pods of the job ask for GPUs. */
 bool hf_job_wants_gpus(const struct hf_framework *framework, const struct hf_json *job);
-/* True for resources that every node has.  All others are devices. */
+/* True for a resource that every node has (CPU, memory, storage). All other resources are
+ * devices. */
 bool hf_job_is_common(const char *resource);
-/* True for common resources and GPUs.  The node of the plane offers no others. */
+/* True for a resource that every node has, or for GPUs. The plane's node offers no other
+ * resources. */
 bool hf_job_knows(const char *resource);
 
-/* Write "2 CPUs", "1.5 GiB of memory", "3 nvidia.com/gpu". */
+/* Write an amount for a person: "2 CPUs", "1.5 GiB of memory", "3 nvidia.com/gpu". */
 #define HF_JOB_AMOUNT_MAX 128
 void hf_job_format_amount(const char *resource, int64_t milli, char ret_text[HF_JOB_AMOUNT_MAX]);
 

@@ -126,7 +126,7 @@ static char *text_of(const struct hf_json *object, const char *key)
 	return hf_xstrdup(hf_str_or(hf_json_path_str(object, key, NULL), ""));
 }
 
-/* Reads run.json. False: it cannot be read, or was not written by `run`. */
+/* Reads run.json of a folder. False: the file cannot be read, or `run` did not write it. */
 static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_run)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, id);
@@ -287,7 +287,7 @@ void hf_kept_runs_release(struct hf_kept_runs *runs)
 	*runs = (struct hf_kept_runs){.n = 0};
 }
 
-/* The N of "@N"; 0: the word has another form. */
+/* Returns the number N of the name "@N"; 0: the word has another form. */
 static int64_t number_of(const char *word)
 {
 	int64_t n;
@@ -388,7 +388,7 @@ void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max)
 			continue;
 		kept++;
 		bytes += bytes_of(run->path);
-		/* The newest run stays, even if it alone exceeds the limit. */
+		/* Keep the newest run, even if it alone exceeds the limit. */
 		if (kept > runs_max || (kept > 1 && bytes > bytes_max))
 			hf_kept_run_remove(run->path);
 	}

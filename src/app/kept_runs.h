@@ -62,7 +62,8 @@ void hf_kept_runs_release(struct hf_kept_runs *runs);
  * newest of a job NAME or KIND/NAME.  NULL: there is none.
  */
 const struct hf_kept_run *hf_kept_runs_find(const struct hf_kept_runs *runs, const char *word);
-/* For hf_cli.each_run: the names @1, @2, … and the jobs' names of the runs in the state directory. */
+/* Call fn for each name of a kept run in the state directory: @1, @2, … and the names of the jobs.
+ * For hf_cli.each_run. */
 void hf_kept_runs_each(void (*fn)(void *arg, const char *name, const char *description), void *arg);
 /* Set an error: no run has the name `word`. The text suggests the job with the nearest name.
  * Returns HF_E_NOT_FOUND. */

@@ -32,7 +32,8 @@ static void end(void)
 	assert_ok(hf_fs_remove_tree(base, &err), &err);
 }
 
-/* Writes a run that started at this second; `ended` also settles it. */
+/* Makes the folder of a run that started at the second `number`. ended: the run has ended and is
+ * settled. */
 static void make_run(const char *name, int number, bool ended)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/runs/%s-%d", base, name, NOBODY + number);

@@ -49,7 +49,8 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 
 	if (replaced == NULL)
 		return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
-	/* The previous container ran in the replaced pod. */
+	/* The previous run of the container was in the pod that was replaced: read the log of that
+	 * pod. */
 	HF_AUTOFREE char *before = hf_kept_run_logs_dir(kept->path, hf_doc_uid(replaced));
 	last.previous = false;
 	return hf_kubelet_kept_logs(kept->loop, before, replaced, &last, fn, fn_arg);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Reads keys from a terminal on standard input, and restores its settings at the end. */
+/* Reads keys from a terminal on standard input, and restores the terminal's settings at the
+ * end. */
 #include "app/keyboard.h"
 
 #include "base/mem.h"

@@ -10,7 +10,7 @@ struct hf_keyboard;
 
 typedef void (*hf_keyboard_fn)(void *arg, char key);
 
-/* Set the terminal up.  *ret_keyboard is NULL if its settings cannot be read. */
+/* Set the terminal up. *ret_keyboard is NULL if the terminal's settings cannot be read. */
 int hf_keyboard_create(struct hf_loop *loop, hf_keyboard_fn fn, void *arg,
 		       struct hf_keyboard **ret_keyboard, struct hf_error *err) HF_MUST_CHECK;
 /* Restore the terminal.  NULL is fine; returns NULL. */

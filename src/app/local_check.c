@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TEXT_MAX 512
-/* The advice for a job that asks for too many GPUs. */
+/* Advice behind the finding that a job asks for too many GPUs. */
 #define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
 
 /* ---- resources -------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 		found(arg, true, field, text);
 		return;
 	}
-	/* An elastic job may run with fewer pods. */
+	/* No finding for an elastic job: it may run with fewer pods. */
 	if (total <= have || elastic)
 		return;
 	hf_job_format_amount(resource, total, wants);
@@ -58,7 +58,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 	found(arg, true, field, text);
 }
 
-/* Devices of other kinds: the node of the plane offers none. */
+/* Reports devices that are not GPUs: the plane's node offers none of them. */
 static void check_devices(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
 {
 	const struct hf_json *list = hf_json_get(r->spec, "containers");
@@ -108,7 +108,7 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
 	};
 
-	/* GPUs are counted only if the job asks for some: NVML may take seconds. */
+	/* Count the GPUs only if the job asks for some, because NVML may take seconds. */
 	if (hf_job_wants_gpus(job->framework, hf_doc_json(job->doc))) {
 		const struct hf_local_gpus gpus = hf_local_gpus_count(cli);
 

@@ -14,11 +14,12 @@
 void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_finding_fn found,
 		    void *arg);
 
-/* What this machine has, within --gpus.  GPUs are counted only if the job asks for some. */
+/* Return the resources of this machine that pods may use; --gpus can limit the GPUs. GPUs are
+ * counted only if the job asks for some. */
 struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli,
 					    const struct hf_manifest *job);
 
-/* The part of hf_local_check about resources, for a given machine.  Pure. */
+/* Report only the problems with resources, for a given machine. Pure. */
 void hf_local_check_resources(const struct hf_manifest *job, const struct hf_local_machine *machine,
 			      hf_finding_fn found, void *arg);
 

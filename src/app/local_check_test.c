@@ -32,7 +32,7 @@ static struct hf_manifest make_job(const char *elastic, const char *resources, i
 					    hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob")};
 }
 
-/* On a machine with 4 CPUs, 8 GiB and 2 GPUs. */
+/* Checks the findings about a job on a machine with 4 CPUs, 8 GiB and 2 GPUs. */
 static void assert_resources(const char *elastic, const char *resources, int workers,
 			     const char *wanted)
 {
@@ -55,7 +55,7 @@ static void a_pod_may_not_ask_for_more_than_the_machine_has(void **state)
 	assert_resources("", "{\"requests\":{\"cpu\":\"4001m\"}}", 1,
 			 PATH
 			 ": each pod of Worker asks for 4.001 CPUs, and this machine has 4 CPUs\n");
-	/* A limit counts where no request is given. */
+	/* If a container has a limit and no request, the limit counts as the request. */
 	assert_resources("", "{\"limits\":{\"memory\":\"64Gi\"}}", 1,
 			 PATH
 			 ": each pod of Worker asks for 64.0 GiB of memory, and this machine has "

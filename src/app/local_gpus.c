@@ -19,10 +19,11 @@ const char *hf_local_gpus_option(const struct hf_cli *cli)
 
 	if (flag != NULL || shell == NULL || !hf_streq(cli->verb->name, "run"))
 		return flag;
-	/* CUDA takes "" and "-1" as none. */
+	/* In CUDA_VISIBLE_DEVICES, "" and "-1" mean that no GPU is visible. */
 	if (*shell == '\0' || hf_streq(shell, "-1"))
 		return "none";
-	/* Names (GPU-…, MIG-…) are not understood here: every GPU is offered then. */
+	/* If the variable has names (GPU-…, MIG-…) instead of numbers, offer every GPU: names are
+	 * not supported here. */
 	return hf_gpu_option_check(shell, &err) == 0 ? shell : NULL;
 }
 

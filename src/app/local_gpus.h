@@ -11,7 +11,8 @@ struct hf_local_gpus {
 	char why[HF_ERROR_TEXT_MAX]; /* why GPUs may be missing; "": no reason is known */
 };
 
-/* The value of --gpus.  Without the flag, `run` follows the numbers in $CUDA_VISIBLE_DEVICES.  NULL: all. */
+/* Return the value of --gpus. Without the flag, `run` uses the numbers in $CUDA_VISIBLE_DEVICES.
+ * NULL: all GPUs. */
 const char *hf_local_gpus_option(const struct hf_cli *cli);
 /* Check the flag.  Returns 0, or HF_EXIT_USAGE after a message. */
 int hf_local_gpus_check(const struct hf_cli *cli);

@@ -11,9 +11,11 @@
 #include <string.h>
 
 struct tail {
-	/* Up to twice the limit, so that the bytes need not be moved at each call. */
+	/* The end of the log. It grows to twice the limit before its oldest half is dropped, so
+	 * that the bytes are not moved at each call. */
 	struct hf_strbuf text;
-	bool stale; /* a container has started since: the next bytes replace the text */
+	/* a container has started since these bytes came: the next bytes replace them */
+	bool stale;
 };
 
 struct hf_log_tails {

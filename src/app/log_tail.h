@@ -24,7 +24,8 @@ struct hf_log_tails *hf_log_tails_destroy(struct hf_log_tails *tails); /* NULL i
  * bytes. */
 void hf_log_tails_begin(struct hf_log_tails *tails, const char *pod);
 void hf_log_tails_add(struct hf_log_tails *tails, const char *pod, const char *bytes, size_t len);
-/* The end of the pod's log; its first line may be incomplete.  Borrowed until the next call.  NULL: no bytes. */
+/* Return the kept end of the pod's log; its first line may be incomplete. Borrowed until the next
+ * call. NULL: there are no bytes. */
 const struct hf_strbuf *hf_log_tails_get(struct hf_log_tails *tails, const char *pod);
 
 #endif

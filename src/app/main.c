@@ -39,8 +39,8 @@ static void hold_standard_streams(void)
 static void prepare_process(void)
 {
 	hold_standard_streams();
-	/* With these signals ignored, a write beyond the file-size limit or to a closed pipe is an error
-	 * instead of the end of the process. */
+	/* Ignore these signals, so that a write beyond the limit on file sizes, or to a closed
+	 * pipe, is an error and does not end the process. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	hf_process_raise_files();
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	uint32_t seed;
 	int rc;
 
-	/* The kubelet of `run` and `up` starts this binary inside pods, as a helper. */
+	/* Inside pods, the kubelet of `run` and `up` starts this binary as a helper. */
 	rc = hf_shim_helper_main(argc, argv);
 	if (rc >= 0)
 		return rc;

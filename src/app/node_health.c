@@ -58,7 +58,7 @@ static void add_owner(void *arg, const struct hf_kubelet_gpu_owner *owner)
 	(void)snprintf(h->pod, sizeof(h->pod), "%s", owner->pod);
 	(void)snprintf(h->container, sizeof(h->container), "%s", owner->container);
 	(void)snprintf(h->resource, sizeof(h->resource), "%s", owner->resource);
-	/* The agent knows GPUs of AMD by their address. */
+	/* The agent identifies GPUs of AMD by their PCI address. */
 	(void)snprintf(h->id, sizeof(h->id), "%s", hf_str_or(owner->address, owner->id));
 }
 
@@ -76,7 +76,8 @@ static void start_owners(struct hf_probe *probe)
 {
 	struct owners_probe *p = (struct owners_probe *)probe;
 
-	/* No device plugin can be gone: the kubelet of this process offers the GPUs. */
+	/* Switch off the detector of missing device plugins: here the kubelet itself offers the
+	 * GPUs. */
 	hf_intake_off(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN,
 		      "GPUs are offered without a device plugin");
 	p->again = hf_timer_create(hf_intake_loop(p->intake), look_at_owners, p);

@@ -26,7 +26,7 @@ struct hf_node_health_options {
 	 * process shall be started again or held. peer: the connection of the `holdfast exec`. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
-	const char *journal; /* folder of the agent's journal; NULL: nothing outlives the process */
+	const char *journal; /* folder of the agent's journal; NULL: the agent keeps no journal */
 };
 
 int hf_node_health_create(const struct hf_node_health_options *options,

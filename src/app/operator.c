@@ -26,10 +26,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * `holdfast operator`: the job operator on a cluster.  Puts together the store over HTTPS, the
- * manager that decides when to act, what is asked over HTTP, and the log.
- */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define TEMPLATE_FLAG "--pytorch-init-container-template-file"
 /* Variable with the image of the operator's pod; the pods that mend nodes run the same image. */
@@ -60,10 +56,11 @@ struct process {
 	struct hf_signal *sigterm, *sigint;
 	struct hf_timer *started_timer, *trim_timer;
 	uint64_t seed;
-	/* The last error since the manager's state changed, for /readyz; "": none. */
+	/* The last error of the manager in its present state, for /readyz; "": no error. */
 	char trouble[HF_ERROR_TEXT_MAX];
 	bool stopping;
-	bool start_again; /* stopping to start again with the changed config file */
+	/* true: the operator is stopping, and then starts again with the changed config file */
+	bool start_again;
 	int exit_code;
 };
 
@@ -316,7 +313,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 	};
 }
 
-/* The holder in the Lease: unique for each process, and readable in `kubectl get lease`. */
+/* Makes the holder for the Lease: unique for each process, and readable in `kubectl get lease`. */
 static char *make_identity(const struct process *process)
 {
 	char host[HOST_NAME_BYTES_MAX] = "";
@@ -347,7 +344,8 @@ static int create_manager(struct process *process, struct hf_error *err)
 
 	fill_operator(process, &options.op);
 	rc = hf_manager_create(&options, &process->manager, err);
-	/* Of the options, only the template can be invalid. */
+	/* Of all options of the manager, only the template can be invalid, so the error names its
+	 * flag. */
 	return rc == HF_E_INVALID ? hf_error_wrap(err, TEMPLATE_FLAG " '%s'", flags->init_template)
 				  : rc;
 }
@@ -467,7 +465,7 @@ static void release_process(struct process *process)
 	hf_signal_destroy(process->sigint);
 	hf_probes_destroy(process->probes);
 	hf_manager_destroy(process->manager);
-	/* Destroy the stores before the metrics, which they update to the end. */
+	/* Destroy the stores before the metrics: they update the metrics until their end. */
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);
 	hf_operator_log_destroy(process->log);
@@ -480,7 +478,8 @@ static void release_process(struct process *process)
 	hf_loop_destroy(process->loop);
 }
 
-/* One life of the operator, from the command line to the last reply. */
+/* Runs the operator once: from reading the command line to the last reply. Runs again after a
+ * change of the config file. */
 static int run_process(struct process *process)
 {
 	struct hf_cli *cli = process->cli;

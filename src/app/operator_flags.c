@@ -143,7 +143,7 @@ static int parse_level(const char *text, struct hf_operator_flags *flags, struct
 			return 0;
 		}
 	}
-	/* In zap, each verbosity above 0 is a debug level. */
+	/* As in zap, every number above 0 stands for a debug level. */
 	if (hf_str_to_i64(text, 1, 127, &verbosity, NULL) == 0) {
 		flags->log_level = HF_LOG_DEBUG;
 		return 0;
@@ -272,7 +272,7 @@ static void drop_empty(struct hf_operator_flags *flags)
 	flags->context = set_or_null(flags->context);
 	flags->ns = set_or_null(flags->ns);
 	flags->lease_ns = set_or_null(flags->lease_ns);
-	/* Upstream accepts "None" for no gang scheduler. */
+	/* Upstream accepts "None", which means that there is no gang scheduler. */
 	if (flags->gang_scheduler != NULL &&
 	    (*flags->gang_scheduler == '\0' || hf_str_case_eq(flags->gang_scheduler, "none")))
 		flags->gang_scheduler = NULL;
@@ -300,7 +300,7 @@ static const char *domain_problem(const char *text)
 	return hf_dns1123_subdomain_problem(copy);
 }
 
-/* Checks the names. The error text has the flag or variable that set the name. */
+/* Checks the values that are names. The error text has the flag or variable that set the name. */
 static int check_names(const struct hf_operator_flags *flags, struct hf_error *err)
 {
 	const struct {
@@ -313,7 +313,8 @@ static int check_names(const struct hf_operator_flags *flags, struct hf_error *e
 		{"--leader-election-namespace", flags->lease_ns, hf_dns1123_label_problem},
 		{"MY_POD_NAMESPACE", flags->pod_ns, hf_dns1123_label_problem},
 		{"CUSTOM_CLUSTER_DOMAIN", flags->cluster_domain, domain_problem},
-		/* The scheduler uses the name as the reporter of its events. */
+		/* The name must be a qualified name, because the scheduler uses it as the source
+		 * of its events. */
 		{"--gang-scheduler-name", flags->gang_scheduler, hf_qualified_name_problem},
 	};
 

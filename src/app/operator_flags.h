@@ -54,7 +54,8 @@ struct hf_operator_flags {
 	size_t n_ignored;
 };
 
-/* The environment variables that are read; NULL or "": not set. */
+/* The values of the environment variables that the operator reads; NULL or "": the variable is not
+ * set. */
 struct hf_operator_env {
 	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
 };

@@ -32,7 +32,8 @@ void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int 
 void hf_operator_log_state(struct hf_operator_log *log, enum hf_manager_state state,
 			   const char *why);
 
-/* Whether the rate limit allows a line of the kind.  ret_suppressed: number of lines suppressed before. */
+/* Ask whether the rate limit allows one more line of the kind. ret_suppressed: how many lines of
+ * the kind were suppressed since the last allowed one. */
 bool hf_operator_log_allows(struct hf_operator_log *log, const char *kind,
 			    unsigned long long *ret_suppressed);
 

@@ -49,7 +49,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The n-th line, counted from 0. Fails the test if there is no such line. */
+/* Returns the line number n of the log, counted from 0. Fails the test if there is no such
+ * line. */
 static struct hf_json *line(struct bench *bench, size_t n)
 {
 	struct hf_json *value = NULL;
@@ -244,7 +245,8 @@ static void test_trouble_with_caches_and_the_lease_is_told(void **state)
 	assert_string_equal(get(yield, "reason"), "another one");
 }
 
-/* A watch behind the server's history is normal: the cache lists again. */
+/* A watch that is too old for the server's history is normal, because the cache lists again. So
+ * nothing is logged as an error. */
 static void test_a_version_that_expired_is_routine(void **state)
 {
 	struct bench *bench = *state;

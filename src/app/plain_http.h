@@ -19,7 +19,8 @@ int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn ha
 /* False: the method is neither GET nor HEAD, and the request was answered with 405. */
 bool hf_plain_begin(struct hf_exchange *ex);
 void hf_plain_answer(struct hf_exchange *ex, int status, const char *text);
-/* Answer 200 with the text, or 500 if the text is larger than its limit.  Takes over the text. */
+/* Answer 200 with the text, or 500 if the text is larger than its limit. Takes over the memory of
+ * the text. */
 void hf_plain_answer_take(struct hf_exchange *ex, const char *type, struct hf_strbuf *text);
 /* Answer /readyz.  code 0: ready, and err's text is a note or "".  Else: not ready, for the reason in
  * err. */

@@ -98,7 +98,7 @@ static void send_target(void *arg HF_UNUSED, struct hf_exec_peer *peer,
 	hf_exec_socket_send(peer, target);
 }
 
-/* Training works without the agent, so an error is only a notice. */
+/* Creates the agent. An error is only a notice, because training works without the agent. */
 static void create_health(struct hf_plane *plane, bool gpus)
 {
 	HF_AUTOFREE char *journal =

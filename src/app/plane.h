@@ -18,8 +18,9 @@ struct hf_plane;
 
 struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
-	const char *dir;      /* absolute; made with mode 0700 if absent */
-	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
+	/* folder for all data: an absolute path; made with mode 0700 if it is missing */
+	const char *dir;
+	bool in_memory; /* keep objects in memory: after the process only logs are left */
 	/* The folders of PersistentVolumeClaims.  NULL: "claims" in dir; if in_memory, "claims" in
 	 * hf_plane_default_dir, so that a later run finds its data again. */
 	const char *claims_dir;
@@ -35,7 +36,8 @@ struct hf_plane_options {
 	const char *kept_logs;
 	/* ranks get no init container that waits until the master's name resolves */
 	bool no_init_containers;
-	/* "NAME=value" for every container; NULL-terminated, outlives hf_plane_create.  May be NULL. */
+	/* "NAME=value" for every container; ends with NULL, outlives hf_plane_create. May be
+	 * NULL. */
 	const char *const *env;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
 	/* Called when the store begins to refuse writes (err says why), and when it accepts writes
@@ -51,8 +53,8 @@ struct hf_plane_options {
 	void *arg;
 };
 
-/* Create the plane.  Errors are those of hf_memstore_create and hf_kubelet_create; on an error nothing is
- * left. */
+/* Create the plane. Errors are those of hf_memstore_create and hf_kubelet_create. After an error
+ * nothing of the plane is left. */
 int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
 		    struct hf_error *err) HF_MUST_CHECK;
 /* Free the plane.  Its pods keep running; hf_plane_stop ends them.  NULL is fine; returns NULL. */
@@ -76,7 +78,8 @@ struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
  * ~/.local/state/holdfast.  The caller frees the text.
  */
 int hf_plane_default_dir(char **ret_dir, struct hf_error *err) HF_MUST_CHECK;
-/* Make the folder and its parents if they are missing.  HF_E_IO or HF_E_NO_SPACE: they cannot be made. */
+/* Make the folder and its parents if they are missing. HF_E_IO or HF_E_NO_SPACE: a folder cannot
+ * be made. */
 int hf_plane_make_dir(const char *dir, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

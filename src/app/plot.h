@@ -6,10 +6,10 @@
 #include "app/history.h"
 
 /*
- * Draws the steps of a run as SVG: the loss and the time of a step of each rank over the time of the run, with a line at
- * each restart. The picture follows the light or dark scheme of its viewer; a viewer without schemes shows the light one.
- *
- * At most HF_PLOT_RANKS_MAX ranks are drawn: of more, those with the slowest steps.
+ * Draws the steps of a run as SVG: for each rank the loss and the time of a step, over the time of
+ * the run, with a line at each restart. The picture follows the light or dark scheme of its
+ * viewer; a viewer without schemes shows the light scheme. If there are more than
+ * HF_PLOT_RANKS_MAX ranks, only those with the slowest steps are drawn.
  */
 #define HF_PLOT_RANKS_MAX 32
 #define HF_PLOT_BYTES_MAX ((size_t)8 << 20)

@@ -10,7 +10,7 @@ struct bench {
 	struct hf_test_loop t;
 	struct hf_probes *probes;
 	const char *not_ready; /* NULL: ready */
-	size_t metrics_bytes;  /* bytes in addition to the usual text */
+	size_t metrics_bytes;  /* bytes of metrics to add to the usual metrics */
 };
 
 static int ready(void *arg, struct hf_error *err)

@@ -20,7 +20,7 @@
 #define OWN_MAPPING_BYTES (128 << 10)
 /* Trim only if at least this many bytes are free. A trim takes 1 ms for each 10 MiB of heap. */
 #define TRIM_BYTES_MIN ((size_t)512 << 10)
-/* Linkers make three read-only segments: tables, code, constants. */
+/* Limit of the read-only segments of a library. Linkers make three: tables, code, constants. */
 #define SEGMENTS_MAX 8
 
 void hf_process_memory_set_up(void)

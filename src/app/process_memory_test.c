@@ -12,7 +12,7 @@
 #include <malloc.h>
 #endif
 
-/* The kB value of a line of /proc/self/status. */
+/* Returns the value in kB of a line of /proc/self/status. */
 static long status_kb(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -49,7 +49,7 @@ static void test_what_the_start_mapped_goes_and_comes_back_when_used(void **stat
 	assert_string_equal(strerror(0), "Success");
 }
 
-/* ASan replaces glibc's heap, so the figures do not apply. */
+/* Skipped under ASan, which replaces glibc's heap. */
 static void test_a_hole_in_the_heap_goes_back(void **state)
 {
 #if defined(__GLIBC__) && !HF_UNDER_ASAN

@@ -64,8 +64,8 @@ static void update_stat(struct hf_metrics *metrics)
 	set_metric(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes",
 		   "Resident memory size.", read_field(stat.data, HF_PROC_RESIDENT_PAGES) * page);
 	start = boot_time() + read_field(stat.data, HF_PROC_START_TICKS) / ticks;
-	/* The sum of two clocks varies by fractions of a second. Queries count restarts by changes of this
-	 * value, so it is rounded to whole seconds. */
+	/* Round to whole seconds: the value is a sum of two clocks and varies by fractions of a
+	 * second, and queries count its changes as restarts. */
 	set_metric(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
 		   "When the process started, since the Unix epoch.",
 		   (double)(long long)(start + 0.5));

@@ -31,17 +31,21 @@
 
 struct rank {
 	char *pod;
-	char *uid;   /* UID of the newest pod of this name */
+	char *uid;   /* UID of the newest pod that has this name */
 	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
 	struct hf_strbuf partial; /* the unfinished line of the log */
 	int64_t restarts;         /* container restarts of this pod */
-	/* The last report. If a pod has several reporting processes, of the last one that reported. */
+	/* The last report of the rank. If several processes of the pod report, the one that came
+	 * last. */
 	bool has_step;
 	struct hf_beat step;
-	double per_second; /* steps a second over the last few seconds, or as a line said; 0: not known */
+	/* steps a second: measured over the last few seconds, or read from a log line; 0:
+	 * unknown */
+	double per_second;
 	hf_time step_at;
-	bool reports; /* its process reports steps itself, so its log lines are not read */
+	/* the rank's process reports steps itself, so no steps are read from its log lines */
+	bool reports;
 	struct hf_pattern_rank said; /* what its log lines said before */
 	/* The step of the rank when the present interval began; the interval measures
 	 * per_second. */
@@ -64,7 +68,8 @@ struct hf_progress {
 	bool dirty;
 	/* the width in columns of each line of the block that is now on the screen */
 	HF_VEC(int) drawn;
-	/* If the ranks are many, their changes are counted. */
+	/* For jobs with many ranks, whose pods are counted: the counts have changed since they
+	 * were printed; the note about hidden logs was printed. */
 	bool counts_changed, told_logs;
 	hf_time counts_at;
 	int failures_shown;
@@ -117,7 +122,7 @@ struct hf_progress *hf_progress_destroy(struct hf_progress *p)
 
 /* ---- ranks -------------------------------------------------------------------------------- */
 
-/* The pod's name without the job's: "worker-0". */
+/* Returns the name of the rank: the pod's name without the job's, such as "worker-0". */
 static const char *rank_name(const struct hf_progress *p, const struct rank *rank)
 {
 	size_t len = strlen(p->job);
@@ -356,7 +361,7 @@ static const struct hf_json *main_container(const struct hf_json *pod)
 	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
 }
 
-/* The scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
+/* Returns the scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
 static const char *unschedulable_message(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
@@ -396,7 +401,7 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
 	const struct hf_container_reason *row =
 		hf_container_reason_find(hf_json_path_str(last, "reason", NULL));
-	/* The reason why the last start failed. */
+	/* The terminated state of the last start has the reason why the start failed. */
 	const char *why =
 		row != NULL && row->never_started ? hf_json_path_str(last, "message", NULL) : NULL;
 
@@ -455,7 +460,7 @@ static void forget_process(struct hf_progress *p, struct rank *rank, bool same_p
 		hf_history_begin(p->options.history, rank_name(p, rank));
 }
 
-/* Prints the new state of a pod, or counts it if the ranks are many. */
+/* Prints the new state of a pod; if the job has many ranks, only counts it. */
 static void note_pod(struct hf_progress *p, const struct rank *rank, hf_time now)
 {
 	HF_AUTOFREE char *text = hf_xstrdup(rank->state);
@@ -471,7 +476,7 @@ static void note_pod(struct hf_progress *p, const struct rank *rank, hf_time now
 	hf_progress_note(p, now, "pod/%s %s", rank->pod, text);
 }
 
-/* Prints how many pods are in which state, if the ranks are many. */
+/* If the job has many ranks, prints how many pods are in which state. */
 static void note_counts(struct hf_progress *p, hf_time now)
 {
 	size_t running = 0, failed = 0, succeeded = 0;
@@ -554,7 +559,7 @@ static bool read_step(struct hf_progress *p, struct rank *rank, const struct hf_
 	return kind == HF_PATTERN_STEP || kind == HF_PATTERN_BAR;
 }
 
-/* Notes once that logs of many ranks are not shown. */
+/* Prints once that only the logs of the first rank are shown, if the job has many ranks. */
 static void note_hidden_logs(struct hf_progress *p, hf_time now)
 {
 	if (p->told_logs || !is_crowded(p) || !p->options.logs || p->options.ranks != NULL)
@@ -631,7 +636,8 @@ static const char *color_of(const struct hf_progress *p, const char *state)
 	return "\033[33m";
 }
 
-/* The number of bytes that fit into the columns. Continuation bytes of UTF-8 have no width. */
+/* Returns how many bytes of the text fit into the columns. Continuation bytes of UTF-8 have no
+ * width. */
 static size_t cut_at(const char *text, int columns)
 {
 	size_t i = 0;
@@ -687,7 +693,7 @@ static size_t choose_ranks(const struct hf_progress *p, size_t room, const struc
 	if (p->ranks.len <= room) {
 		well = p->ranks.len;
 	} else {
-		room -= room > 0; /* one row for the number of hidden ranks */
+		room -= room > 0; /* keep one row for the number of hidden ranks */
 		troubled = troubled < room ? troubled : room;
 		well = room - troubled;
 	}

@@ -21,8 +21,9 @@
  */
 struct hf_progress;
 
-#define HF_PROGRESS_RANKS_MAX 1024      /* the plane's kubelet takes 110 pods */
-#define HF_PROGRESS_LINE_BYTES_MAX 4096 /* longest shown log line; the rest is cut */
+#define HF_PROGRESS_RANKS_MAX 1024 /* the plane's kubelet takes 110 pods */
+/* limit of a shown log line in bytes; the rest of the line is cut off */
+#define HF_PROGRESS_LINE_BYTES_MAX 4096
 #define HF_PROGRESS_FEW 16
 
 struct hf_progress_options {
@@ -31,12 +32,15 @@ struct hf_progress_options {
 	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
 	const char *
-		ranks; /* "master-0,worker-1": only the logs of these; "all"; NULL: of all, if they are few */
+		/* whose logs to show: names such as "master-0,worker-1", or "all"; NULL: of all
+		 * ranks, or of the first one if there are many */
+		ranks;
 	bool keys; /* print a line with the keys below the block */
 	FILE *out;
 	/* the pattern that finds steps in log lines; NULL: log lines have no steps */
 	const struct hf_pattern *pattern;
-	struct hf_history *history; /* takes every step and restart; NULL: none */
+	/* records every step and restart; NULL: they are not recorded */
+	struct hf_history *history;
 };
 
 struct hf_progress *hf_progress_create(const struct hf_progress_options *options, const char *job);
@@ -59,7 +63,7 @@ void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt
 void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
 /* Print a line with the present state and the step of the slowest rank, if output is in lines; a no-op for a block. */
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
-/* Draw the block for the last time. */
+/* Draw the block for the last time, at the end of the run. */
 void hf_progress_finish(struct hf_progress *progress, hf_time now);
 /* The terminal has a new size. */
 void hf_progress_resize(struct hf_progress *progress, int width, int height);

@@ -271,7 +271,7 @@ static void a_program_started_again_in_its_pod_is_said(void **state)
 		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
 	tell_pod(&f, "ddp-worker-0", "a",
 		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
-	/* A new pod has its own restart count. */
+	/* A new pod counts its container restarts anew. */
 	tell_pod(&f, "ddp-worker-0", "b", AGAIN("2", "{\"running\":{}}"), 0);
 	assert_string_equal(printed(&f),
 			    "00:00:00 pod/ddp-worker-0 running\n"
@@ -336,7 +336,7 @@ static void a_block_is_never_higher_than_the_terminal(void **state)
 	/* the terminal has ten rows, and the tenth is for the cursor */
 	assert_int_equal(lines_of(printed(&f)), 9);
 	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
-	/* The failed rank has a row, though it is the last by name. */
+	/* The failed rank has a row, although its name sorts last. */
 	assert_non_null(strstr(f.text, "worker-19  Failed code=137 (SIGKILL)"));
 	/* The last block shows all ranks. */
 	hf_progress_finish(f.progress, 0);
@@ -642,7 +642,7 @@ static void many_ranks_do_not_flood_the_terminal(void **state)
 	assert_int_equal(lines_of(printed(&f)), HF_PROGRESS_FEW + 1);
 	assert_non_null(
 		strstr(printed(&f), "pods of ddp: running=200 failed=0 succeeded=0 other=0\n"));
-	/* The logs are those of the first rank. */
+	/* These are the logs of the first rank, which are shown. */
 	hf_progress_log(f.progress, "ddp-worker-0", "yes\n", 4, 0);
 	hf_progress_log(f.progress, "ddp-worker-150", "no\n", 3, 0);
 	assert_non_null(strstr(printed(&f), "worker-0 | yes\n"));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The row of one rank: texts of its cells, and the columns that fit into the terminal. No output, no clock. */
+/* Writes the row of one rank: the texts of its cells, and the columns that fit into the terminal.
+ * No output, no clock. */
 #include "app/rank_row.h"
 
 #include "base/str.h"

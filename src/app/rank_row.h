@@ -50,10 +50,10 @@ void hf_rank_row_write(const struct hf_rank_row *row, const struct hf_rank_colum
 /* The time until the training ends, such as "19s", at the present step rate; false: the time is
  * unknown. */
 bool hf_rank_row_left(const struct hf_rank_row *row, char ret_text[HF_TIME_TEXT_MAX]);
-/* A rate as "4.1/s" or, below one in ten seconds, "12.5 s/step". */
+/* Write a rate as "4.1/s"; a rate below one step in ten seconds as "12.5 s/step". */
 #define HF_RATE_TEXT_MAX 32
 void hf_rank_row_rate(double per_second, char ret_text[HF_RATE_TEXT_MAX]);
-/* A loss in at most 9 characters. */
+/* Write a loss in at most 9 characters. */
 #define HF_LOSS_TEXT_MAX 16
 void hf_rank_row_loss(const char *loss, char ret_text[HF_LOSS_TEXT_MAX]);
 

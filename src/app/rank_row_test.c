@@ -29,7 +29,8 @@ static void write_rows(const struct hf_rank_row *rows, size_t n, int width, bool
 		size_t begin = sb->len;
 
 		hf_rank_row_write(&rows[i], &columns, utf8, sb);
-		/* Only the text of a failure may be longer than the terminal; the caller cuts it. */
+		/* A row may exceed the terminal only by the text of a failure, which the caller
+		 * cuts off. */
 		if (width > 0 && !hf_str_has_prefix(rows[i].state, "Failed"))
 			assert_true((int)hf_utf8_count(sb->data + begin) < width);
 		hf_strbuf_addch(sb, '\n');

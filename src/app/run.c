@@ -38,10 +38,11 @@
 /*
  * The states of a run:
  *
- *   starting ─ready─▶ submitting ─▶ watching ─finished─▶ lingering ─▶ stopping ─▶ over
+ *   starting ─job created─▶ watching ─job ended─▶ lingering ─logs ended─▶ stopping ─pods ended─▶ over
  *
- * Lingering waits for the last log lines.  Ctrl-C, --timeout and a failure of the plane lead from every
- * state to stopping at once.
+ * While starting, `run` waits for the kubelet and creates the objects of the manifest.  While lingering,
+ * it waits for the last log lines.  Ctrl-C, --timeout and a failure of the plane lead from every state to
+ * stopping at once.
  */
 enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OVER };
 
@@ -126,7 +127,7 @@ static void fail_run(struct run *run, int code, const char *message)
 	stop_run(run, hf_cli_fail(run->cli, &err), 0);
 }
 
-/* The exit code of the rank that failed first, from the ledger. */
+/* Returns the exit code of the rank that failed first, from the job's ledger. */
 static int failed_exit_code(const struct hf_json *job)
 {
 	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
@@ -138,7 +139,7 @@ static int failed_exit_code(const struct hf_json *job)
 	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
 }
 
-/* Notes which pods still run after the end of the job. They end with the plane. */
+/* Prints which pods still run after the end of the job; they end when the plane stops. */
 static void note_running_pods(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
@@ -622,7 +623,7 @@ static void on_tick(void *arg)
 
 	if (run->cli->tty && ioctl(fileno(run->cli->out), TIOCGWINSZ, &size) == 0)
 		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
-	/* The elapsed time in the first line changes even if nothing else does. */
+	/* Redraw even if nothing else has changed: the first line has the elapsed time. */
 	hf_progress_draw(run->progress, now_of(run), true);
 	hf_run_view_save(run->view, now_of(run), false);
 	if (run->state == RUN_WATCHING)

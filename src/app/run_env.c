@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables of the shell that are never passed: the kubelet sets them, or they belong to a pod. */
+/* True for a variable of the shell that is never passed on: the kubelet sets it, or each pod has
+ * its own. */
 static bool is_reserved(const char *item)
 {
 	static const char *const names[] = {"PATH",
@@ -80,7 +81,7 @@ void hf_run_env_add(struct hf_run_env *env, const char *name, const char *value)
 
 /* ---- the shell's ------------------------------------------------------------------------------ */
 
-/* True if the pattern, in which "*" stands for any letters, matches the whole name. */
+/* True if the pattern matches the whole name; "*" stands for any number of letters. */
 static bool matches_one(const char *name, const char *pattern)
 {
 	const char *star = NULL, *again = NULL;

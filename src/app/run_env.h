@@ -13,7 +13,9 @@ struct hf_run_env {
 	char **given; /* "NAME=value" of --env and --env-file: they replace variables of the
 			* manifest; ends with NULL */
 	size_t n_given;
-	char **all; /* given and passed variables, each name once; ends with NULL */
+	/* all variables for the ranks (given ones and passed ones), each name once; ends with
+	 * NULL */
+	char **all;
 	size_t n_all;
 	size_t n_passed; /* of the shell */
 };

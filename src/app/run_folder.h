@@ -62,7 +62,8 @@ char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server);
 /* The error that a process of the pod recorded for torchrun; NULL: none. */
 struct hf_json *hf_run_folder_torch_error(const struct hf_run_folder *folder, const char *pod);
 
-/* For the end of `run`, after its pods have ended: keep or remove the folder.  Returns NULL. */
+/* Close the folder at the end of `run`, after its pods have ended: keep it or remove it. Returns
+ * NULL. */
 struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const struct hf_cli *cli);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Reads what `run` was asked to run: a manifest with its other objects, or a program. */
+/* Reads the input of `run`: a manifest with its other objects, or a program. */
 #include "app/run_input.h"
 
 #include "app/fit_job.h"

@@ -6,14 +6,15 @@
 #include "app/run_env.h"
 #include "cli/job_manifest.h"
 
-/* What `run` was asked to run: one job, the objects beside it, and the variables for the ranks. */
+/* The input of `run`: one job, the objects beside it, and the variables for the ranks. */
 struct hf_run_input {
-	bool script; /* the job was made of a program, not read from a manifest */
+	bool script; /* true: the job was made from a program; false: it was read from a manifest */
 	bool print;  /* --print-job: the manifest is printed, and nothing runs */
 	struct hf_manifest manifest;
 	struct hf_manifest_objects objects; /* to be created before the job */
-	char *fitted;      /* a line for each change that --fit made to the job; NULL: no --fit */
-	char *not_created; /* a line about objects of unknown kinds; NULL: none */
+	char *fitted; /* a line for each change that --fit made to the job; NULL: no --fit */
+	/* a line about objects of kinds that `run` cannot create; NULL: there are none */
+	char *not_created;
 	struct hf_run_env env;
 };
 
@@ -25,10 +26,12 @@ void hf_run_input_release(struct hf_run_input *input);
  * job has no such problem.  The caller frees the text. */
 char *hf_run_input_problem(const struct hf_run_input *input);
 
-/* Add the namespaces of all objects in front of the objects.  Objects without a namespace get that of the job. */
+/* Add an object for each namespace that the objects use, in front of them. Objects without a
+ * namespace get the namespace of the job. */
 void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
 
-/* Change the pod templates for this machine (app/run_template.h).  errors: a folder. */
+/* Change the pod templates for this machine (app/run_template.h). errors: the folder of the files
+ * for TORCHELASTIC_ERROR_FILE. */
 void hf_run_input_place(struct hf_run_input *input, const char *errors);
 /* Write one line about the working folder and the variables that the ranks get from the shell. */
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb);

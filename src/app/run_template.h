@@ -10,7 +10,8 @@
  * manifest that --print-job prints.
  */
 struct hf_run_template {
-	const char *cwd; /* for containers without a workingDir; NULL: set no workingDir */
+	/* working folder for containers without a workingDir; NULL: leave workingDir unset */
+	const char *cwd;
 	/* The folder of the files POD.json, which TORCHELASTIC_ERROR_FILE names for ranks whose
 	 * manifest does not set the variable. NULL: do not set the variable. */
 	const char *errors;

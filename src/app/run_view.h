@@ -6,8 +6,8 @@
 #include "app/progress.h"
 
 /*
- * What the user of `run` sees of the ranks, and what is kept of it: the progress on the screen, the pattern of
- * --step-regex, and the steps that are saved for `plot`.
+ * Brings together what `run` shows of the ranks and what it keeps: the progress on the screen, the
+ * pattern of --step-regex, and the steps that are saved for `plot`.
  */
 struct hf_run_view;
 
@@ -21,7 +21,7 @@ struct hf_run_view_options {
 	bool keyboard;      /* keys are read */
 	const char *folder; /* of the run */
 };
-/* Begin to show. The progress belongs to the view. */
+/* Begin to show the progress, which belongs to the view. */
 struct hf_progress *hf_run_view_open(struct hf_run_view *view,
 				     const struct hf_run_view_options *options);
 /* Save the steps to the folder, if they have changed and the last save is some seconds old;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define NAME_LEN_MAX 40
-#define SCRIPT_BYTES_MAX ((size_t)16 << 20) /* larger scripts are not checked for UTF-8 */
+#define SCRIPT_BYTES_MAX ((size_t)16 << 20) /* size from which a script is not checked for UTF-8 */
 #define WORD_BYTES_MAX ((size_t)256 << 10)
 #define MANIFEST_TEXT_MAX ((size_t)4 << 20)
 
@@ -50,7 +50,7 @@ bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool liter
 	       access(word, X_OK) == 0;
 }
 
-/* True if one of the first two lines names the encoding, as PEP 263 has it. */
+/* True if one of the first two lines of a script names its encoding (PEP 263). */
 static bool names_encoding(const struct hf_strbuf *text)
 {
 	size_t end = strcspn(text->data, "\n");
@@ -105,7 +105,8 @@ static bool is_in_path(const char *name)
 	return false;
 }
 
-/* Adds a word of the command. The kubelet replaces $(NAME) and $$, so these are escaped. */
+/* Adds a word to the command of the container. The kubelet replaces $(NAME) and $$ in a command,
+ * so these are escaped. */
 static int add_word(struct hf_cli *cli, struct hf_json *command, const char *word)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(WORD_BYTES_MAX);
@@ -192,7 +193,8 @@ static int make_command(struct hf_cli *cli, struct hf_json *command)
 
 /* ---- the job ----------------------------------------------------------------------------------- */
 
-/* The part of "dir/Train_Model.py" or "pkg.train" that names the job: "Train_Model", "train". */
+/* Returns the part of "dir/Train_Model.py" or "pkg.train" that names the job: "Train_Model",
+ * "train". */
 static char *find_stem(const char *word, bool module)
 {
 	const char *slash = strrchr(word, '/');

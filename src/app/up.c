@@ -36,9 +36,10 @@ enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
 
 #define DEFAULT_LISTEN "127.0.0.1:7443"
 #define STARTING_LOOK (200 * HF_MS)
-#define STARTING_MAX HF_MINUTE /* a node normally registers in a fraction of a second */
+/* time limit of the start; a node normally registers in a fraction of a second */
+#define STARTING_MAX HF_MINUTE
 #define NOTICES_MAX 16
-/* Set in the background process of --detach. */
+/* A variable that marks the background process of --detach. */
 #define DETACHED_ENV "HOLDFAST_UP_DETACHED"
 
 struct up {
@@ -95,7 +96,8 @@ static void on_down(void *arg, int signum)
 	hf_time grace = up->state == UP_DRAINING ? 0 : HF_TIME_NONE;
 
 	hf_log(HF_LOG_INFO, "up", "ending every pod, then stopping", NULL);
-	/* The API answers until the end, so that clients can still read the objects. */
+	/* The API answers until all pods have ended, so that clients can still read the
+	 * objects. */
 	up->state = UP_DRAINING;
 	hf_plane_stop(up->plane, grace, on_drained, up);
 }
@@ -431,7 +433,8 @@ static void on_output(void *arg, const char *bytes, size_t len, int read_error)
 		detach->has_output = true;
 		(void)fwrite(bytes, 1, len, detach->cli->out);
 	} else if (detach->has_output) {
-		/* The child is ready and has closed its end of the pipe. */
+		/* The background process is ready: it has printed its output and closed its end of
+		 * the pipe. */
 		hf_loop_stop(detach->loop);
 	}
 }
@@ -497,7 +500,7 @@ static int detach_up(struct hf_cli *cli, const char *dir)
 	detach.loop = hf_loop_destroy(detach.loop);
 	if (rc != 0)
 		return hf_cli_fail(cli, &err);
-	/* If the child ended early, it printed the error on the same stderr. */
+	/* If the background process ended early, it has printed the error on stderr itself. */
 	return detach.ended ? detach.exit_code : HF_EXIT_OK;
 }
 

@@ -184,7 +184,8 @@ static int make_certificate(struct hf_up_folder *home, hf_time now, struct hf_er
 	spec.common_name = "holdfast";
 	if (rc == 0)
 		rc = hf_certificate_make_server(&ca, &spec, &server, err);
-	/* The key is written last: until then the files do not match, and the next start makes all again. */
+	/* Write the key last: if a crash comes before, key and certificate do not match, and the
+	 * next start makes new ones. */
 	if (rc == 0)
 		rc = write_file(home, "ca.pem", ca.cert_pem, err);
 	if (rc == 0)
@@ -249,7 +250,8 @@ int hf_up_folder_open(const char *dir, hf_time now, struct hf_up_folder *ret_hom
 
 void hf_up_folder_release(struct hf_up_folder *home)
 {
-	/* The lock file stays. If it were removed, two processes could lock two files of the same name. */
+	/* Do not remove the lock file: else one process could lock the removed file and another a
+	 * new file of the same name. */
 	if (home->lock >= 0) {
 		(void)write_no_pid(home->lock);
 		(void)close(home->lock);

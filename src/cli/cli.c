@@ -20,7 +20,7 @@
 
 #define MESSAGE_BYTES_MAX ((size_t)64 << 10)
 
-/* Flags of every verb that talks to a server. */
+/* The flags that every verb with a server has. */
 const struct hf_flag hf_cli_server_flags[] = {
 	{"namespace", 'n', "NAME", "the namespace", "the context's, else default"},
 	{"all-namespaces", 'A', NULL, "list objects of all namespaces", NULL},
@@ -283,7 +283,7 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 	return rc;
 }
 
-/* True for "pytorchjob", "job" and "node", as kubectl names kinds. */
+/* True for a word that kubectl takes as a kind: "pytorchjob", "job", "node". */
 static bool is_kind(const char *word)
 {
 	static const char *const others[] = {"job", "jobs", "node", "nodes", "no"};
@@ -294,7 +294,7 @@ static bool is_kind(const char *word)
 	return hf_framework_by_name(word) != NULL;
 }
 
-/* Makes "KIND/NAME" of "KIND NAME", and "NAME" of "job NAME". */
+/* Joins two arguments: "KIND NAME" becomes "KIND/NAME", and "job NAME" becomes "NAME". */
 static void join_kind(struct hf_cli *cli)
 {
 	if (!cli->verb->takes_kind || cli->n_args != 2 || !is_kind(cli->args[0]))
@@ -405,7 +405,8 @@ static int connect_to(struct hf_cli *cli)
 
 	if (cli->connect(cli, &cli->store, &err) == 0)
 		return HF_EXIT_OK;
-	/* A missing or unreadable kubeconfig counts as "no server reached". */
+	/* If the kubeconfig is missing or unreadable, the exit code is that of an unreachable
+	 * server. */
 	rc = hf_cli_fail(cli, &err);
 	return rc == HF_EXIT_FAILED ? HF_EXIT_UNREACHABLE : rc;
 }
@@ -446,7 +447,8 @@ static int run_verb(struct hf_cli *cli, struct hf_flags *flags)
 	return rc != 0 ? rc : check_output(cli, cli->verb->run(cli));
 }
 
-/* kubectl starts the plugin `kubectl holdfast` as the program kubectl-holdfast. */
+/* Returns the name of the program for its help. kubectl starts the plugin `kubectl holdfast` as
+ * the program kubectl-holdfast. */
 static const char *name_of_program(const char *path)
 {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;

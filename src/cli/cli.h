@@ -23,7 +23,8 @@ enum hf_exit {
 	HF_EXIT_OK = 0,
 	HF_EXIT_FAILED = 1, /* the server refused, an object was not found, or the job failed */
 	HF_EXIT_USAGE = 2,  /* the command line or the manifest is wrong; nothing was changed */
-	HF_EXIT_UNREACHABLE = 3, /* no server is reached, or it rejects the credentials */
+	/* no server is named or reached, or the server rejects the credentials */
+	HF_EXIT_UNREACHABLE = 3,
 	HF_EXIT_TIMEOUT = 124,
 	HF_EXIT_INTERNAL = 125, /* Holdfast itself failed */
 	HF_EXIT_INTERRUPTED = 130,
@@ -71,7 +72,7 @@ typedef void (*hf_finding_fn)(void *arg, bool refused, const char *field, const 
 struct hf_cli_verb {
 	const char *name;
 	const char *summary; /* one line about the verb, for the list in `holdfast --help` */
-	const char *usage;   /* the words after "holdfast NAME", such as "JOB [--all]" */
+	const char *usage; /* the words behind "holdfast VERB" in the help, such as "JOB [--all]" */
 	enum hf_cli_group group;
 	const char *examples; /* three lines of commands, shown first by --help */
 	/* a sentence about the arguments, which --help prints behind the usage; NULL: none */
@@ -82,7 +83,7 @@ struct hf_cli_verb {
 	 * limit */
 	int args_min, args_max;
 	enum hf_cli_words words;
-	bool hidden; /* the list of verbs leaves it out */
+	bool hidden; /* the list of verbs in `holdfast --help` leaves the verb out */
 	enum hf_flags_style style;
 	/* the verb's one argument may be two words, a kind and a name, as in "why pytorchjob
 	 * ddp" */
@@ -97,11 +98,12 @@ struct hf_cli_verb {
 };
 
 struct hf_cli {
-	const char *program; /* "holdfast", or "kubectl holdfast" as its plugin */
+	/* name of the program in texts: "holdfast", or "kubectl holdfast" as kubectl's plugin */
+	const char *program;
 	const struct hf_cli_verb *verb;
 	const char **args; /* the words that are not flags */
 	int n_args;
-	bool literal; /* "--" stands before the first of args */
+	bool literal; /* "--" stands before the first argument */
 	char *joined; /* memory for an argument that was two words (takes_kind): "KIND/NAME" */
 	struct hf_flag_item flags[HF_CLI_FLAGS_MAX];
 	size_t n_flags;
@@ -121,11 +123,12 @@ struct hf_cli {
 	 * --local`. */
 	void (*check_here)(const struct hf_cli *cli, const struct hf_manifest *job,
 			   hf_finding_fn found, void *arg);
-	/* Set by main: calls fn for each kept run of this machine, with its name and a description. */
+	/* Set by main. Calls fn for each kept run of this machine, with its name and a
+	 * description. */
 	void (*each_run)(void (*fn)(void *arg, const char *name, const char *description),
 			 void *arg);
-	/* Set by main: this program can start itself as a helper that looks for GPUs.  false, in tests:
-	 * no GPU is found. */
+	/* Set by main: true if this program can start itself as a helper that looks for GPUs.
+	 * Tests leave it false: then no GPU is found. */
 	bool finds_gpus;
 	const struct hf_cli_verb *const *const *tables; /* of hf_cli_main */
 	struct hf_loop *loop;
@@ -133,8 +136,9 @@ struct hf_cli {
 	struct hf_store *store;
 	/* the kept run whose objects `store` has; NULL: `store` is a server's */
 	struct hf_kept_store *kept;
-	hf_time request_timeout; /* --request-timeout, for each request; 0: the store's default */
-	char *ns;                /* --namespace, else the context's, else "default" */
+	/* time limit of each request (--request-timeout); 0: the store's default */
+	hf_time request_timeout;
+	char *ns; /* --namespace, else the context's, else "default" */
 	bool all_namespaces;
 };
 
@@ -153,8 +157,8 @@ extern const struct hf_cli_verb *const hf_cli_verbs[];
 int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv);
 
-/* The value of a flag; "" for a switch; NULL: the flag is absent, or a switch is false.  If a flag is
- * given twice, the last value counts. */
+/* Return the value of a flag; "" for a switch. NULL: the flag is absent, or it is a switch set to
+ * false. If a flag is given twice, the last value counts. */
 const char *hf_cli_flag(const struct hf_cli *cli, const char *name);
 bool hf_cli_has(const struct hf_cli *cli, const char *name);
 

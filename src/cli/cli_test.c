@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Test verb: prints its arguments and flags. */
+/* The verbs of these tests print their arguments and flags. */
 static struct {
 	int runs;
 	char args[256];

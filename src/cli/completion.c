@@ -33,7 +33,7 @@ struct line {
 	const struct hf_cli_verb *verb; /* NULL: no verb yet */
 	const char *current;            /* the word under the cursor */
 	const char *prefix;             /* "--output=" of "--output=js"; else "" */
-	const char *first; /* the first word that is no flag; NULL: all words are flags */
+	const char *first; /* the first word that is not a flag; NULL: all words are flags */
 	int n_words; /* number of arguments behind the verb, without the word under the cursor */
 	bool over;   /* flags have ended: the words are a program's, or stand behind "--" */
 };
@@ -279,7 +279,8 @@ static void take_word(struct line *line, struct hf_flags *flags, const char *wor
 		line->over = true;
 }
 
-/* Reads the words before the current one. Returns the flag that waits for the current word as its value; NULL: none. */
+/* Reads the words before the word under the cursor. Returns the flag whose value is being typed;
+ * NULL: no flag waits for a value. */
 static const struct hf_flag *read_line(struct line *line, struct hf_flags *flags)
 {
 	const char *last = flags->argc > 0 ? flags->argv[flags->argc - 1] : "";

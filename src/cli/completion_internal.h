@@ -3,7 +3,7 @@
 #ifndef HF_CLI_COMPLETION_INTERNAL_H
 #define HF_CLI_COMPLETION_INTERNAL_H
 
-/* The script for "bash", "zsh" or "fish"; NULL: another word. */
+/* Returns the completion script for "bash", "zsh" or "fish"; NULL: the shell has another name. */
 const char *hf_completion_script(const char *shell);
 
 #endif

@@ -16,7 +16,8 @@ static bool ask_to_delete(struct hf_cli *cli, const struct hf_framework *framewo
 {
 	char answer[8];
 
-	/* Asks once for each job, and only if standard input is a terminal. */
+	/* Asks the user for each job, unless a flag makes that unnecessary or standard input is no
+	 * terminal. */
 	if (hf_cli_has(cli, "yes") || hf_cli_has(cli, "dry-run") || isatty(STDIN_FILENO) != 1)
 		return true;
 	fprintf(cli->err, "Delete %s/%s and its pods? [y/N] ", framework->singular,

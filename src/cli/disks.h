@@ -8,7 +8,7 @@
 
 HF_BEGIN_DECLS
 
-/* Nodes that one command reads at most: the pods of a large job run on many nodes. */
+/* Limit of the nodes that one command reads, because the pods of a large job run on many nodes. */
 #define HF_CLI_DISKS_MAX 8
 
 /*
@@ -19,7 +19,7 @@ HF_BEGIN_DECLS
 void hf_cli_short_disks(struct hf_cli *cli, struct hf_doc *const *docs, size_t n,
 			void (*fn)(void *arg, const char *node, const char *why), void *arg);
 
-/* The message of the condition DiskPressure; NULL: the condition is not True. */
+/* Return the message of the node's condition DiskPressure; NULL: the condition is not True. */
 const char *hf_node_short_disk(struct hf_doc *node);
 
 HF_END_DECLS

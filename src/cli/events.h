@@ -8,8 +8,8 @@
 
 HF_BEGIN_DECLS
 
-/* The events of a job and of its pods and services, oldest first.  job NULL: all events of the
- * namespace.  The caller prints and destroys the table. */
+/* Make a table of the events of a job and of its pods and services, oldest first. job NULL: all
+ * events of the namespace. The caller prints and destroys the table. */
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err) HF_MUST_CHECK;
 

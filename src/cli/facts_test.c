@@ -117,7 +117,8 @@ static void a_job_is_what_its_last_true_condition_says(void **state)
 	assert_int_equal(facts.active, 2);
 	assert_int_equal(facts.succeeded, 1);
 	assert_int_equal(hf_job_ready(&facts, 2), 3);
-	facts.state = "Succeeded"; /* the status already counts ranks that still run as succeeded */
+	/* the status of a job that has succeeded counts ranks that still run as succeeded */
+	facts.state = "Succeeded";
 	assert_int_equal(hf_job_ready(&facts, 2), 1);
 	hf_job_facts_read(NULL, &facts);
 	assert_string_equal(facts.state, "Created");

@@ -35,7 +35,7 @@ struct getting {
 	struct hf_output output;
 	const struct hf_resource *kinds[KINDS_MAX];
 	size_t n_kinds;
-	bool jobs; /* the kinds are kinds of jobs: print Holdfast's own columns */
+	bool jobs; /* `kinds` are kinds of jobs, whose tables have Holdfast's own columns */
 	const char *selector;
 	struct hf_jsonpath *sort_by; /* NULL: the server's order */
 	int64_t limit;               /* --limit, in objects; 0: no limit */
@@ -518,7 +518,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	show_row(watching, event->object, event->type == HF_EVENT_DELETED);
 }
 
-/* Shows a job again if the number of its Ready pods has changed. */
+/* Prints a job again if the number of its Ready pods has changed. */
 static void on_pod(void *arg, const struct hf_event *event)
 {
 	struct watching *watching = arg;
@@ -534,7 +534,8 @@ static void on_pod(void *arg, const struct hf_event *event)
 	}
 }
 
-/* Sets the column widths from the present objects; later rows will have similar lengths. */
+/* Sets the column widths from the objects that exist now; rows printed later will have similar
+ * lengths. */
 static void fit_columns(const struct getting *get, const struct docs *docs,
 			struct hf_table_widths *widths)
 {

@@ -235,7 +235,8 @@ static void a_rank_in_a_crash_loop_is_not_ready(void **state)
 {
 	struct cli_world *w = *state;
 
-	cli_world_job(w, "a", 1, "Running"); /* the job's status counts the rank as active */
+	/* the job's status counts the rank as active, although its pod is not Ready */
+	cli_world_job(w, "a", 1, "Running");
 	ready_pod(w, "a", "master-0", "False");
 	cli_world_run(w, "get", "--no-headers", NULL);
 	assert_said(w, 0, "PyTorchJob   a   Running   0/2   0   0   0s\n", "");

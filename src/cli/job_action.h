@@ -29,9 +29,9 @@ struct hf_job_action {
 	/* Appends what the action does to the job's ranks to the printed line. May be NULL. */
 	void (*describe)(const struct hf_cli *cli, const struct hf_framework *framework,
 			 struct hf_doc *job, struct hf_strbuf *line);
-	const char *event_reason; /* reason of the Event that records --reason */
+	const char *event_reason; /* reason of the Event in which --reason is recorded */
 	const char *done;         /* "pytorchjob/ddp <done>" is printed */
-	const char *already;      /* printed instead of `done` if the job is already as wanted */
+	const char *already; /* text to print in place of `done` if the job is already as wanted */
 };
 
 /* Acts on one job of the command line. word: the job as the user wrote it, such as
@@ -43,7 +43,8 @@ int hf_cli_each_job(struct hf_cli *cli, hf_cli_job_fn act, const void *arg);
 /* The same with an action. */
 int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act);
 
-/* HF_E_CONFLICT if the job has succeeded or failed: such a job cannot be changed any more. */
+/* Return HF_E_CONFLICT if the job has succeeded or failed, because such a job cannot be changed
+ * any more. */
 int hf_job_refuse_ended(struct hf_doc *job, struct hf_error *err) HF_MUST_CHECK;
 
 /* Record --reason as an event of the job.  Does nothing if the flag is absent. */

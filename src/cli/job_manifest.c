@@ -24,7 +24,8 @@
 /* Memory limit of one check. A check needs some hundred bytes for each field of the manifest. */
 #define CHECK_BYTES_MAX ((size_t)64 << 20)
 
-/* Lengths of a name made from generateName, as in apimachinery. */
+/* Length of the suffix that a name gets from generateName, and of the longest prefix, as in
+ * apimachinery. */
 #define GENERATED_LEN 5
 #define GENERATED_BASE_LEN_MAX (63 - GENERATED_LEN)
 
@@ -35,8 +36,8 @@ struct loading {
 	size_t doc;           /* index of the document in the file */
 	struct hf_json *root; /* the object: the document, or an item of a List */
 	const char *prefix;   /* path of the object in the document: "", or "items[2]." */
-	bool here;            /* also check whether the job can run on this machine */
-	bool refused;         /* the machine refuses the job */
+	bool here;    /* also check whether the job can run on this machine (cli->check_here) */
+	bool refused; /* the machine refuses the job */
 };
 
 /* Returns the line of a field in the file. path: the path of the field in the object, as in

@@ -18,7 +18,7 @@ struct hf_manifest {
 #define HF_MANIFEST_BYTES_MAX ((size_t)3 << 20) /* the limit of a request's body */
 #define HF_MANIFEST_JOBS_MAX 1000 /* limit of the jobs in all files of a command line */
 
-/* Objects that are not jobs, in the order of the files. */
+/* The objects that are not jobs, in the order of the files. */
 struct hf_manifest_objects {
 	struct hf_doc **items;
 	size_t len;

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bad manifests: each is refused with exit code 2, the file, and the line or the field. */
+/* Tests of bad manifests: each is refused with exit code 2, and the error names the file, and the
+ * line or the field. */
 
 #define TEMPLATE                                                                                   \
 	"      template:\n        spec:\n          containers:\n"                                  \
@@ -63,7 +64,7 @@ static void assert_refused_bytes(const char *text, size_t len, const char *with)
 	if (strstr(printed, with) == NULL)
 		fail_msg("does not say '%s' but: %s", with, printed);
 	assert_null(manifest.doc);
-	/* Each problem is one line without control characters. */
+	/* Checks that each problem is one line without control characters. */
 	for (const char *at = printed; *at != '\0'; at++)
 		assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
 	free(printed);

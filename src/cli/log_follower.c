@@ -29,7 +29,9 @@ struct follow {
 	/* the container was lost while it waited for its next run, so the "previous" log is that
 	 * of the last run */
 	bool lost;
-	bool joined; /* tail_lines and since_seconds apply to the next log */
+	/* the pod existed before the verb started: limit its next log by tail_lines and
+	 * since_seconds */
+	bool joined;
 	struct hf_log_stream *stream;
 	/* The options of the log that is open, or was open last. */
 	struct hf_log_options log;

@@ -30,7 +30,7 @@ void hf_log_writer_release(struct hf_log_writer *lines);
 int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len) HF_MUST_CHECK;
 /* End an unfinished line, so that the next bytes begin a new one. */
 void hf_log_writer_break_line(struct hf_log_writer *lines);
-/* End of the log: write the unfinished line that was kept back. */
+/* Write the unfinished line that was kept back, at the end of the log. */
 void hf_log_writer_end(struct hf_log_writer *lines);
 
 HF_END_DECLS

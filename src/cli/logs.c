@@ -229,7 +229,7 @@ static int add_pod(struct hf_logs *logs, const char *pod)
 	return 0;
 }
 
-/* Adds the pods of --rank: "worker-1,2" or "all". */
+/* Adds the pods that --rank selects: "worker-1,2" or "all". */
 static int add_ranks(struct hf_logs *logs, const struct hf_framework *framework, const char *list,
 		     const struct hf_cli_reply *pods)
 {

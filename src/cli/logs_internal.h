@@ -8,7 +8,7 @@
 
 HF_BEGIN_DECLS
 
-#define HF_LOGS_PODS_MAX 128 /* log streams that one command opens at most */
+#define HF_LOGS_PODS_MAX 128 /* limit of the log streams that one command opens */
 
 /* The command line of `logs`. */
 struct hf_logs {

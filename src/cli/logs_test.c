@@ -55,7 +55,7 @@ static void ranks_are_chosen_by_name_number_or_all(void **state)
 	assert_said(
 		w, 1, "",
 		"holdfast: no replica 'worker-5' in a; it has master-0, worker-0 to worker-1\n");
-	/* The replica is in the spec, but its pod does not exist yet. */
+	/* worker-1 is in the spec, but its pod does not exist yet. */
 	cli_world_run(w, "logs", "a", "--rank=worker-1", NULL);
 	assert_said(w, 1, "", "holdfast: a-worker-1: pods \"a-worker-1\" not found\n");
 	/* A replica that is named twice is printed once. */
@@ -74,7 +74,7 @@ static void a_container_that_waits_has_none(void **state)
 	assert_has(w->err, "is waiting to start");
 }
 
-/* The log is empty, so the reason of the failed start comes from the pod's status. */
+/* If the log is empty, `logs` prints the reason of the failed start from the pod's status. */
 static void of_a_program_that_never_started_the_reason_is_told(void **state)
 {
 	static const char told[] = "holdfast: a-worker-0: container 'pytorch' never started: "
@@ -89,11 +89,11 @@ static void of_a_program_that_never_started_the_reason_is_told(void **state)
 			"'message':'exec: x: not found'}}}]}}");
 	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
 	assert_said(w, 0, "", told);
-	/* If the log has lines, no reason is printed. */
+	/* If the log has lines, `logs` prints no reason. */
 	cli_world_log(w, "a-worker-0", "three\n");
 	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
 	assert_said(w, 0, "three\n", "");
-	/* A container that ran and wrote nothing has an empty log. */
+	/* A container that ran and printed nothing also has an empty log: no reason is printed. */
 	cli_world_log(w, "a-worker-0", "");
 	cli_world_patch(w, &hf_pods, "a-worker-0",
 			"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch',"
@@ -102,7 +102,8 @@ static void of_a_program_that_never_started_the_reason_is_told(void **state)
 	assert_said(w, 0, "", "");
 }
 
-/* A failed job ended the pod while its container waited in CrashLoopBackOff. */
+/* The job failed and ended the pod while its container waited in CrashLoopBackOff: the kubelet
+ * reports a last run that never began. */
 static void without_a_last_run_the_log_of_the_run_before_is_printed(void **state)
 {
 	struct cli_world *w = *state;

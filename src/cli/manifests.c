@@ -27,7 +27,8 @@ static bool image_is_plain(const char *image)
 	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
-/* True for a name with the letters of a label value, which are safe in YAML and on a command line. */
+/* True for a name that has only the letters of a label value, which need no quotes in YAML and on
+ * a command line. */
 static bool scheduler_is_plain(const char *name)
 {
 	size_t len = strlen(name);

@@ -35,7 +35,7 @@ static char *name_of(const struct hf_framework *framework, int role, int64_t ind
 	return hf_xasprintf("%s-%" PRId64, type, index);
 }
 
-/* Writes the names of all replicas: "master-0, worker-0 to worker-3". */
+/* Writes the names of all replicas of the job: "master-0, worker-0 to worker-3". */
 static void list_names(const struct hf_framework *framework, const struct hf_json *job,
 		       struct hf_strbuf *sb)
 {

@@ -23,7 +23,7 @@ struct count {
 
 struct hf_ready {
 	struct hf_map *jobs; /* "namespace/job" to struct count */
-	struct hf_map *pods; /* UID of each Ready pod to the struct count of its job */
+	struct hf_map *pods; /* maps the UID of each Ready pod to the struct count of its job */
 };
 
 struct hf_ready *hf_ready_create(void)

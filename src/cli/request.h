@@ -19,7 +19,7 @@ struct hf_cli_reply {
 void hf_cli_reply_release(struct hf_cli_reply *reply);
 #define HF_AUTO_CLI_REPLY HF_CLEANUP(hf_cli_reply_release) struct hf_cli_reply
 
-/* Objects that one list holds at most; a longer list is HF_E_TOO_LARGE. */
+/* Limit of the objects in one list; a longer list gives HF_E_TOO_LARGE. */
 #define HF_CLI_ITEMS_MAX 100000
 
 /* Send a request and wait for the reply.  A LIST reads all pages.  The caller releases ret_reply. */
@@ -34,10 +34,11 @@ int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_jo
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;
 
 const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framework);
-/* List the pods or services that have the job's label. */
+/* List the pods or services whose label names the job. */
 int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, struct hf_doc *job,
 		      struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
-/* Send a merge patch of a job, without its status subresource.  Obeys --dry-run. */
+/* Patch a job by a merge patch (not its status). With --dry-run the server only checks the
+ * patch. */
 int hf_cli_patch_job(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		     struct hf_json *patch, struct hf_cli_reply *ret_reply, struct hf_error *err)
 	HF_MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Prints text from outside without control characters, so that it cannot move the cursor, change
- * colours or begin a new line. */
+/* Prints text of servers and files without control characters, so that the text cannot move the
+ * cursor, change colours or begin a new line. */
 #include "cli/text.h"
 
 #include "base/str.h"
@@ -45,7 +45,8 @@ static size_t osc_length(const char *bytes, size_t len)
 	return i < len ? i + 1 : len;
 }
 
-/* The length of the escape sequence at the start of bytes, such as a colour; 0: none begins there. */
+/* Returns the length of the escape sequence at the start of the bytes, such as a colour; 0: no
+ * escape sequence begins there. */
 static size_t escape_length(const char *bytes, size_t len)
 {
 	if (len == 0 || bytes[0] != '\033')

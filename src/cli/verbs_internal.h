@@ -23,8 +23,8 @@ extern const struct hf_cli_verb hf_verb_version;
 extern const struct hf_cli_verb hf_verb_wait;
 extern const struct hf_cli_verb hf_verb_why;
 
-/* Explain the state of a node: {"summary", "reasons": [{"time", "topic", "text"}]}.  The caller unrefs
- * ret_account. */
+/* Explain what keeps pods off a node, as JSON: {"summary", "reasons": [{"time", "topic",
+ * "text"}]}. The caller unrefs ret_account. */
 int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
 		    struct hf_error *err) HF_MUST_CHECK;
 

@@ -126,7 +126,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	}
 }
 
-/* Watches the job from this resourceVersion on. */
+/* Starts a watch of the job that continues from this resourceVersion. */
 static void watch_from(struct waiting *waiting, const char *version)
 {
 	struct hf_watch_options options = {.resource = waiting->resource,
@@ -202,7 +202,7 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	return waiting->exit_code;
 }
 
-/* Starts printing the log of rank 0. */
+/* Starts to print the log of rank 0, for --logs. */
 static struct hf_pod_log *tail_first(struct hf_cli *cli, const struct hf_framework *framework,
 				     struct hf_doc *job)
 {

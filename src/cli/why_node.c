@@ -284,8 +284,8 @@ static void add_policies_reasons(struct account *a)
 		add_policy_reasons(a, reply.items[i]);
 }
 
-/* True if new pods of the job avoid this node (the rule of core/policy/avoided_nodes.c). devices: the job also avoids
- * nodes whose devices failed. */
+/* True if new pods of the job avoid this node, by the rule of core/policy/avoided_nodes.c.
+ * devices: the job also avoids nodes where a device failed. */
 static bool is_avoided(const struct account *a, const struct hf_json *record, bool devices)
 {
 	hf_time at = time_of(str_of(record, "detectedAt"));

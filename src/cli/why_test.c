@@ -212,7 +212,7 @@ static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 		assert_int_equal(w->code, 0);
 		assert_string_equal(w->err, "holdfast: warning: node 'n1': nothing is free\n");
 	}
-	/* With -o name there is no warning: programs can read the Node themselves. */
+	/* With -o name, no warning is printed: a program can read the Node itself. */
 	cli_world_run(w, "get", "pods", "-o", "name", NULL);
 	assert_string_equal(w->err, "");
 	cli_world_run(w, "get", "nodes", NULL);

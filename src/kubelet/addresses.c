@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The addresses of pods and of the machine. */
+/* Finds and gives out addresses: those of pods, and that of the machine. */
 
 /* an address reserved for documentation (RFC 5737): packets to it would leave by the machine's
  * default route */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * The tables of what this kubelet refuses and ignores; see check.h. A field that would change how a
- * container runs is implemented elsewhere, or it has a row here.
+ * The tables of fields that this kubelet refuses or ignores (check.h). Each field that changes how
+ * a container runs is either implemented, or has a row here.
  */
 enum applies_when {
 	IF_PRESENT,  /* any value but null */

@@ -25,7 +25,8 @@ struct hf_kubelet_finding {
 	/* true: the pod never starts; false: the pod starts, and the field has no effect */
 	bool refused;
 	char field[HF_KUBELET_FIELD_MAX]; /* such as "spec.containers[0].tty" */
-	char text[HF_KUBELET_TEXT_MAX];   /* a sentence that begins with the field; no full stop */
+	/* why, as a sentence that begins with the field and has no full stop */
+	char text[HF_KUBELET_TEXT_MAX];
 };
 
 struct hf_kubelet_findings {

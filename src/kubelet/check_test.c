@@ -174,7 +174,7 @@ static void without_a_machine_only_the_template_counts(void **state)
 	assert_int_equal(f->n, 0);
 }
 
-/* Input is hostile: more findings than there is room for, long paths and wrong types. */
+/* The input is hostile: more problems than findings fit, long paths, and values of wrong types. */
 static void findings_have_a_limit_and_wrong_types_are_passed_over(void **state)
 {
 	static const char *const odd[] = {

@@ -13,8 +13,8 @@
  * its text. */
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
 
-/* Returns the maps of an object one by one, and whether their values are base64: data and
- * stringData of a Secret, data and binaryData of a ConfigMap. */
+/* Iterates over the maps of an object that have values, and tells whether their values are base64:
+ * data and stringData of a Secret, data and binaryData of a ConfigMap. */
 static int next_value(struct hf_doc *doc, int place, const struct hf_json **ret_map,
 		      bool *ret_encoded)
 {

@@ -5,7 +5,7 @@
 /* Ends every pod of the node. Calls back when no process of any pod runs and the store has the
  * final statuses. */
 
-/* time limit for writing final statuses once no container runs */
+/* time limit for writing the final statuses after the last container has ended */
 #define DRAIN_STATUS_MAX (5 * HF_SECOND)
 
 static bool is_quiet(const struct hf_kubelet *k)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tests of variables and of the pods that are refused. A store made for this test answers for
+/* Tests of variables, and of pods that are refused because of them. A store of this test supplies
  * ConfigMaps and Secrets. */
 
 struct shelf_call {

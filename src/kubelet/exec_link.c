@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * Runs a program in a container, or a probe in a pod's network, through the pod's shim, and waits on
- * the loop for its end. The program is killed when its time is up or the wait is given up.
+ * Runs a program in a container, or a probe in a pod's network, through the pod's shim. Calls back
+ * when it has ended. The program is killed if its time is over, or if the caller destroys the
+ * struct.
  */
 
 struct hf_kubelet_exec {

@@ -22,7 +22,7 @@ struct gpu {
 	char *id;             /* for the variable */
 	char *address;        /* the GPU's address on the PCI bus; NULL: unknown */
 	bool offered;         /* the option `gpus` allows it */
-	bool broken;          /* out of service: no further pod gets it */
+	bool broken;          /* the GPU is out of service: no further pod gets it */
 };
 
 struct hf_kubelet_gpus {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * Turns the handler of a probe or hook (exec, httpGet, tcpSocket, sleep) into words for the pod's
- * shim.
+ * Translates the handler of a probe or hook (exec, httpGet, tcpSocket, sleep) into a command for
+ * the pod's shim.
  */
 #define HEADERS_MAX 64
 

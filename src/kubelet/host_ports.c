@@ -7,9 +7,10 @@
 #include <inttypes.h>
 
 /*
- * Ports of the machine that several pods with hostNetwork want. Upstream's scheduler keeps such pods
- * apart. One machine has no other node, and a manifest may name a port that no program listens on: each
- * PyTorch worker has the port of the master. The pod therefore starts, and an Event names the other pod.
+ * Warns of ports of the machine that several pods with hostNetwork name. Upstream's scheduler
+ * keeps such pods apart, but one machine has no other node, and a manifest may name a port that no
+ * program uses: each PyTorch worker names the master's port. So the pod starts, and an Event names
+ * the other pod.
  */
 
 struct wanted {

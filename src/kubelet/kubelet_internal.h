@@ -53,7 +53,7 @@
 #define HF_KUBELET_POD_RETRY (2 * HF_SECOND)
 #define HF_TERMINATION_BYTES_MAX 4096       /* as in upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* per file; upstream's containerLogMaxSize */
-/* status.hostIP, and the address of pods on the machine's network */
+/* the node's address in status.hostIP, also the address of pods on the machine's network */
 #define HF_KUBELET_HOST_IP "127.0.0.1"
 #define HF_PRELOAD_FILE "libholdfast-names.so"
 #define HF_KUBELET_LOG_FILES_MAX 5 /* upstream's containerLogMaxFiles */
@@ -141,7 +141,8 @@ const char *hf_kubelet_env_resource(const struct hf_kubelet_env_input *input,
 
 /* --- volumes.c --- */
 void hf_kubelet_volumes_add_refs(const struct hf_json *spec, struct hf_kubelet_refs *refs);
-/* Writes the volumes to pod_dir/volumes. Volumes in memory are listed for the shim instead. */
+/* Writes the volumes of a pod to pod_dir/volumes. A volume in memory is not written but listed for
+ * the shim, which mounts it. */
 int hf_kubelet_volumes_make(const struct hf_kubelet_env_input *input, const char *pod_dir,
 			    struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
 	HF_MUST_CHECK;
@@ -163,7 +164,7 @@ struct hf_kubelet_shim_handler {
 	void (*failed)(void *arg, const char *text);
 	void (*journal)(void *arg);
 	void (*refused)(void *arg, const char *container, unsigned attempt, const char *text);
-	/* The shim has ended: its lock is free. */
+	/* The shim has ended, so its lock is free. */
 	void (*gone)(void *arg);
 	void *arg;
 };
@@ -259,7 +260,8 @@ int hf_kubelet_gpus_start(struct hf_kubelet *kubelet, void (*found)(struct hf_ku
 bool hf_kubelet_gpus_known(const struct hf_kubelet_gpus *gpus);
 /* NULL is allowed; returns NULL */
 struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *gpus);
-/* Sets the numbers of GPUs in the Node's status. Broken GPUs are not allocatable. */
+/* Adds the numbers of GPUs to the Node's status. A GPU out of service counts in the capacity, but
+ * is not allocatable. */
 void hf_kubelet_gpus_set_amounts(const struct hf_kubelet_gpus *gpus, struct hf_json *capacity,
 				 struct hf_json *allocatable);
 /* Kinds of GPU: NVIDIA's, AMD's. */
@@ -314,7 +316,7 @@ struct hf_kubelet {
 	void *arg;
 	int lock_fd;
 
-	/* What the machine allows; valid once `probed` is set. */
+	/* What the machine allows for pods. Valid when `probed` is set. */
 	bool net_known; /* the search for the machine's namespaces and network has ended */
 	bool probed, told_ready, told_no_limits;
 	bool isolate, user_ns, pid_ns;

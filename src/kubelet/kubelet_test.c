@@ -356,7 +356,8 @@ static void patch_deadline(struct testnode *n, const char *name)
 	assert_int_equal(result.code, 0);
 }
 
-/* The operator ends the pods of a failed job in this way, under every restartPolicy. */
+/* Under every restartPolicy: the operator ends the pods of a failed job by adding
+ * activeDeadlineSeconds. */
 static void a_deadline_that_is_added_ends_a_running_pod_for_good(void **state)
 {
 	struct testnode *n = *state;
@@ -401,7 +402,7 @@ static void a_pod_that_its_kubelet_ends_has_its_ends_told_together(void **state)
 	assert_string_equal(STR(testnode_status(n, name), "reason"), "DeadlineExceeded");
 }
 
-/* A container in back-off is not started any more. */
+/* After the deadline, a container that waits in back-off is not started again. */
 static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
 {
 	struct testnode *n = *state;
@@ -777,8 +778,8 @@ static void a_pod_with_a_network_finds_pods_on_the_machines(void **state)
 	testnode_assert_output(n, "client", "b'hello'\n");
 }
 
-/* Answers one name with an A record, as a server on the loopback of the machine; systemd-resolved is
- * one such. */
+/* A DNS server for the tests: it answers one name with an A record, on a loopback address of the
+ * machine, as systemd-resolved does. */
 static const char name_server[] =
 	"import socket\n"
 	"s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"

@@ -67,7 +67,7 @@ static char *part_path(const char *stem, int i)
 	return i ? hf_xasprintf("%s.%d", stem, i) : hf_xstrdup(stem);
 }
 
-/* Returns the number of the part with this inode, or -1 if it was deleted. */
+/* Returns the number of the file of the log that has this inode; -1: the file was deleted. */
 static int part_of(const char *stem, ino_t inode)
 {
 	for (int i = 0; i < HF_KUBELET_LOG_FILES_MAX; i++) {
@@ -238,7 +238,7 @@ static void cut_to_limit(struct hf_kubelet_log_reader *s, struct hf_strbuf *out)
 	s->bytes_left -= (int64_t)out->len;
 }
 
-/* Calls the callback last, because it may stop the stream. */
+/* Call the callback at the end, because it may stop the stream. */
 static void on_turn(void *arg)
 {
 	struct hf_kubelet_log_reader *s = arg;
@@ -315,8 +315,8 @@ static const char *waiting_reason(const struct hf_kubelet_pod *pod,
 									  : "PodInitializing");
 }
 
-/* Chooses the last attempt, or the previous one. If a container waits to be restarted, its last
- * attempt has ended and is the previous one. */
+/* Chooses the attempt whose log is read: the last one, or with `previous` the one before. If a
+ * container waits to be restarted, its last attempt has ended, and counts as the previous one. */
 static const struct hf_attempt *choose_attempt(const struct hf_kubelet_pod *pod,
 					       const struct hf_container_past *past, bool previous)
 {

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Tests how a shim writes logs and how they are read. */
+/* Tests how a shim writes logs, and how the kubelet reads them. */
 
 /* --- writing, without a shim --- */
 

@@ -34,12 +34,12 @@ struct hf_kubelet_node {
 	struct hf_timer *node_timer, *lease_timer, *disk_timer;
 	struct hf_kubelet_watch *watch; /* of the Node */
 	char *selector;
-	bool node_made, lease_made;   /* the object exists, so patch it */
-	bool renew_again;             /* a renewal was requested while one was in flight */
-	char *uid;                    /* of the Node */
+	bool node_made, lease_made; /* the object exists, so patch it */
+	bool renew_again; /* a renewal of the Lease was asked for while another one was in flight */
+	char *uid;        /* of the Node */
 	char since[HF_TIME_TEXT_MAX]; /* when the node became ready */
 	bool disk_short;
-	bool status_again;                 /* the status changed while it was being written */
+	bool status_again; /* the Node's status changed while it was being written */
 	char disk_since[HF_TIME_TEXT_MAX]; /* when DiskPressure last changed */
 	char disk_text[1024];
 };

@@ -77,7 +77,8 @@ static void plan_start(struct hf_plan_container *c, hf_time now)
 	}
 }
 
-/* Tells whether the container has ended and will not be restarted. For sidecars plan_one decides. */
+/* Tells whether the container has ended and will not be restarted. Not for sidecars, about which
+ * plan_one decides. */
 static bool is_over(const struct hf_plan_container *c, enum hf_restart_policy policy)
 {
 	const struct hf_attempt *last = last_of(c);

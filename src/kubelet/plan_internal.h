@@ -44,7 +44,8 @@ struct hf_plan_container {
 	bool sidecar;
 	/* the container runs, but its startup probe or postStart hook has not succeeded yet */
 	bool starting;
-	bool unready; /* the readiness probe fails; this changes only the status */
+	/* the readiness probe fails, which changes only the status of the container */
+	bool unready;
 	const struct hf_container_past *past; /* NULL: never started */
 	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* The plan: */

@@ -113,8 +113,9 @@ static void forget_pod(struct hf_kubelet_pod *pod)
 	hf_kubelet_check_drained(k);
 }
 
-/* Finishes a pod whose processes have ended: waits for the status, deletes the object, and forgets
- * the pod when the object is gone. */
+/* Finishes a pod whose processes have ended. If the store no longer has the pod, removes its files
+ * and forgets it. Else, if the pod is marked for deletion and its final status is stored, deletes
+ * the object. */
 static void finish_pod(struct hf_kubelet_pod *pod, bool settled)
 {
 	if (!pod->doc) {
@@ -155,7 +156,8 @@ static void sync_pod(void *arg)
 	act_on_plan(pod, &plan);
 	if (pod->state != before)
 		hf_kubelet_pod_fill_plan(pod, &plan, containers);
-	/* The kubelet creates its Node, and writes statuses, once the machine's facts are known. */
+	/* Write the status only when the facts about the machine are known: before, the kubelet
+	 * has not registered its Node. */
 	if (pod->doc && pod->kubelet->probed)
 		settled = !is_being_ended(pod, &plan) && hf_kubelet_pod_write_status(pod, &plan);
 	pod->settled = settled;

@@ -54,7 +54,7 @@ struct hf_kubelet_pod_container {
 	char reason[64];
 	char message[HF_ERROR_TEXT_MAX];
 	int64_t told; /* number of the last attempt about which an Event was written; -1: none */
-	int64_t term_sent; /* number of the attempt that got SIGTERM; -1: no attempt */
+	int64_t term_sent;                /* number of the attempt that has got SIGTERM; -1: none */
 	struct hf_kubelet_probes *probes; /* NULL: none */
 	/* the startup probe has not succeeded yet; the readiness probe fails */
 	bool unstarted, unready;
@@ -99,7 +99,8 @@ struct hf_kubelet_pod {
 	/* the shim was told on the present connection that the pod is being stopped */
 	bool stop_told;
 	bool settled; /* the store has the final status */
-	/* the shim has ended, and the store's document is not yet known */
+	/* the shim has ended, and the end waits to be handled until the store's document
+	 * arrives */
 	bool shim_gone;
 	bool lost;
 	char lost_text[HF_ERROR_TEXT_MAX];
@@ -109,11 +110,11 @@ struct hf_kubelet_pod {
 	hf_time retry_at; /* when the preparation of the pod is repeated (monotonic clock) */
 
 	struct hf_call *status_call, *delete_call;
-	bool told_ignored; /* the Events about ignored fields were written */
+	bool told_ignored; /* the Events about fields that are ignored have been written */
 	/* the store accepted the deletion of the object, so it is not requested again */
 	bool removed;
 	uint64_t doc_version;
-	unsigned looks; /* number of runs of sync_pod, for tests */
+	unsigned looks; /* how often sync_pod has run; read by tests */
 };
 
 /* Create a pod from a document of the store (pod_create), or from its folder on disk
@@ -130,8 +131,9 @@ void hf_kubelet_pod_wake(struct hf_kubelet_pod *pod); /* runs sync_pod soon */
 /* Makes sync_pod run within the time `span`. */
 void hf_kubelet_pod_wake_in(struct hf_kubelet_pod *pod, hf_time span);
 bool hf_kubelet_pod_active(
-	const struct hf_kubelet_pod *pod); /* a process of the pod runs or may run */
-/* Tells whether the store has the final status. True also if the store has no such pod. */
+	const struct hf_kubelet_pod *pod); /* a process of the pod runs, or may run */
+/* Tells whether the store has the final status of the pod. Also true if the store does not have
+ * the pod. */
 bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod);
 /* Tells whether the drain ended the pod: its containers had not ended by themselves before. */
 bool hf_kubelet_pod_drained(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
@@ -154,7 +156,8 @@ int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int fla
 void hf_kubelet_pod_take_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc);
 /* Returns how many terminations of containers the status of the document contains. */
 size_t hf_kubelet_pod_count_ends(struct hf_doc *doc);
-/* Writes the status if it differs from the stored one. Returns true if the store is up to date. */
+/* Writes the pod's status if it differs from the stored one. Returns true if the stored status is
+ * up to date. */
 bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
 void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod);
 
@@ -178,7 +181,7 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod);
 
 /* --- pod_shim.c --- */
-/* Fills handler for the pod's shim and returns it. */
+/* Sets the functions by which the pod's shim reports, and returns `handler`. */
 const struct hf_kubelet_shim_handler *hf_kubelet_pod_handler(
 	struct hf_kubelet_pod *pod, struct hf_kubelet_shim_handler *handler);
 /* Continues a stop that an earlier kubelet has recorded in the journal, with a new grace
@@ -207,15 +210,16 @@ void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
 /* Ends the sidecars of a pod whose other containers have ended; the last sidecar first. */
 void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod);
 
-/* Stops one container that has failed a probe or a hook. why completes "Container NAME …"; grace_s -1:
- * the pod's grace period. */
+/* Stops a container because a probe or hook failed. why: completes the Event's text "Container
+ * NAME …"; grace_s -1: the pod's grace period. */
 void hf_kubelet_container_fail(struct hf_kubelet_pod_container *c, unsigned attempt,
 			       const char *why, int64_t grace_s);
 /* Continues the stop of such containers. */
 void hf_kubelet_pod_stop_failed(struct hf_kubelet_pod *pod);
 
 /* --- container_start.c --- */
-/* Prepares attempt c->attempt and tells the shim to start it. A failure blocks the container. */
+/* Prepares the attempt c->attempt of a container, and tells the shim to start it. If the
+ * preparation fails, the container is blocked. */
 void hf_kubelet_start_container(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container *c);
 void hf_kubelet_start_input(const struct hf_kubelet_pod *pod, const struct hf_json *container,
 			    const struct hf_kubelet_refs *refs,
@@ -255,7 +259,7 @@ struct hf_kubelet_exec *hf_kubelet_exec_start(const struct hf_kubelet_pod *pod,
 					      const char *container,
 					      const struct hf_kubelet_handler *handler,
 					      hf_time within, hf_kubelet_exec_fn done, void *arg);
-/* Kills the program if it still runs. NULL is allowed; returns NULL */
+/* Ends the exec; kills the program if it still runs. NULL is allowed; returns NULL */
 struct hf_kubelet_exec *hf_kubelet_exec_destroy(struct hf_kubelet_exec *exec);
 
 /* --- probes.c --- */

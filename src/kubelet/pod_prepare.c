@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 /*
- * From a pod of the store to a running shim: checks the spec, fetches the objects of the volumes,
- * writes the pod's folder and starts the shim. A failure that may pass is tried again.
+ * Prepares a pod of the store until its shim runs: checks the spec, fetches the objects of the
+ * volumes, writes the pod's folder and starts the shim. A failure that may pass is tried again.
  */
 
 static void set_trouble(struct hf_kubelet_pod *pod, const char *reason, const char *message)

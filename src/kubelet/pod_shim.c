@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 /*
- * What a pod's shim reports: its journal has grown, a start was refused, the shim is ready, could not
- * be started or is gone. A shim that is gone before its containers had ended makes the pod lost.
+ * Handles the reports of a pod's shim: the journal has grown, a start was refused, the shim is
+ * ready, could not be started or is gone. If the shim is gone before its containers ended, the pod
+ * is lost.
  */
 
 static void tell_events(struct hf_kubelet_pod *pod)
@@ -167,7 +168,7 @@ void hf_kubelet_pod_shim_gone(void *arg)
 	}
 	pod->shim_gone = false;
 	rc = dir < 0 ? HF_E_IO : hf_journal_read(dir, &pod->past, &err);
-	/* The shim died before its first container, so another one may be started. */
+	/* The shim died before it started a container, so a new shim may be started. */
 	if (pod->state == HF_KUBELET_POD_SPAWNING &&
 	    (rc == HF_E_NOT_FOUND || (rc == 0 && pod->past.n_containers == 0 && !pod->past.quit))) {
 		pod->state = HF_KUBELET_POD_NEW;

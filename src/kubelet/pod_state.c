@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* Questions about a pod that several parts ask: its spec, its grace period, its plan, whether a process
- * of it runs. Nothing here changes a pod; a wake-up only schedules the next look at it. */
+/* Answers questions about a pod for other files: its spec, its grace period, its plan, whether a
+ * process of it runs. Nothing here changes a pod; hf_kubelet_pod_wake only schedules sync_pod. */
 #define DEFAULT_GRACE_S 30
 
 const struct hf_json *hf_kubelet_pod_spec(const struct hf_kubelet_pod *pod)

@@ -7,9 +7,9 @@
 #include <signal.h>
 
 /*
- * The end of a pod: because of a deletion, a deadline, a phase that another client has set, or a
- * drain. The shim records the reason first; then the containers get SIGTERM, and SIGKILL after the
- * grace period.
+ * Ends a pod, because of a deletion, a deadline, a phase that another client has set, or a drain.
+ * The shim records the reason first; then the containers get SIGTERM, and SIGKILL after the grace
+ * period.
  */
 #define KILL_AGAIN HF_SECOND
 

@@ -7,8 +7,8 @@
 #include "json/patch.h"
 
 /*
- * A pod's requests to the store: its status, and the deletion of its object once it has ended. The
- * status is written only if it differs from the stored one.
+ * Sends a pod's requests to the store: its status, and the deletion of its object after its end.
+ * The status is written only if it differs from the stored one.
  */
 #define REPLY_RETRY HF_SECOND
 
@@ -85,7 +85,7 @@ static void on_status(void *arg, const struct hf_reply *reply)
 	}
 }
 
-/* Tells whether the stored status is already final. It is then not written again, even if the text
+/* Tells whether the stored status is final. A final status is not written again, even if its text
  * would differ. */
 static bool is_final(const struct hf_kubelet_pod *pod, const struct hf_json *status)
 {
@@ -105,7 +105,8 @@ static bool is_final(const struct hf_kubelet_pod *pod, const struct hf_json *sta
 	return true;
 }
 
-/* Writes the status if it differs from the stored one. Returns true if the store is up to date. */
+/* Writes the pod's status if it differs from the stored one. Returns true if the stored status is
+ * up to date. */
 bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(pod->doc), "status");

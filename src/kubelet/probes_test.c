@@ -196,7 +196,7 @@ static void a_failed_post_start_hook_stops_the_container(void **state)
 		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
-/* A later kubelet takes over the verdicts; it does not repeat the postStart hook. */
+/* A later kubelet takes over the results of the probes, and does not repeat the postStart hook. */
 static void verdicts_outlive_the_kubelet(void **state)
 {
 	struct testnode *n = *state;

@@ -72,7 +72,7 @@ static void on_late(void *arg)
 
 static void on_exit_of_child(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
 {
-	/* on_answer handles the end of the child's output. */
+	/* on_answer is called at the end of the child's output, so nothing is to be done here. */
 }
 
 int hf_question_ask(const struct hf_question_options *options, struct hf_question **ret_question,

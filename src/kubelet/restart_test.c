@@ -30,7 +30,7 @@ static void make_fifo(struct testnode *n, const char *name)
 	assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-/* Writes a line to the fifo, for which a script waits. */
+/* Writes a line to a FIFO; a script of the test waits for the line. */
 static void let_go(struct testnode *n, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", n->dir, name);
@@ -156,8 +156,8 @@ static void no_descendant_runs_on_when_its_shim_dies(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *fifo = hf_xasprintf("%s/alive", n->dir);
-	/* A process outside of the program's session that ignores SIGTERM and SIGHUP and keeps the
-	 * fifo open. */
+	/* The script starts a process outside of the container's session. The process ignores
+	 * SIGTERM and SIGHUP, and keeps the FIFO open. */
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"exec 3>%s; setsid sh -c \\\"trap : TERM HUP; tail -f /dev/null; :\\\" & touch %s/up; "
 		"wait",
@@ -516,7 +516,8 @@ static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 	(void)hf_timer_destroy(timer);
 }
 
-/* A child that was being forked when its parent died keeps the inherited lock until its exec. */
+/* Waits for the lock: a child that was being forked when its parent was killed holds the inherited
+ * lock until its exec. */
 static bool store_is_free(struct testnode *n, void *arg)
 {
 	HF_AUTOFREE char *data = hf_xasprintf("%s/store", (const char *)arg);

@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Starts a shim and is the kubelet's end of its socket. */
+/* Starts a pod's shim, and handles the kubelet's end of the shim's socket. */
 
 /* delay before a live shim is tried again that does not answer, or is about to end */
 #define LOOK_AGAIN (20 * HF_MS)

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Builds the status of a pod anew each time, from the journal and the plan. */
+/* Builds the status of a pod, from the journal and the plan. Each status is built anew, not
+ * changed. */
 
 #define DRAIN_TEXT "Pod was terminated as the plane was told to stop"
 /* limit of the log's end that becomes a termination message, as in upstream's kubelet */
@@ -379,8 +380,8 @@ static void set_reason(const struct hf_kubelet_pod *pod, const struct hf_pod_pla
 	hf_json_set_str(status, "message", message);
 }
 
-/* Returns the phase to write. A stored Failed or Succeeded stays, and neither is written before the
- * shim has ended. */
+/* Returns the phase to write. A stored Failed or Succeeded is kept. Failed or Succeeded is not
+ * written before the shim has ended. */
 static enum hf_pod_phase phase_of(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan)
 {
 	const char *stored = hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL);

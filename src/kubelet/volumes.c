@@ -206,7 +206,7 @@ static int fill_volume(const struct hf_kubelet_env_input *input, const struct hf
 
 /* --- kinds of volumes --- */
 
-/* State while the volumes of a pod are made. */
+/* State of hf_kubelet_volumes_make while it makes the volumes of a pod. */
 struct maker {
 	const struct hf_kubelet_env_input *input;
 	const char *pod_dir;
@@ -418,7 +418,7 @@ static int apply_sub_path(const char *sub_path, bool filled, struct hf_arena *ar
 	return 0;
 }
 
-/* Returns the folder or file of the machine that holds the volume. */
+/* Returns the folder or file of the machine that has the content of the volume. */
 static const char *source_of(const struct hf_kubelet_env_input *input, const struct hf_json *volume,
 			     const char *pod_dir, struct hf_arena *arena)
 {

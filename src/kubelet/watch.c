@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * Keeps a copy of the store's objects of a kind: lists, then watches from there, and lists again if
- * the watch cannot continue.
+ * Keeps a copy of the store's objects of one kind: lists them, watches from there on, and lists
+ * again if the watch cannot continue.
  */
 #define OBJECTS_MAX 10000
 #define RETRY_AFTER HF_SECOND

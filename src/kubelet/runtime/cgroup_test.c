@@ -91,7 +91,8 @@ static void version_2_is_had_from_the_nearest_folder_that_passes_controllers_on(
 	assert_int_equal(base.version, 2);
 	assert_string_equal(base.memory, expected);
 	assert_string_equal(base.cpu, expected);
-	/* The process is back in its own group, and the failed try left no folder. */
+	/* After the test of the folder, the process is in its own group again, and the failed try
+	 * has left no folder. */
 	assert_text(root, "user.slice/me/app/cgroup.procs", "0");
 	{
 		HF_AUTOFREE char *tried = hf_xasprintf("%s/user.slice/me/app/holdfast", root);
@@ -188,7 +189,8 @@ static void without_limits_or_a_place_there_is_no_group(void **state)
 	limits.memory_bytes = 0;
 	assert_ok(hf_cgroup_make(&base, "u.c.0", &limits, &group, &err), &err);
 	assert_string_equal(group.memory, "");
-	/* A limit that cannot be set is an error, and a name with '/' does not leave the folder. */
+	/* Setting a limit fails with an error if the file cannot be written. A name with '/' does
+	 * not leave the folder. */
 	limits.memory_bytes = 1;
 	assert_code(hf_cgroup_make(&base, "u.c.0", &limits, &group, &err), HF_E_IO);
 	assert_code(hf_cgroup_make(&base, "../x", &limits, &group, &err), HF_E_INVALID);

@@ -192,7 +192,8 @@ static uint32_t crc32_of(const char *bytes, size_t len)
 	return ~crc;
 }
 
-/* Appends text with %XX for blanks, newlines and '%', which would break the line apart. */
+/* Appends a text with %XX in place of blanks, newlines and '%', because a blank separates the
+ * fields of a line. */
 static void add_escaped(struct hf_strbuf *sb, const char *text)
 {
 	for (; *text; text++) {
@@ -453,7 +454,8 @@ static void reserve_blocks(int fd)
 	(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)HF_JOURNAL_RESERVE_BYTES);
 }
 
-/* Replaces the journal by a new file with this content. Returns the descriptor, or -1 and errno. */
+/* Replaces the journal by a new file with this content. Returns the new file's descriptor; -1 and
+ * errno on an error. */
 static int replace_file(int dir_fd, const char *bytes, size_t len)
 {
 	int fd = openat(dir_fd, TEMPORARY_FILE,

@@ -26,7 +26,8 @@
 #define HF_JOURNAL_FILE "journal"
 #define HF_JOURNAL_COMPACT_BYTES ((size_t)128 << 10)
 #define HF_JOURNAL_BYTES_MAX ((size_t)1 << 20) /* a reader refuses a longer file */
-/* Blocks reserved when the journal is created, so that exits can be recorded on a full disk. */
+/* Size of the blocks that are reserved when the journal is created, so that exits can be recorded
+ * on a full disk. */
 #define HF_JOURNAL_RESERVE_BYTES ((size_t)64 << 10)
 
 #define HF_POD_CONTAINERS_MAX 64 /* per pod, with init containers */
@@ -102,7 +103,7 @@ struct hf_pod_past {
 };
 
 void hf_pod_past_init(struct hf_pod_past *past);
-/* Applies a record. HF_E_INVALID: the record cannot follow those before it. */
+/* Applies a record to the state. HF_E_INVALID: the record cannot follow the records before it. */
 int hf_pod_past_fold(struct hf_pod_past *past, const struct hf_journal_record *record,
 		     struct hf_error *err) HF_MUST_CHECK;
 /* Returns the past of a container; NULL: no attempt of the container has begun. */
@@ -116,7 +117,8 @@ void hf_journal_format(const struct hf_journal_record *record, uint64_t sequence
 int hf_journal_parse(const char *line, size_t len, uint64_t *ret_sequence,
 		     struct hf_journal_record *ret_record, struct hf_error *err) HF_MUST_CHECK;
 
-/* Reads and folds the journal in the folder dir_fd. HF_E_NOT_FOUND: the folder has no journal. */
+/* Reads the journal in the folder dir_fd, and applies all its records. HF_E_NOT_FOUND: the folder
+ * has no journal. */
 int hf_journal_read(int dir_fd, struct hf_pod_past *ret_past, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- the writer --- */
@@ -128,7 +130,7 @@ struct hf_journal {
 	struct hf_pod_past past;
 };
 
-/* Creates an empty journal and replaces an existing one. */
+/* Creates an empty journal; an existing one is replaced. */
 int hf_journal_create(struct hf_journal *journal, int dir_fd, struct hf_error *err) HF_MUST_CHECK;
 void hf_journal_release(struct hf_journal *journal);
 /* Appends a record and calls fdatasync. After a failure the file is unchanged, so the caller may

@@ -23,7 +23,7 @@
  * its image; here it writes this stand-in instead. The stand-in gives no rights beyond those of
  * the plane's user: a process that can open the pod's folder could run the command anyway.
  */
-/* time limit for the pod to run: a launcher starts at the same time as its workers */
+/* how long to wait until the pod runs: a launcher starts at the same time as its workers */
 #define WAIT_MAX_S 60
 #define LOOK_AGAIN_MS 100
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
@@ -179,8 +179,8 @@ static int find_shim(const char *pods_dir, const struct request *request)
 	return fd;
 }
 
-/* Waits for the end of the program and returns its exit code. Returns -1 if it was not started but
- * a retry may succeed. */
+/* Waits for the end of the program in the other pod and returns its exit code. Returns -1 if the
+ * program was not started, but may be on a retry. */
 static int await_exit(int fd)
 {
 	char message[HF_SHIM_MESSAGE_MAX + 1];

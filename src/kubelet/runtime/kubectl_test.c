@@ -104,7 +104,7 @@ static void start(struct fixture *f, const char *name, bool init)
 	assert_int_equal(send(f->client, message, strlen(message), 0), strlen(message));
 }
 
-/* Reads the output of the pipe until the last process that holds it has closed it. */
+/* Reads the output of the pipe until every process that holds the pipe has closed it. */
 static void read_all(int fd, char *text, size_t size)
 {
 	size_t len = 0;

@@ -29,7 +29,8 @@
 #define POD_INTERFACE "eth0"
 #define TAP_LOOK_MS 5
 
-/* A request with its attributes; all requests here fit the body. */
+/* A request to the kernel with its attributes; the largest request of this file fits into the
+ * body. */
 struct message {
 	struct nlmsghdr head;
 	char body[1024];
@@ -89,14 +90,14 @@ static void put_str(struct message *m, uint16_t type, const char *s)
 	put_attr(m, type, s, strlen(s) + 1);
 }
 
-/* Closes a nest that put_attr(m, type, NULL, 0) opened. */
+/* Closes the nested attribute that put_attr(m, type, NULL, 0) opened. */
 static void close_nest(struct message *m, struct rtattr *nest)
 {
 	nest->rta_len = (uint16_t)((char *)m + m->head.nlmsg_len - (char *)nest);
 }
 
-/* Sends a request and waits for the reply. The kernel answers with an error number (0: done);
- * before it, a query gets an object. Returns an errno. */
+/* Sends a request and waits for the kernel's reply: an error number (0: done), and before it, for
+ * a query, an object. Returns an errno. */
 static int exchange_messages(int fd, struct message *m, struct message *ret_object)
 {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};

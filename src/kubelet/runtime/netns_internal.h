@@ -38,22 +38,25 @@
 void hf_net_ip_format(uint32_t ip, char ret_text[HF_NET_IP_MAX]);
 int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err) HF_MUST_CHECK;
 
-/* Opens a route socket in the calling process's namespace; -1 after an error. */
+/* Opens a route socket in the network namespace of the calling process; -1 on an error. */
 int hf_net_socket(struct hf_error *err);
-/* Turns the calling process's namespace into the node's: lo, the bridge and its address. */
+/* Sets up the calling process's network namespace as the node's: the loopback interface, the
+ * bridge, and the bridge's address. */
 int hf_net_node_setup(struct hf_error *err) HF_MUST_CHECK;
-/* Waits in the node's namespace for the tap to appear and makes it a port of the bridge. */
+/* Waits in the node's namespace until slirp4netns has made its interface, and makes it a port of
+ * the bridge. */
 int hf_net_node_join_tap(int timeout_ms, struct hf_error *err) HF_MUST_CHECK;
-/* Gives the calling process's namespace lo and an eth0 on the node's bridge. gateway NULL: no
- * default route, so that connections to other networks fail at once instead of timing out. */
+/* Sets up the calling process's network namespace as a pod's: the loopback interface, and an eth0
+ * on the node's bridge. gateway NULL: no default route, so that connections to other networks fail
+ * at once instead of timing out. */
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,
 		     struct hf_error *err) HF_MUST_CHECK;
 
 /* Enters a new user namespace, as its root. Outside of the namespace, the process keeps its uid
  * and gid. */
 int hf_net_user_ns(struct hf_error *err) HF_MUST_CHECK;
-/* Enters the network namespace netns_fd, after its owning user namespace if that differs from the
- * present one. want_net false: enters only the user namespace. */
+/* Enters the network namespace netns_fd. If another user namespace owns it, enters that first.
+ * want_net false: enters only the user namespace. */
 int hf_net_enter(int netns_fd, bool want_net, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

@@ -163,7 +163,8 @@ static struct hf_journal_record record_of(const struct container *c, enum hf_jou
 
 /* --- output --- */
 
-/* Reads a piece of output into the log. Returns false if there is nothing to read now. */
+/* Copies a piece of a container's output to its log. Returns false if there is nothing to read
+ * now. */
 static bool read_output(struct container *c, int stream)
 {
 	static char buf[READ_AT_ONCE];
@@ -345,7 +346,8 @@ static int open_output(struct shim *shim, struct container *c, struct hf_child *
 	return 0;
 }
 
-/* Starts init: makes the control group and the pipes. The BEGIN record is already written. */
+/* Starts the init process of a container, with its control group and pipes. The caller has written
+ * the BEGIN record. */
 static int launch_container(struct shim *shim, struct container *c, const struct hf_run *run,
 			    struct hf_error *err)
 {
@@ -510,8 +512,8 @@ static void obey_command(struct shim *shim, int client, char *message)
 
 /* --- exec --- */
 
-/* Returns the running container with this name; without a name, the first one that is no init
- * container. */
+/* Returns the running container with this name. Without a name, returns the first running
+ * container that is not an init container. */
 static const struct container *find_for_exec(const struct shim *shim, const char *name)
 {
 	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++) {

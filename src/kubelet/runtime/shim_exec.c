@@ -152,8 +152,8 @@ HF_NORETURN static void run_helper(const struct hf_exec *exec)
 		fail_exec("cannot start a process");
 	if (pid == 0)
 		run_program(exec);
-	/* The helper closes its copies of stdio, so that a reader of the program's output sees the
-	 * end of file when the program ends. */
+	/* Close the helper's copies of stdin, stdout and stderr, so that a reader of the output
+	 * sees the end of file when the program ends. */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
 	tell_client("started", (int)pid, "");

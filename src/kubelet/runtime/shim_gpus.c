@@ -25,7 +25,8 @@
 
 /* --- NVIDIA --- */
 
-/* The part of NVML's interface that is used here (nvml.h, since driver 418). 0 is success. */
+/* The functions of NVML that are used here (nvml.h, since driver 418). They return 0 on
+ * success. */
 struct nvml {
 	int (*init)(void);
 	int (*count)(unsigned *ret_count);

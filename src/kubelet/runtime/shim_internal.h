@@ -93,7 +93,7 @@ struct hf_shim_pod {
 	 * remove some */
 	bool isolate;
 	bool pid_ns; /* a process namespace */
-	/* the pod stays in the machine's network and keeps its host name */
+	/* the pod uses the machine's network and host name */
 	bool host_network;
 	bool host_ipc;
 	const char *ip; /* the pod's IPv4 address; used if isolate is set and host_network is not */
@@ -132,7 +132,7 @@ struct hf_run {
 	struct hf_cgroup_limits limits;
 };
 
-/* Convert the two files from and to JSON. Strings of the result live in the arena. */
+/* Convert pod.json and run files from and to JSON. Strings of the result live in the arena. */
 struct hf_json *hf_shim_pod_to_json(const struct hf_shim_pod *pod);
 int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 			  struct hf_shim_pod *ret_pod, struct hf_error *err) HF_MUST_CHECK;
@@ -179,7 +179,7 @@ struct hf_mount_plan {
 	/* absolute path of the pod's folder; its subfolder root/ becomes the container's root if a
 	 * new root is needed */
 	const char *pod_dir;
-	bool proc; /* mounts a /proc for the new process namespace */
+	bool proc; /* mount a new /proc, for the pod's process namespace */
 	const struct hf_run_mount *mounts;
 	size_t n_mounts;
 	bool read_only_root;
@@ -207,7 +207,7 @@ struct hf_child {
 	int report;
 	int lifeline; /* pipe that has its end of file when the shim has ended */
 };
-/* Starts init. Returns its pid, or -1 and errno. */
+/* Starts the init process of a container. Returns its pid; -1 and errno on an error. */
 pid_t hf_child_start(const struct hf_child *child);
 /* Kills (SIGKILL) and reaps every child of this process except those in keep, until none is left.
  * This process must be a subreaper: descendants become its children as their parents die. */

@@ -49,7 +49,8 @@ static int set_stdio(const char *pod_dir)
 
 static int become_shim(const char *pod_dir, int ready_fd)
 {
-	/* Leaves the caller's terminal, session and folder. */
+	/* Detach from the caller: its session and terminal, its working folder, and its standard
+	 * streams. */
 	if (setsid() < 0 || chdir("/") < 0 || set_stdio(pod_dir) < 0) {
 		const char *text = strerror(errno);
 

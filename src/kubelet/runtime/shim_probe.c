@@ -22,7 +22,8 @@
 #define REQUEST_BYTES_MAX ((size_t)16 << 10)
 #define STATUS_LINE_MAX 256
 
-/* Returns a connected socket whose reads and writes end after timeout_s; -1 and errno otherwise. */
+/* Connects to a port. Returns a socket whose reads and writes end after timeout_s; -1 and errno on
+ * an error. */
 static int connect_within(const char *host, const char *port, int64_t timeout_s)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -70,7 +71,8 @@ static int send_request(int fd, const char *const *argv)
 	return send(fd, text.data, text.len, MSG_NOSIGNAL) == (ssize_t)text.len ? 0 : -1;
 }
 
-/* Reads the status line and returns its code; -1: the answer is not HTTP, or none came. */
+/* Reads the status line of the response and returns its code; -1: the response is not HTTP, or
+ * none came. */
 static int read_status(int fd)
 {
 	char line[STATUS_LINE_MAX + 1];

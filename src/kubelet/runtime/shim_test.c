@@ -262,7 +262,7 @@ static void quit(struct fixture *f)
 	assert_true(f->past.quit);
 }
 
-/* Waits until the last process that holds the lock has gone. */
+/* Waits until every process that holds the shim's lock has ended. */
 static void wait_until_unlocked(struct fixture *f)
 {
 	HF_AUTO_FD fd = openat(f->dir_fd, HF_SHIM_LOCK_FILE, O_RDWR | O_CLOEXEC);
@@ -456,7 +456,7 @@ static void containers_of_one_pod_run_side_by_side(void **state)
 	}
 }
 
-/* Tells whether a process has ended, reaped or not. */
+/* Tells whether a process has ended; it may still wait to be reaped. */
 static bool is_gone(pid_t pid)
 {
 	char path[64], state = '?';
