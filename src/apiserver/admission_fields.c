@@ -139,8 +139,8 @@ int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size
 		sb.data);
 }
 
-/* Reads "[12]rest": returns "rest" and sets the index; NULL if path does not begin with an
- * index. */
+/* Reads an index at the start of a path, "[12]rest": sets the index and returns "rest". NULL: the
+ * path does not begin with an index. */
 static const char *index_of(const char *path, size_t *ret_index)
 {
 	size_t index = 0;
@@ -153,8 +153,8 @@ static const char *index_of(const char *path, size_t *ret_index)
 	return *path == ']' ? path + 1 : NULL;
 }
 
-/* Tries all members that are a prefix of path: a key may contain dots and brackets, so the path
- * does not say where the key ends. */
+/* Removes the field at a path. A key may contain dots and brackets, so the path does not show
+ * where a key ends: the function tries every member whose name the path begins with. */
 bool hf_fields_remove(struct hf_json *object, const char *path)
 {
 	const char *key;

@@ -21,15 +21,16 @@
 int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
 		    struct hf_error *err) HF_MUST_CHECK;
 
-/* Refuses the request, or warns, because fields were removed, as fieldValidation asks. unknown has
- * the paths of len such fields. */
+/* Refuses the request, or adds warnings, because unknown fields were removed; fieldValidation
+ * decides which of the two. unknown: the paths of `len` removed fields. */
 int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size_t len,
 		      struct hf_error *err) HF_MUST_CHECK;
 /* Removes the field at a path like spec.a.b[0].c; false if the object has no such field. */
 bool hf_fields_remove(struct hf_json *object, const char *path);
 #define HF_FIELDS_UNKNOWN_MAX 32 /* paths reported; all fields are removed */
 
-/* Add a cause. fmt and its arguments make the field's path; detail is the text after the reason. */
+/* Adds a cause for a missing value. fmt and its arguments make the path of the field; detail is
+ * the text after the reason. */
 void hf_problem_required(struct hf_admission *admission, const char *detail, const char *fmt, ...)
 	HF_PRINTF(3, 4);
 /* Adds a cause for an invalid value. value is printed as JSON; NULL prints null. */
@@ -42,10 +43,10 @@ void hf_problem_not_supported(struct hf_admission *admission, const char *value,
 /* Memory limit of one check: the object's texts (at most 1.5 MiB), quoted (four times) and
  * copied. */
 #define HF_ADMISSION_BYTES_MAX ((size_t)64 << 20)
-/* Turns the errors into causes, the warnings into lines of the Warning header. */
+/* Makes a cause of each error, and a Warning header of each warning. */
 void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors);
 
-/* Set a member of object that is absent or null. */
+/* Sets a default: a member that is absent or null gets the value. */
 void hf_default_str(struct hf_json *object, const char *key, const char *value);
 void hf_default_i64(struct hf_json *object, const char *key, int64_t value);
 void hf_default_bool(struct hf_json *object, const char *key, bool value);

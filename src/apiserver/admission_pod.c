@@ -34,8 +34,8 @@ static void default_probe(struct hf_json *probe)
 	hf_default_i64(probe, "failureThreshold", 3);
 }
 
-/* The default imagePullPolicy: a digest, or a tag other than "latest", names an image that does not
- * change. */
+/* Returns the default imagePullPolicy. An image with a digest, or with a tag other than "latest",
+ * does not change, so it need not be pulled again. */
 static const char *pull_policy(const char *image)
 {
 	const char *name = strrchr(image, '/');
@@ -162,7 +162,7 @@ int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err
 		return rc;
 	spec = hf_json_ensure_object(admission->object, "spec");
 	default_pod(spec);
-	/* The store decides which fields of a stored pod may change (engine_pod.c). */
+	/* Check the spec of new pods only: engine_pod.c checks changes of stored pods. */
 	if (admission->verb == HF_VERB_CREATE)
 		check_pod(admission, spec);
 	return 0;

@@ -22,26 +22,27 @@
  */
 struct hf_apiserver;
 
-/* Most bytes of a list in one response; half of what the store holds. */
+/* Limit of a list in one response, in bytes; half of what the store can hold. */
 #define HF_APISERVER_LIST_BYTES_MAX ((size_t)256 << 20)
-/* Most bytes of a watch or log that are written and not yet sent. There is room for an event with
- * the largest object. */
+/* Limit of the bytes of a watch or log that are written and not yet sent. An event with the
+ * largest object fits. */
 #define HF_APISERVER_STREAM_BYTES_MAX ((size_t)4 << 20)
-/* Most bytes of a log that wait for a slow client. */
+/* Limit of the bytes of a log that wait because a client reads slowly. */
 #define HF_APISERVER_LOG_BYTES_MAX ((size_t)64 << 20)
 #define HF_APISERVER_WATCH_TIMEOUT HF_HOUR /* of a watch without timeoutSeconds */
 
 struct hf_apiserver_options {
 	const char *address; /* NULL: 127.0.0.1 */
 	uint16_t port;       /* 0: the kernel chooses one */
-	/* PEM texts; both NULL: plain HTTP, for tests. */
+	/* The certificate and the key as PEM texts. Both NULL: plain HTTP, for tests. */
 	const char *cert_pem, *key_pem;
 	const char *token; /* at least HF_APISERVER_TOKEN_MIN bytes */
 	/* Tells whether a kind is served; NULL: all kinds are. */
 	bool (*serves)(const struct hf_resource *resource);
 	/* Writes the text of /metrics, in Prometheus' format; NULL: /metrics is a 404. */
 	void (*metrics)(void *arg, struct hf_strbuf *sb);
-	/* Returns 0, or the error that /readyz reports; NULL: hf_memstore_health alone decides. */
+	/* Called for /readyz: returns 0, or the error to report. NULL: hf_memstore_health alone
+	 * decides. */
 	int (*ready)(void *arg, struct hf_error *err);
 	void *arg; /* argument of metrics and ready */
 };

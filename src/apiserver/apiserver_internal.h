@@ -51,7 +51,7 @@ int hf_apiserver_read_common(const struct hf_exchange *ex, struct hf_request *re
 /* Decodes the body by its Content-Type. The caller owns *ret_doc. */
 int hf_apiserver_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct hf_error *err)
 	HF_MUST_CHECK;
-/* Reads a DeleteOptions object; options may be NULL. */
+/* Reads a DeleteOptions object into the request; options may be NULL. */
 int hf_apiserver_delete_options(const struct hf_json *options, struct hf_request *request,
 				struct hf_error *err) HF_MUST_CHECK;
 /* Returns the verb (enum hf_verb) of the request's method on a path; -1: the path does not allow
@@ -61,7 +61,7 @@ int hf_apiserver_verb_of(const struct hf_exchange *ex, const struct apiserver_ro
  * request->body and *ret_options, which is the body of a deletion. */
 int hf_apiserver_read_request(struct hf_exchange *ex, struct hf_request *request,
 			      struct hf_doc **ret_options, struct hf_error *err) HF_MUST_CHECK;
-/* Reads the selectors and the page of a LIST. */
+/* Reads the selectors, the limit and the continue token of a LIST. */
 int hf_apiserver_read_list(const struct hf_exchange *ex, struct hf_request *request,
 			   struct hf_error *err) HF_MUST_CHECK;
 /* Reads the options of a deletion from the body, or from the query if there is no body. */
@@ -85,7 +85,7 @@ struct apiserver_route {
 /* Parses a path under /api/v1 or /apis/GROUP/VERSION. The caller frees ret_route->text. */
 void hf_apiserver_route(const char *path, struct apiserver_route *ret_route);
 
-/* The form in which the client wants the response, by its Accept header. */
+/* The forms of a response. A client chooses the form by its Accept header. */
 enum apiserver_form {
 	APISERVER_FORM_JSON,
 	APISERVER_FORM_TABLE,

@@ -26,7 +26,7 @@ struct apiserver_call {
 
 /* ---- replies ------------------------------------------------------------------------------ */
 
-/* Sets a list's metadata. An empty continue token marks the last page and is left out. */
+/* Writes the metadata of a list. On the last page the continue token is empty, and is left out. */
 static void set_list_meta(struct hf_json *meta, const struct hf_reply *reply)
 {
 	hf_json_set_str(meta, "resourceVersion", reply->resource_version);

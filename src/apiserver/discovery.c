@@ -26,7 +26,8 @@ static struct hf_json *make_list(const char *kind)
 	return object;
 }
 
-/* True if the kind is the first served one of its group; the table is sorted by group. */
+/* True if the kind is the first kind of its group that the plane serves; the table of kinds is
+ * sorted by group. */
 static bool begins_group(const struct hf_apiserver *server, size_t i)
 {
 	const struct hf_resource *resource = hf_resource_at(i)->resource;
@@ -168,7 +169,8 @@ static struct hf_json *legacy_versions(void)
 	return versions;
 }
 
-/* Answers "/apis/GROUP" and "/apis/GROUP/VERSION"; NULL for any other path. */
+/* Makes the answer for "/apis/GROUP" and "/apis/GROUP/VERSION"; NULL: the path has another
+ * form. */
 static struct hf_json *group_answer(const struct hf_apiserver *server, const char *path)
 {
 	const char *name = path + strlen("/apis/");

@@ -83,8 +83,8 @@ static int apply_request(struct hf_apiserver *server, const struct hf_request *r
 	return result->code == 0 ? 0 : hf_error_set(err, result->code, "%s", result->err.text);
 }
 
-/* Sets the condition DisruptionTarget, then deletes the pod as the client's request `deletion`
- * asks. */
+/* Evicts a pod: sets the condition DisruptionTarget, then deletes the pod with the options of the
+ * request `deletion`. */
 static int evict_pod(struct hf_apiserver *server, struct hf_request *deletion, struct hf_error *err)
 {
 	struct hf_request trial = *deletion;

@@ -14,7 +14,7 @@
 /* Delay after which the head of the response is sent, even if the container has written
  * nothing. */
 #define HEAD_AFTER HF_SECOND
-/* Sent bytes are removed from the buffer in steps of this size. */
+/* Bytes that have been sent are removed from the buffer in steps of this size. */
 #define CONSUME_BYTES ((size_t)1 << 20)
 
 struct apiserver_log {

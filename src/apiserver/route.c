@@ -36,8 +36,8 @@ static bool is_namespace_subresource(const char *segment)
 	return hf_streq(segment, "status") || hf_streq(segment, "finalize");
 }
 
-/* Parses what follows "namespaces/": the namespace itself, its subresource, or a kind inside it.
- * Returns the plural. */
+/* Parses the part of a path behind "namespaces/": the namespace itself, a subresource of it, or a
+ * kind inside it. Returns the plural name of the kind. */
 static const char *route_namespace(char **rest, struct apiserver_route *route)
 {
 	const char *name = next_segment(rest), *plural;
@@ -73,7 +73,7 @@ static const char *route_group(char **rest)
 										      : NULL;
 }
 
-/* Parses what follows the plural: a name and a subresource. */
+/* Parses the part of a path behind the plural: a name and a subresource. */
 static bool route_name(char *rest, struct apiserver_route *route)
 {
 	if (rest == NULL || *rest == '\0')

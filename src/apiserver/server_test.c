@@ -67,7 +67,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Sends a request on the bench's connection; drops the bytes received before. */
+/* Sends a request on the connection of the bench, after dropping the bytes received before. */
 static void send_request(struct bench *bench, const char *line, const char *headers,
 			 const char *body)
 {
@@ -381,7 +381,7 @@ static void a_watch_as_a_table_names_its_columns_once(void **state)
 	assert_null(strstr(first + 1, "\"columnDefinitions\":[{"));
 }
 
-/* Lets the loop run for a while, in which the client reads nothing. */
+/* Lets the loop run for some time in which the client reads nothing. */
 static void stop_later(void *arg)
 {
 	hf_loop_stop(arg);
@@ -563,7 +563,7 @@ static void an_eviction_may_name_the_version_that_it_saw(void **state)
 /* ---- logs --------------------------------------------------------------------------------- */
 
 #define LOG_LINE "0123456789012345678901234567890123456789012345678901234567890123\n"
-#define LOG_LINES 160000 /* 10 MiB: more than any buffer on the way */
+#define LOG_LINES 160000 /* makes a log of 10 MiB, more than all buffers on its way hold */
 
 struct long_log {
 	struct hf_log_stream base; /* the first member, for casts */

@@ -154,7 +154,7 @@ static const struct hf_column claim_columns[] = {
 	{NULL, NULL, NULL, 0},
 };
 
-/* Access modes in kubectl's short form: "RWO,RWX". */
+/* Returns the cell with the access modes of a claim, in kubectl's short form: "RWO,RWX". */
 static struct hf_json *access_modes(const struct hf_json *modes)
 {
 	static const char *const names[][2] = {{"ReadWriteOnce", "RWO"},

@@ -25,8 +25,9 @@ extern const struct hf_column hf_node_columns[];
 void hf_print_pod(struct hf_json *cells, const struct hf_json *pod, hf_time now);
 void hf_print_node(struct hf_json *cells, const struct hf_json *node, hf_time now);
 
-/* Cells. hf_cell_str: the text at path a.b, or "". hf_cell_age: the time since an RFC 3339 time, as
- * "5m". hf_cell_or_none: the text, or "<none>". hf_cell_labels: labels as "a=b,c=d". */
+/* Makers of cells. hf_cell_str: the text at path a.b, or "". hf_cell_age: the time since an RFC
+ * 3339 time, as "5m". hf_cell_or_none: the text, or "<none>". hf_cell_labels: labels as
+ * "a=b,c=d". */
 struct hf_json *hf_cell_str(const struct hf_json *object, const char *a, const char *b);
 struct hf_json *hf_cell_age(const char *time, hf_time now);
 struct hf_json *hf_cell_or_none(const char *text);

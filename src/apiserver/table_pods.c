@@ -26,7 +26,7 @@ const struct hf_column hf_pod_columns[] = {
 	{NULL, NULL, NULL, 0},
 };
 
-/* The summary of a pod's status, as kubectl shows it. */
+/* The summary of a pod's status: the values of kubectl's columns. */
 struct pod_state {
 	char reason[128];
 	int64_t ready, total, restarts;
@@ -84,7 +84,8 @@ static bool judge_init_container(struct pod_state *state, const struct hf_json *
 	return true;
 }
 
-/* Walks from the last container to the first, so that the first one with a reason decides. */
+/* Evaluates the main containers, from the last to the first, so that the reason of the first
+ * container which has one is shown. */
 static void judge_main_containers(struct pod_state *state, const struct hf_json *statuses)
 {
 	bool running = false;

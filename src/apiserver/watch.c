@@ -132,8 +132,8 @@ static void write_error(struct apiserver_watch *w, int code, const char *message
 	hf_strbuf_addstr(&sb, "{\"type\":\"ERROR\",\"object\":");
 	hf_json_write(status, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addstr(&sb, "}\n");
-	/* If the stream has no room for the error, the client sees only the end of the stream, and
-	 * lists again. */
+	/* If the stream has no room for this error, it is lost. The client then sees the end of
+	 * the stream, and lists again. */
 	(void)!hf_exchange_write(w->stream.ex, sb.data, sb.len);
 }
 
@@ -178,7 +178,8 @@ static void start_watch(struct apiserver_watch *w)
 	w->watch = hf_store_watch(w->stream.server->client, &options, on_event, w);
 }
 
-/* Writes the remaining initial objects as far as there is room, then starts the watch. */
+/* Writes as many of the remaining initial objects as the stream has room for; after the last one,
+ * starts the watch. */
 static void resume_watch(struct apiserver_watch *w)
 {
 	for (; w->at_initial < w->n_initial; w->at_initial++) {

@@ -201,9 +201,9 @@ static bool retry_call(struct kube_call *call, const struct hf_http_result *resu
 	return true;
 }
 
-/* A 4xx response that was cut off after its head counts as the refusal in the head: the server did
+/* Treats a 4xx response that was cut off after its head like a complete one: the server did
  * nothing. (If a server refuses before it has read the request, curl 7.88 sometimes loses the rest
- * of the response.) 409 is left out: it has two meanings that only the body tells apart. */
+ * of the response.) Exception: 409 has two meanings, and only the body says which. */
 static struct hf_http_result accept_cut_refusal(const struct hf_http_result *result)
 {
 	struct hf_http_result taken = *result;

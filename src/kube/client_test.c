@@ -111,8 +111,8 @@ static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
 		{"404 Not Found", HF_E_NOT_FOUND},
 		{"403 Forbidden", HF_E_FORBIDDEN},
 		{"422 Invalid", HF_E_INVALID},
-		/* 409 has two meanings, and without the body neither is known: the caller must read
-		 * the object. */
+		/* A 409 without its body can mean two things, so the outcome is unknown: the
+		 * caller must read the object. */
 		{"409 Conflict", HF_E_TIMEOUT},
 		{"500 Internal Server Error", HF_E_TIMEOUT},
 	};

@@ -292,7 +292,8 @@ struct choice {
 	const char *ns;
 };
 
-/* Names in load override the names of the context. The user may be missing, the cluster may not. */
+/* Chooses context, cluster and user. Names in `load` override the names in the context. A user may
+ * be missing, but not a cluster. */
 static int choose_entries(const struct hf_kubeconfig_files *files, const struct hf_kube_load *load,
 			  struct choice *choice, struct hf_error *err)
 {

@@ -87,10 +87,11 @@ struct hf_kube_proxy_env {
 	/* values of HTTP_PROXY, HTTPS_PROXY and NO_PROXY; NULL or "": the variable is not set */
 	const char *http, *https, *no_proxy;
 };
-/* The proxy URL for a server, which the caller frees; NULL: connect directly. */
+/* Returns the URL of the proxy for a server, which the caller frees; NULL: connect directly. */
 char *hf_kube_proxy_choose(const char *server, const struct hf_kube_proxy_env *env);
-/* The URL as curl needs it: socks5 becomes socks5h, so that the proxy resolves names, as in Go.
- * NULL: the scheme is not http, https, socks5 or socks5h. The caller frees the result. */
+/* Returns the URL of a proxy as curl needs it: socks5 becomes socks5h, so that the proxy resolves
+ * names, as in Go. NULL: the scheme is not http, https, socks5 or socks5h. The caller frees the
+ * URL. */
 char *hf_kube_proxy_url(const char *url);
 /* Reads host (without brackets) and port from a URL. Returns false if the URL has no host. */
 bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char ret_port[8]);

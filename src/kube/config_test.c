@@ -351,8 +351,10 @@ static void the_first_file_with_an_entry_supplies_all_of_it(void **state)
 	struct hf_kube_config config;
 
 	assert_ok(hf_kube_config_load(&load, &config, &err), &err);
-	assert_string_equal(config.token, "first"); /* not the token of the second user u */
-	assert_string_equal(config.ns, "default");  /* not the namespace of the second context a */
+	/* the token of the first user u, not of the second */
+	assert_string_equal(config.token, "first");
+	/* the namespace of the first context a, not of the second */
+	assert_string_equal(config.ns, "default");
 	/* a relative path starts at the folder of its kubeconfig */
 	assert_string_equal(config.ca_pem, "of sub\n" PEM_CERT);
 	hf_kube_config_release(&config);

@@ -41,7 +41,8 @@ int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 		start++;
 	hf_strbuf_consume(&sb, start);
 	if (sb.len == 0 || strlen(sb.data) != sb.len) {
-		/* The error text must not contain any part of the file, which may be a secret. */
+		/* Overwrite the text: the error must not show any part of the file, which may be a
+		 * secret. */
 		explicit_bzero(sb.data, sb.len);
 		return hf_error_set(err, HF_E_INVALID, "'%s' holds no token", path);
 	}

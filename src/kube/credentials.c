@@ -136,8 +136,9 @@ static int check_answer(const struct hf_json *root, const char *api_version, str
 	return 0;
 }
 
-/* Checks the token, certificate and key that a plugin printed. A bad one is reported with the
- * plugin's name, and the plugin runs again later. Unchecked, it would make every request fail. */
+/* Checks the token, certificate and key that a plugin printed. If one is bad, the error names the
+ * plugin, which runs again later. Without this check, every request would fail with such
+ * credentials. */
 static int check_secrets(const char *token, const char *cert, const char *key, struct hf_error *err)
 {
 	if (hf_kube_token_check(token, err) != 0)

@@ -162,7 +162,7 @@ static int read_items(struct hf_skip *s, const struct hf_resource *resource,
 	bool has_kind, empty;
 	enum hf_skip_next next;
 
-	/* Some servers send null for an empty list. */
+	/* Accept null in place of the list of items: some servers send it for an empty list. */
 	if (hf_skip_peek(s) == HF_JSON_NULL && hf_skip_value(s))
 		return 0;
 	if (hf_skip_peek(s) != HF_JSON_ARRAY || !hf_skip_enter(s))

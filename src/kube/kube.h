@@ -106,7 +106,8 @@ struct hf_kube_observation {
 typedef void (*hf_kube_observe_fn)(void *arg, const struct hf_kube_observation *seen);
 
 struct hf_kube_options {
-	uint64_t seed;   /* seed of the retry jitter; 0: a random seed from the kernel */
+	/* seed for the random part of retry delays; 0: a random seed from the kernel */
+	uint64_t seed;
 	hf_time timeout; /* timeout of requests that set none; 0: HF_KUBE_TIMEOUT */
 	/* Longest time without an event or a bookmark before a watch ends with HF_E_TIMEOUT. 0:
 	 * four minutes for a watch with bookmarks, else 30 s more than the watch's timeout. */

@@ -36,7 +36,7 @@ struct memstore_call {
 	struct hf_result result;
 	struct hf_timer *timer;            /* NULL: no fault needs one */
 	struct memstore_call *prev, *next; /* neighbours in the client's list */
-	/* Next call in the queue, or among the calls of the running turn. */
+	/* The next call in the queue, or in the list of the running turn. */
 	struct memstore_call *queue_next;
 	/* True: the call was canceled while queued or applied, so the turn frees it. */
 	bool canceled;
@@ -292,8 +292,8 @@ static struct hf_call *client_request(struct hf_store *store, const struct hf_re
 	return &call->base;
 }
 
-/* Frees a call. A queued or applied call is only marked: the turn still walks over it, and frees
- * it. */
+/* Frees a call. A queued or applied call is only marked as canceled: the turn still reads its
+ * list, and frees the call later. */
 static void call_drop(struct memstore_call *call)
 {
 	call_unlink(call);
@@ -312,7 +312,7 @@ static void client_destroy(struct hf_store *store)
 {
 	struct memstore_client *client = (struct memstore_client *)store;
 
-	/* The client of hf_memstore_store is destroyed by hf_memstore_destroy only. */
+	/* Only hf_memstore_destroy may destroy the client of hf_memstore_store. */
 	hf_assert(client != client->memstore->own);
 	client->memstore->clients--;
 	hf_memstore_client_free(client);
@@ -366,7 +366,7 @@ static void cancel_calls(struct memstore_client *client)
 	}
 }
 
-/* Frees canceled calls in the queue: the turn that would free them does not run any more. */
+/* Frees canceled calls that are still queued: no further turn will run and free them. */
 static void free_queue(struct hf_memstore *memstore)
 {
 	struct memstore_call *call = memstore->queue_first;

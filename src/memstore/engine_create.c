@@ -36,8 +36,8 @@ static void make_uid(struct hf_engine *engine, char uid[37])
 	*at = '\0';
 }
 
-/* Makes a name from base and random characters. The alphabet is apimachinery's; it has no vowels,
- * so it makes no words. */
+/* Makes a name of base and random characters, from apimachinery's alphabet: it has no vowels, so
+ * that no words come out. */
 static void generate_name(struct hf_engine *engine, struct hf_json *meta, const char *base)
 {
 	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -261,6 +261,6 @@ int hf_op_create(struct hf_op *op)
 	const struct hf_json *meta = hf_json_get(object, "metadata");
 	const char *ns = hf_str_or(hf_json_path_str(meta, "namespace", NULL), "");
 	const char *name = hf_json_path_str(meta, "name", NULL);
-	/* ns and name point into object, which the stored document keeps alive. */
+	/* ns and name point into the object, which lives on in the stored document. */
 	return hf_op_done(op, hf_op_store_new(op, ns, name, hf_steal(&object)));
 }

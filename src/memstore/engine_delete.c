@@ -88,9 +88,9 @@ static void set_mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
 	} else if (grace < old) {
 		hf_time end = marked - (old - grace) * HF_SECOND;
 
-		/* The grace period began with the first request. If the shortened period is already
-		 * over, it ends now, and its length is 1 s, or 0 if the request asks for 0. The
-		 * kubelet sees the change and ends the pod. */
+		/* The shortened grace period may already be over, because it counts from the first
+		 * request. Then the pod ends now: the length is set to 1 s (0 if the request asks
+		 * for 0), which the kubelet sees. */
 		if (end < op->now) {
 			end = op->now;
 			grace = grace == 0 ? 0 : 1;
@@ -171,7 +171,7 @@ static struct hf_json *make_marked(struct hf_op *op, const struct hf_json *store
 	return hf_steal(&object);
 }
 
-/* Stores the object with a deletion mark, and makes it the reply. */
+/* Stores the object with a deletion mark. The reply is the marked object. */
 static int store_marked(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
 			int64_t grace)
 {
@@ -199,7 +199,7 @@ static void store_mark_first(struct hf_op *op, struct hf_entry *entry)
 
 	if (!object)
 		return;
-	/* No size check: a full store must not prevent the deletion of a pod. */
+	/* Do not check the size: a full store must not prevent the deletion of a pod. */
 	op->bytes = hf_json_text_size_after(stored, entry->bytes, object);
 	hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
 }
@@ -255,7 +255,8 @@ int hf_op_delete(struct hf_op *op)
 /* --- eviction: a deletion that is not the pod's fault
  * ------------------------------------------------ */
 
-/* A copy of the pod with the condition DisruptionTarget, which replaces an earlier one. */
+/* Returns a copy of the pod with the condition DisruptionTarget; an earlier condition of this type
+ * is replaced. */
 static struct hf_json *make_disruption_target(const struct hf_op *op, const struct hf_json *stored)
 {
 	struct hf_json *object = hf_json_shallow(stored), *condition = hf_json_object();

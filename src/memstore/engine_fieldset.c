@@ -50,7 +50,8 @@ static const struct hf_list_rule *rule_of(const char *name, const struct hf_json
 	return hf_json_type(value) == HF_JSON_ARRAY ? hf_list_rule_applied(name, value) : NULL;
 }
 
-/* Appends an item's key: "k:{…}" with its key fields, or "v:…" with its value. */
+/* Appends the key that identifies an item of a list: "k:{…}" with its key fields, or "v:…" with
+ * its value. */
 static void item_key(const struct hf_list_rule *rule, const struct hf_json *item,
 		     struct hf_strbuf *sb)
 {
@@ -264,7 +265,7 @@ struct hf_json *hf_fieldset_union(const struct hf_json *a, const struct hf_json 
 	return out;
 }
 
-/* Returns the fields of a that are also in b (if wanted is true), or that are not in b (if
+/* Returns the fields of set a that are also in set b (wanted true), or that are not in b (wanted
  * false). */
 static struct hf_json *filter_set(const struct hf_json *a, const struct hf_json *b, bool wanted)
 {
@@ -446,8 +447,8 @@ static struct hf_json *prune_items(const struct hf_list_rule *rule, const struct
 	return out;
 }
 
-/* Returns value without the fields of gone that kept does not contain; NULL if the result would be
- * empty. */
+/* Returns `value` without the fields of the set `gone`, except those in the set `kept`; NULL: no
+ * field is left. */
 static struct hf_json *prune_value(const char *name, const struct hf_json *value,
 				   const struct hf_json *gone, const struct hf_json *kept)
 {

@@ -126,8 +126,8 @@ static void unlink_age(struct hf_entry *entry)
 	entry->older = entry->newer = NULL;
 }
 
-/* Inserts the entry into the kind's list by the time of its last write. Its place is nearly always
- * the end; only loading and undoing insert elsewhere. */
+/* Inserts the entry into the kind's list, which is ordered by the time of the last write. Its
+ * place is normally the end; loading and undo insert elsewhere. */
 static void link_age(struct hf_entry *entry)
 {
 	struct hf_kind *kind = entry->kind;

@@ -40,7 +40,7 @@ struct hf_engine_env {
 
 /* --- index --- */
 
-struct hf_owner; /* all objects with an ownerReference to one UID */
+struct hf_owner; /* All objects that have an ownerReference with one and the same UID. */
 
 struct hf_owner_link {
 	struct hf_entry *entry;
@@ -90,7 +90,7 @@ struct hf_change {
 struct hf_history {
 	struct hf_change *ring;
 	size_t start, len, cap;
-	uint64_t first;  /* sequence number of the oldest kept change */
+	uint64_t first;  /* sequence number of the oldest change that the ring keeps */
 	uint64_t oldest; /* the ring has all changes of the kind with a version above `oldest` */
 };
 
@@ -104,7 +104,8 @@ struct hf_kind {
 	 * objects expire. */
 	struct hf_entry *oldest, *newest;
 	bool expires;
-	/* The kind's watches (watch.c), oldest first. watch_cursor is the next one to visit. */
+	/* The watches of this kind (watch.c), the oldest first. watch_cursor: the watch that will
+	 * be visited next. */
 	struct memstore_watch *watch_first, *watch_last, *watch_cursor;
 	bool wake; /* true: at least one watch of this kind has something to deliver */
 };
@@ -133,8 +134,8 @@ struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resourc
 /* Performs a request. *ret_result is set in any case; release it with hf_result_release. */
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 		     struct hf_result *ret_result);
-/* As hf_engine_apply for GET and LIST, but reads an old state of the kind: the state before its
- * last `stale` changes. */
+/* Performs a GET or LIST on an old state of the kind: the state before its last `stale`
+ * changes. */
 void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request, uint64_t stale,
 			 struct hf_result *ret_result);
 /* Deletes Events older than env.event_ttl; returns when the next one expires (HF_TIME_NEVER:
@@ -150,7 +151,8 @@ void hf_engine_undo(struct hf_engine *engine);
 /* Index (engine_index.c). */
 /* Finds an object; NULL: no such object. ns is ignored for cluster-wide kinds. */
 struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const char *name);
-/* Index in entries of the first entry at or after (ns, name); "" for both gives the first entry. */
+/* Returns the index of the first entry whose key is not before (ns, name); "" for both gives the
+ * first entry. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b);
 /* Inserts an entry, or replaces the entry of the same key, and takes over the reference to
@@ -174,7 +176,7 @@ void hf_history_release(struct hf_history *history);
 /* Appends a change and takes over its references. max: limit of the changes that the ring
  * keeps. */
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max);
-/* Returns the change with this sequence number; NULL: it is not kept. */
+/* Returns the change with this sequence number; NULL: the ring no longer keeps it. */
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq);
 /* Returns the sequence number of the first change whose version is above `version`. */
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
@@ -201,7 +203,7 @@ struct hf_op {
 	hf_time now;
 	struct hf_json *causes; /* NULL: no problems yet */
 	size_t bytes; /* size in bytes of the object that will be stored; set by hf_op_size_check */
-	bool applied; /* a server-side apply has set managedFields already */
+	bool applied; /* the server-side apply has already set managedFields */
 	bool scales;  /* the request writes the subresource scale, and so its object */
 };
 
@@ -331,8 +333,8 @@ void hf_pod_init(struct hf_json *object);
 /* Adds a problem to op for each change of the spec that a stored pod does not allow. */
 void hf_pod_check_update(struct hf_op *op, const struct hf_json *before,
 			 const struct hf_json *after);
-/* The grace period of a deletion, from the request (HF_GRACE_DEFAULT: the pod's own); 0 if no
- * process can run. */
+/* Returns the grace period of a pod's deletion in seconds: that of the request, or the pod's own
+ * (HF_GRACE_DEFAULT); 0 if no process of the pod can run. */
 int64_t hf_pod_grace_seconds(const struct hf_json *pod, int64_t asked);
 
 #endif

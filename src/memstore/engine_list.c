@@ -16,7 +16,8 @@ struct lister {
 	struct hf_op *op;
 	const struct hf_selector *labels, *fields;
 	const char *ns; /* NULL: all namespaces */
-	/* Key of the last object of the previous page; NULL: this is the first page. */
+	/* The key of the last object of the previous page, behind which this page begins; NULL:
+	 * this is the first page. */
 	const char *after_ns, *after_name;
 	HF_VEC(struct hf_doc *) docs;
 	bool more;        /* the page is full, and at least one further object matches */
@@ -263,7 +264,7 @@ void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 	hf_json_unref(op.causes);
 }
 
-/* Returns the version that the kind had before its last `stale` changes. */
+/* Returns the version at which the kind was before its last `stale` changes. */
 static uint64_t version_ago(const struct hf_kind *kind, uint64_t stale)
 {
 	const struct hf_history *h = &kind->history;

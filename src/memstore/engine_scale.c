@@ -80,7 +80,8 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 			      "Invalid value: must be a whole number from 0 to 2147483647");
 		return hf_op_invalid(op, entry->name);
 	}
-	/* A job without a Worker entry has no field to scale. */
+	/* A job without an entry for workers has no replicas to scale, so the request is
+	 * refused. */
 	HF_AUTOFREE char *parent = hf_xstrndup(spec, (size_t)(strrchr(spec, '.') - spec));
 	HF_AUTO_JSON holder = at_path(stored, parent);
 	if (!holder) {

@@ -26,7 +26,7 @@ static void set_version(struct hf_json *object, uint64_t version)
 	hf_json_set_str(hf_json_get(object, "metadata"), "resourceVersion", at);
 }
 
-/* Bytes of metadata.resourceVersion in the object's text. */
+/* Returns how many bytes metadata.resourceVersion takes in the object's text. */
 static size_t version_size(const struct hf_json *object)
 {
 	const struct hf_json *version = hf_json_path(object, "metadata", "resourceVersion", NULL);

@@ -58,7 +58,8 @@ static struct hf_json *merge_set(const struct hf_json *target, const struct hf_j
 	return out;
 }
 
-/* Chooses among the rules of a list's name by the key in the patch's items; NULL after an error. */
+/* Chooses the rule of a list: several lists may have the same name, and then the key in the
+ * patch's items decides. NULL: an error was set. */
 static const struct hf_list_rule *list_rule(const struct hf_list_rule *first,
 					    const struct hf_json *patch, struct hf_error *err)
 {

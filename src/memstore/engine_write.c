@@ -131,7 +131,7 @@ static struct hf_json *restore_meta(struct hf_op *op, const struct hf_json *desi
 	hf_json_remove(meta, "selfLink");
 	hf_managed_keep(meta, desired, stored);
 	if (is_status(op)) {
-		/* A write of status must not change the owners. */
+		/* Keep the stored owners: a write of status must not change them. */
 		hf_json_remove(meta, "ownerReferences");
 		if (hf_json_get(stored, "ownerReferences"))
 			hf_json_set(meta, "ownerReferences",

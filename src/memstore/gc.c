@@ -23,7 +23,7 @@
 /* Limit of queued keys: as many objects as fit into the store. */
 #define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_MEMSTORE_OBJECTS_MAX)
 #define PER_PASS 1000               /* keys per turn of the loop */
-#define RETRY_AFTER (5 * HF_SECOND) /* delay before a refused write is tried again */
+#define RETRY_AFTER (5 * HF_SECOND) /* delay before a write that was refused is tried again */
 #define RESCAN_AFTER HF_SECOND      /* delay after a failed commit */
 
 struct hf_gc {
@@ -41,7 +41,7 @@ static const struct hf_json *meta_of(struct hf_doc *doc)
 	return hf_json_get(hf_doc_json(doc), "metadata");
 }
 
-/* Arms the timer unless it already fires sooner. */
+/* Arms the timer for the span `after`, unless it is armed for an earlier time. */
 static void arm_timer(struct hf_gc *gc, hf_time after)
 {
 	hf_time now = hf_loop_mono(hf_memstore_loop(gc->memstore));
@@ -196,8 +196,8 @@ static bool blocks_deletion(const struct hf_entry *dependent, const char *owner_
 	return false;
 }
 
-/* Queues every dependent that blocks the deletion. If there is none, removes the owner's
- * finalizer. */
+/* Handles an owner in foreground deletion: queues every dependent that blocks it. If no dependent
+ * blocks it, removes the owner's finalizer. */
 static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 {
 	const char *uid = hf_doc_uid(entry->doc);
@@ -208,8 +208,8 @@ static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
 		if (!blocks_deletion(l->entry, uid))
 			continue;
 		blocked = true;
-		/* A dependent that is already being deleted is not queued: the owner only waits for
-		 * it. */
+		/* Do not queue a dependent that is already being deleted: the owner only has to
+		 * wait for it. */
 		if (!hf_json_get(meta_of(l->entry->doc), "deletionTimestamp"))
 			enqueue_object(gc, l->entry->kind, l->entry->ns, l->entry->name);
 	}

@@ -339,8 +339,8 @@ static void a_full_disk_only_delays_the_collection(void **state)
 	struct hf_gc *gc = hf_gc_create(p.memstore, NULL);
 	make_chain(&p, 3);
 	settle(&p.w);
-	/* The deletion of the owner is committed. The collector's own writes exceed the file size
-	 * limit and fail. */
+	/* The deletion of the owner fits onto the disk. The collector's own writes exceed the
+	 * limit on file sizes, and fail. */
 	const struct hf_request request = {.verb = HF_VERB_DELETE,
 					   .resource = &hf_configmaps,
 					   .ns = "default",

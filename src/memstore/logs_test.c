@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kubelet's log stream, driven by the test. */
+/* The stream of a kubelet's log; the test decides what comes and when. */
 struct fake_stream {
 	struct hf_log_stream base;
 	hf_log_fn fn;

@@ -42,8 +42,9 @@ struct hf_memstore_options {
 	/* Fills a buffer with random bytes; NULL: getrandom is used. */
 	void (*random)(void *arg, void *bytes, size_t len);
 	void *random_arg;
-	/* Called when writes begin to fail (err has the reason) and when they work again (err is
-	 * NULL). Runs inside a commit: it may log, but not call the store. May be NULL. */
+	/* Called when writes begin to fail or fail with another error (err has the reason), and
+	 * when they work again (err is NULL). Runs inside a commit: it may log, but must not call
+	 * the store. May be NULL. */
 	void (*health)(void *arg, const struct hf_error *err);
 	void *health_arg;
 	/* 0 selects the limit above. */
@@ -63,12 +64,12 @@ struct hf_memstore *hf_memstore_destroy(
 	struct hf_memstore *memstore); /* NULL is fine; returns NULL */
 
 struct hf_loop *hf_memstore_loop(const struct hf_memstore *memstore);
-/* A client without faults. hf_memstore_destroy destroys it. */
+/* Returns a client without faults. hf_memstore_destroy destroys it. */
 struct hf_store *hf_memstore_store(struct hf_memstore *memstore);
 /* Returns 0, or the error of the last commit, for example a full disk. While commits fail, reads
  * still work, and each write tries again. */
 int hf_memstore_health(const struct hf_memstore *memstore, struct hf_error *err);
-/* The number of objects of a kind, and the bytes of JSON text of all objects. */
+/* Return the number of objects of a kind, and the size of all objects as JSON text, in bytes. */
 size_t hf_memstore_count(const struct hf_memstore *memstore, const struct hf_resource *resource);
 size_t hf_memstore_bytes(const struct hf_memstore *memstore);
 
@@ -82,16 +83,17 @@ size_t hf_memstore_bytes(const struct hf_memstore *memstore);
 struct hf_fault {
 	hf_time delay_before; /* delay before the request reaches the store */
 	int refuse; /* an HF_E_* code: the request is not performed, and the reply has this code */
-	const char *message; /* message of the reply that `refuse` causes; static */
-	hf_time retry_after; /* Retry-After of the reply that `refuse` causes; time span */
+	const char *message; /* message of the reply if `refuse` is set; static */
+	hf_time retry_after; /* Retry-After of the reply if `refuse` is set */
 	hf_time delay_after; /* delay between the commit and the reply */
-	/* The request is performed, but its reply is HF_E_TIMEOUT, after the timeout. */
+	/* true: the request is performed, but the client gets HF_E_TIMEOUT when the request's
+	 * timeout is over */
 	bool lose_reply;
-	/* LIST and GET with version "0" read an old state, before the last `stale` changes of the
-	 * kind, if history reaches back so far. */
+	/* LIST and GET with resourceVersion "0" read an old state: the state before the last
+	 * `stale` changes of the kind, as far as the history reaches back. */
 	uint64_t stale;
-	/* With stale: LIST and GET of every version read the old state, like a server that does not
-	 * know that it is behind. */
+	/* true: `stale` applies to LIST and GET with any resourceVersion, as on a server that does
+	 * not know that it is behind */
 	bool unaware;
 };
 struct hf_event_fault {
@@ -102,7 +104,8 @@ struct hf_event_fault {
 	int end;        /* an HF_E_* code: the watch ends with this code in place of the event */
 };
 struct hf_memstore_faults {
-	/* The two hooks; each may be NULL. *ret_fault is zero before the call. */
+	/* Called before each request, and before each event of a watch; each may be NULL.
+	 * *ret_fault is zeroed before. */
 	void (*request)(void *arg, const struct hf_request *request, struct hf_fault *ret_fault);
 	void (*event)(void *arg, const struct hf_watch_options *options,
 		      const struct hf_event *event, struct hf_event_fault *ret_fault);
@@ -134,7 +137,7 @@ struct hf_result {
 	int64_t remaining;
 	char **warnings;
 	size_t n_warnings;
-	struct hf_error err; /* the Status' message, cut to the size of err.text */
+	struct hf_error err; /* the message of the Status, cut to the size of err.text */
 };
 /* *ret_result is set in any case; release it with hf_result_release. */
 void hf_memstore_apply(struct hf_memstore *memstore, const struct hf_request *request,
@@ -142,7 +145,7 @@ void hf_memstore_apply(struct hf_memstore *memstore, const struct hf_request *re
 void hf_result_release(struct hf_result *result);
 #define HF_AUTO_RESULT HF_CLEANUP(hf_result_release) struct hf_result
 
-/* The current object, borrowed until the next change; NULL if it does not exist. */
+/* Returns the present object, borrowed until the next change; NULL: the store does not have it. */
 struct hf_doc *hf_memstore_peek(struct hf_memstore *memstore, const struct hf_resource *resource,
 				const char *ns, const char *name);
 /* Calls fn for each object of a kind, in order of namespace and name. fn must not write. ns NULL:
@@ -167,7 +170,8 @@ struct hf_memstore_change {
 };
 struct hf_memstore_observer {
 	void (*changed)(void *arg, const struct hf_memstore_change *change);
-	/* Called when the changes since the last commit were undone: read all objects again. */
+	/* Called when changes were undone after a failed commit: the observer has to read all
+	 * objects again. */
 	void (*reset)(void *arg);
 	void *arg;
 };
@@ -208,7 +212,7 @@ struct hf_memstore_rules {
 	 * Returns 0, or HF_E_INVALID, HF_E_FORBIDDEN or HF_E_BAD_REQUEST. */
 	int (*admit)(void *arg, struct hf_admission *admission, struct hf_error *err);
 	void *arg;
-	bool on_status; /* the rules also run for the subresource "status" */
+	bool on_status; /* true: the rules also run for writes of the subresource "status" */
 	bool on_delete; /* the rules also run for DELETE */
 };
 /* Replaces the rules of a kind. rules is copied. */
@@ -224,7 +228,8 @@ struct hf_memstore_logs {
 				       void *fn_arg);
 	void *arg;
 };
-/* NULL removes the source; logs are then refused with HF_E_UNAVAILABLE. */
+/* Sets the source of logs. NULL removes it: requests for logs are then refused with
+ * HF_E_UNAVAILABLE. */
 void hf_memstore_set_logs(struct hf_memstore *memstore, const struct hf_memstore_logs *logs);
 
 #endif

@@ -19,7 +19,7 @@ struct memstore_watch;
 struct memstore_log;
 
 #define HF_MEMSTORE_TURN_MAX 512 /* requests per turn; limits a transaction */
-/* Most events that a watch delivers in one turn, so that no watch blocks the loop. */
+/* Limit of the events that a watch delivers in one turn, so that no watch blocks the loop. */
 #define HF_MEMSTORE_EVENTS_PER_TURN 256
 /* timeout of a request whose reply the fault hook loses, if the request sets no timeout */
 #define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND)
@@ -29,7 +29,7 @@ struct memstore_client {
 	struct hf_store base;
 	struct hf_memstore *memstore;
 	struct hf_memstore_faults faults;
-	struct memstore_call *calls; /* every call that has not been answered */
+	struct memstore_call *calls; /* the calls of all clients that have no reply yet */
 	struct memstore_watch *watches;
 	struct memstore_log *logs;
 	bool paused; /* see hf_memstore_client_pause */
@@ -65,7 +65,7 @@ int hf_memstore_commit(struct hf_memstore *memstore, struct hf_error *err);
 /* client.c */
 struct memstore_client *hf_memstore_client_new(struct hf_memstore *memstore,
 					       const struct hf_memstore_faults *f);
-/* Applies the waiting requests, commits, and answers them. */
+/* Runs the requests of a turn: applies the waiting requests, commits, and answers them. */
 void hf_memstore_calls_turn(struct hf_memstore *memstore);
 /* Cancels all calls, watches and logs of the client, with HF_E_CANCELED, and frees it. */
 void hf_memstore_client_free(struct memstore_client *client);

@@ -351,8 +351,8 @@ static void bytes_are_counted_as_they_would_be_written(void **state)
 	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
 	hf_doc_text(o.object, &len);
 	size_t counted = hf_memstore_bytes(p.memstore) - before;
-	/* The counted size has one comma too many for each container. It lacks the version, which
-	 * is set last. */
+	/* The counted size is an upper bound: it has one comma too many for each container. It
+	 * leaves out the resourceVersion, which is set last. */
 	assert_true(counted + 40 >= len && counted < len + len / 10);
 	assert_int_equal(erase(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(hf_memstore_bytes(p.memstore), before);

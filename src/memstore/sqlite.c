@@ -136,7 +136,7 @@ static bool step_done(struct hf_sqlite *s, sqlite3_stmt *stmt)
 	return rc == SQLITE_DONE;
 }
 
-/* Runs all statements of sql. sqlite3_exec would lose the errno of a failure. */
+/* Runs all statements of the text. (sqlite3_exec would lose the errno of a failure.) */
 static int run_sql(struct hf_sqlite *s, const char *sql, struct hf_error *err)
 {
 	int rc = 0;

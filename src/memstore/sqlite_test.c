@@ -185,7 +185,7 @@ static void send_work(struct written *all, bool created, int number)
 	hf_store_request(all->w->store, created ? &create_it : &count_it, on_acknowledged, work);
 }
 
-/* The process to kill: writes without end, a few requests per turn. */
+/* Runs the process that the test kills: it writes without end, a few requests per turn. */
 HF_NORETURN static void run_writer(struct plane *p, const char *dir, int fd, int first)
 {
 	struct hf_error err = {0};
@@ -220,7 +220,8 @@ static void read_acks(FILE *in, int lines, struct acks *acks)
 	for (int i = 0; i < lines && fgets(line, sizeof(line), in); i++) {
 		int number = (int)strtol(line + 1, NULL, 10);
 		if (!strchr(line, '\n'))
-			return; /* the kill cut the line: no acknowledgement */
+			/* the kill cut off this line, so the write counts as not acknowledged */
+			return;
 		*(line[0] == 'c' ? &acks->created : &acks->counted) = number;
 	}
 }
@@ -537,8 +538,8 @@ static void a_store_that_could_not_be_made_leaves_nothing(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	p.w.loop = hf_loop_create_virtual(PLANE_START);
-	/* The first limit has room for the lock but not for a page. The last one has enough
-	 * room. */
+	/* The first limit has room for the lock file but not for a page of the database; the last
+	 * one has room for everything. */
 	for (rlim_t limit = 2000; rc != 0; limit += 3000) {
 		set_file_limit(limit);
 		rc = plane_try(&p, NULL, dir, &err);

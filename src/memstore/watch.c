@@ -167,7 +167,8 @@ static struct hf_doc *at_version(struct hf_doc *doc, const char *version)
 	return hf_doc_from_json(object);
 }
 
-/* Makes the event of a change; false if the watch selects neither the old nor the new object. */
+/* Makes the event for a change. False: the watch selects neither the old nor the new version of
+ * the object. */
 static bool translate_change(const struct memstore_watch *w, const struct hf_change *c,
 			     struct found_event *f)
 {
@@ -192,7 +193,8 @@ static bool translate_change(const struct memstore_watch *w, const struct hf_cha
 
 /* --- delivery --- */
 
-/* Delivers an event; false if the callback stopped the watch, which is freed then. */
+/* Calls the watch's callback with an event. False: the callback stopped the watch, which is then
+ * freed. */
 static bool call_back(struct memstore_watch *w, const struct hf_event *event)
 {
 	w->busy = true;
@@ -502,7 +504,8 @@ struct hf_watch *hf_memstore_watch_start(struct hf_store *store,
 		set_ending(w, HF_E_TOO_MANY, "too many watches");
 	else
 		set_position(w);
-	/* The selectors and the version are parsed already, and the caller may free the strings. */
+	/* Drop these strings of the caller, because the caller may free them: selectors and
+	 * version have been parsed. */
 	w->options.label_selector = w->options.field_selector = w->options.resource_version = NULL;
 	if (options->bookmarks && !hf_timer_armed(memstore->bookmark))
 		hf_timer_arm(memstore->bookmark, memstore->bookmark_every);

@@ -168,7 +168,8 @@ static void requests_must_fit_the_free_amounts(void **state)
 		{"{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'},"
 		 "'requests':{'cpu':'1'}}}]}}",
 		 ROOM("'cpu':'2'"), NULL},
-		/* Requests of containers add up. Of the init containers only the largest counts. */
+		/* The requests of the containers add up; of the init containers, only the largest
+		 * request counts. */
 		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}},"
 		 "{'resources':{'requests':{'cpu':'1500m'}}}]}}",
 		 ROOM("'cpu':'2'"), "Insufficient cpu"},

@@ -148,7 +148,7 @@ static void mark_unschedulable(struct hf_scheduler *s, struct hf_doc *pod, const
 	hf_json_set_str(c, "message", message);
 	hf_json_append(list, c);
 	HF_AUTO_DOC body = hf_doc_from_json(patch);
-	/* A strategic merge patch keeps the other conditions. */
+	/* Use a strategic merge patch, which leaves the other conditions unchanged. */
 	send_request(s, &(struct hf_request){.verb = HF_VERB_PATCH,
 					     .resource = &hf_pods,
 					     .ns = hf_doc_namespace(pod),

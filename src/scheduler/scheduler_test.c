@@ -117,7 +117,8 @@ static void a_pod_waits_for_a_claim_that_it_names(void **state)
 	assert_string_equal(node_of(&p, "p"), "n1");
 	hf_scheduler_destroy(s);
 
-	/* With missing_claims the kubelet makes the claims, so the pod does not wait. */
+	/* With missing_claims the scheduler binds the pod at once, because the kubelet makes the
+	 * claims. */
 	s = hf_scheduler_create(p.memstore, &(struct hf_scheduler_options){.missing_claims = true});
 	add_pod(&p, "q", ",'volumes':[{'name':'v','persistentVolumeClaim':{'claimName':'other'}}]");
 	settle(&p.w);
@@ -328,7 +329,7 @@ static void a_heartbeat_starts_no_pass(void **state)
 				      "{'status':{'conditions':[{'type':'Ready','status':'True',"
 				      "'lastHeartbeatTime':'2026-01-01T00:00:00Z'}]}}"),
 			 0);
-	/* The heartbeat armed no timer, so the loop returns. */
+	/* A heartbeat starts no pass, so no timer is armed and the loop returns. */
 	settle(&p.w);
 	hf_loop_run(p.w.loop);
 	hf_scheduler_destroy(s);
