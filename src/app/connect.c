@@ -86,13 +86,14 @@ static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *
 {
 	if (run->ended == HF_TIME_NONE)
 		fprintf(cli->err,
-			run->alive ? "holdfast: run %s goes on; this is its state of a second ago\n"
+			run->alive ? "holdfast: run %s still runs; its state here is about a "
+				     "second old\n"
 				   : "holdfast: the process of run %s was killed; this is the last "
 				     "state that it saved\n",
 			run->id);
 	if (run->ended == HF_TIME_NONE && run->alive && hf_cli_has(cli, "follow"))
 		fprintf(cli->err,
-			"holdfast: -f shows what there is now; to follow, read the files: tail -F "
+			"holdfast: -f prints the present logs of a kept run; to follow them: tail -F "
 			"%s/node/pods/*/logs/*\n",
 			run->path);
 }

@@ -112,8 +112,9 @@ static int verb_mend_node(struct hf_cli *cli)
 	if (root != NULL && cli->n_args > 0)
 		return hf_mend_enter_root(root, cli->args);
 	if (root != NULL || cli->n_args > 0)
-		return hf_cli_usage(cli,
-				    "words are accepted only with --in-root, which needs them");
+		return hf_cli_usage(
+			cli,
+			"arguments are accepted only with --in-root, which needs the program to run");
 	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
 	if (read_options(cli, &options, &err) != 0)
 		return hf_cli_usage(cli, "%s", err.text);
@@ -138,7 +139,8 @@ static const struct hf_flag mend_node_flags[] = {
 	{"signal-wait", 0, "SPAN", "time for a shutdown by signal", "2m"},
 	{"sync-wait", 0, "SPAN", "time between the letters of sysrq", "5s"},
 	{"watchdog-timeout", 0, "SPAN", "time until the watchdog resets the machine", "10m"},
-	{"in-root", 0, "DIR", "internal: become a program of the host", NULL},
+	{"in-root", 0, "DIR", "internal: run a program of the host, with this folder as its root",
+	 NULL},
 	{NULL, 0, NULL, NULL, NULL},
 };
 

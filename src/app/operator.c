@@ -354,19 +354,19 @@ static void create_metrics(struct process *process)
 {
 	const struct hf_metric_options requests = {
 		.name = "rest_client_requests_total",
-		.help = "Requests to the API server, by how they were answered.",
+		.help = "Requests to the API server, by the status code of the response.",
 		.type = HF_METRIC_COUNTER,
 		.labels = {"code", "host", "method"},
 	};
 	const struct hf_metric_options retries = {
 		.name = "rest_client_request_retries_total",
-		.help = "Those of them that repeat one that failed.",
+		.help = "Requests to the API server that repeat a failed request.",
 		.type = HF_METRIC_COUNTER,
 		.labels = {"code", "host", "method"},
 	};
 	const struct hf_metric_options time = {
 		.name = "rest_client_request_duration_seconds",
-		.help = "Time until an answer's end; of a watch until its beginning.",
+		.help = "Time until the end of a response of the API server; for a watch, until its beginning.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"host", "method"},
 		.buckets = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
@@ -374,7 +374,7 @@ static void create_metrics(struct process *process)
 
 	const struct hf_metric_options rejected = {
 		.name = "holdfast_config_rejected",
-		.help = "1: the config file is invalid, and the one read before is in use.",
+		.help = "1: the config file is invalid, and its earlier content is in use.",
 		.type = HF_METRIC_GAUGE,
 	};
 

@@ -67,7 +67,7 @@ static void update_stat(struct hf_metrics *metrics)
 	/* Round to whole seconds: the value is a sum of two clocks and varies by fractions of a
 	 * second, and queries count its changes as restarts. */
 	set_metric(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
-		   "When the process started, since the Unix epoch.",
+		   "Start of the process, in seconds since the Unix epoch.",
 		   (double)(long long)(start + 0.5));
 }
 
@@ -86,14 +86,14 @@ static void update_fds(struct hf_metrics *metrics)
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		set_metric(metrics, HF_METRIC_GAUGE, "process_max_fds",
-			   "Open file descriptors the kernel allows.", (double)limit.rlim_cur);
+			   "Limit of the open file descriptors.", (double)limit.rlim_cur);
 }
 
 void hf_process_metrics_update(struct hf_metrics *metrics)
 {
 	const struct hf_metric_options build = {
 		.name = "holdfast_build_info",
-		.help = "Which Holdfast this is: always 1.",
+		.help = "Version of Holdfast, in a label; the value is always 1.",
 		.type = HF_METRIC_GAUGE,
 		.labels = {"version"},
 	};

@@ -568,7 +568,7 @@ static void note_hidden_logs(struct hf_progress *p, hf_time now)
 	hf_progress_note(
 		p, now,
 		"note: the logs of %s alone are shown, because there are more than %d ranks; --ranks all "
-		"shows those of all",
+		"shows the logs of all",
 		rank_name(p, p->ranks.items[0]), HF_PROGRESS_FEW);
 }
 

@@ -650,7 +650,7 @@ static void many_ranks_do_not_flood_the_terminal(void **state)
 	assert_non_null(
 		strstr(printed(&f),
 		       "note: the logs of worker-0 alone are shown, because there are more than 16 "
-		       "ranks; --ranks all shows those of all\n"));
+		       "ranks; --ranks all shows the logs of all\n"));
 	for (int i = 0; i < 200; i++) {
 		HF_AUTO_STRBUF name = HF_STRBUF_INIT(64);
 		hf_strbuf_addf(&name, "ddp-worker-%d", i);

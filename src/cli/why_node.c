@@ -205,7 +205,7 @@ static void add_devices_reasons(struct account *a)
 	if (hf_cli_request(a->cli, &request, &reply, NULL) != 0) {
 		add_reason(
 			a, "", "agent",
-			"no agent reports its devices: there is no DeviceHealth '%s' that can be read",
+			"no agent reports the devices: DeviceHealth '%s' does not exist or cannot be read",
 			a->name);
 		return;
 	}
@@ -246,8 +246,8 @@ static void add_unlisted_node_reason(struct account *a, const char *name,
 	if (more > 0 && is_selected(a, policy))
 		add_reason(
 			a, "", "policy",
-			"%s (%s): its status leaves out %lld nodes for want of room; this node may be one of "
-			"them%s%s",
+			"%s (%s): the policy's status has no room for %lld of its nodes; this node may be one "
+			"of them%s%s",
 			name, hf_str_or(hf_json_path_str(status, "mode", NULL), "observe"),
 			(long long)more, open ? "; its breaker is open: " : "",
 			open ? str_of(breaker, "message") : "");

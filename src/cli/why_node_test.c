@@ -123,7 +123,7 @@ static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
 		"paused    annotation holdfast.dev/paused: Holdfast does nothing to this node\n");
 	assert_has(
 		w->out,
-		"agent     no agent reports its devices: there is no DeviceHealth 'gpu-7' that can be read\n");
+		"agent     no agent reports the devices: DeviceHealth 'gpu-7' does not exist or cannot be read\n");
 }
 
 static void a_silent_agent_and_a_lost_node_are_told(void **state)
@@ -211,9 +211,10 @@ static void a_policy_without_room_for_the_node_is_told(void **state)
 			 "{'name':'others'},'spec':{'selector':{'matchLabels':{'a':'b'}}},"
 			 "'status':{'mode':'quarantine','moreNodes':6,'nodes':[]}}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_has(w->out,
-		   "policy    all (quarantine): its status leaves out 6 nodes for want of room; "
-		   "this node may be one of them; its breaker is open: 70 of 70 nodes\n");
+	assert_has(
+		w->out,
+		"policy    all (quarantine): the policy's status has no room for 6 of its nodes; "
+		"this node may be one of them; its breaker is open: 70 of 70 nodes\n");
 	assert_null(strstr(w->out, "others"));
 }
 

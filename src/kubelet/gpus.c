@@ -282,7 +282,7 @@ static int give_gpus(struct hf_kubelet_pod *pod, const struct hf_kubelet_pod_con
 		wanted--;
 	}
 	if (wanted > 0)
-		return hf_error_set(err, HF_E_TOO_MANY, "container %s waits for %zu more of %s",
+		return hf_error_set(err, HF_E_TOO_MANY, "container %s waits for %zu more free %s",
 				    c->name, wanted, resource);
 	return 0;
 }

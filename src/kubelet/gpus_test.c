@@ -95,7 +95,7 @@ static void wait_output(struct testnode *n, const char *pod, const char *text)
 static bool waits_for_gpu(struct testnode *n, void *arg HF_UNUSED)
 {
 	return hf_streq(STR(testnode_container(n, "d", 0, false), "state", "waiting", "message"),
-			"container main waits for 1 more of nvidia.com/gpu");
+			"container main waits for 1 more free nvidia.com/gpu");
 }
 
 static void each_container_has_its_own_gpus(void **state)

@@ -338,7 +338,7 @@ expect 'terminal escapes reach no terminal' '[|] rednul1m.*  [|] rednul1m.*[^0-9
 expect 'a program that closes its output' 'code 4: master-0 exited with code 4.master-0 printed nothing' code 4 "$program" run closes.py
 expect 'a program that ends before it reports' 'job/early succeeded' "$program" run early.py
 expect 'a program that ignores SIGTERM is killed by the second interrupt' 'stopping: .*code=137 .*code 130' deaf_run
-expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f shows what there is now; to follow, read the files: tail -F $dir/state/runs/ticks-[0-9]*/node/pods/[*]/logs/[*]|to follow, .*tick" follow_run
+expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f prints the present logs of a kept run; to follow them: tail -F $dir/state/runs/ticks-[0-9]*/node/pods/[*]/logs/[*]|to follow them: .*tick" follow_run
 expect 'a program that fills the disk' \
 	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 is missing; make room there.*the end of this run is not kept: .*No space left on device.code 1.*)\$" \
 	on_small_disk rw "$program" run fills.py
