@@ -16,8 +16,8 @@ struct apiserver_call {
 	struct hf_apiserver *server;
 	struct hf_exchange *ex;
 	struct hf_call *call;
-	/* The kind of the objects, and the kind whose columns a table has (a Scale differs from
-	 * its job). */
+	/* The kind of the objects, and the kind that gives a table its columns (for a scale, the
+	 * kind Scale). */
 	const struct hf_resource *resource, *printed;
 	enum hf_verb verb;
 	enum apiserver_form form;

@@ -68,8 +68,8 @@ struct hf_progress {
 	bool dirty;
 	/* the width in columns of each line of the block that is now on the screen */
 	HF_VEC(int) drawn;
-	/* For jobs with many ranks, whose pods are counted: the counts have changed since they
-	 * were printed; the note about hidden logs was printed. */
+	/* For jobs with many ranks: the counts of pods have changed since they were printed; the
+	 * note about hidden logs was printed. */
 	bool counts_changed, told_logs;
 	hf_time counts_at;
 	int failures_shown;

@@ -32,8 +32,8 @@ struct hf_progress_options {
 	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
 	const char *
-		/* whose logs to show: names such as "master-0,worker-1", or "all"; NULL: of all
-		 * ranks, or of the first one if there are many */
+		/* names of the ranks to show logs of, such as "master-0,worker-1", or "all"; NULL:
+		 * all ranks, or the first one if there are many */
 		ranks;
 	bool keys; /* print a line with the keys below the block */
 	FILE *out;

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define FIT_BYTES_MAX 8192
-#define NAMES_SHOWN 8 /* variables whose names are printed at the start of a run */
+#define NAMES_SHOWN 8 /* limit of the names of variables that are printed at the start of a run */
 
 /* ---- load --------------------------------------------------------------------------------------- */
 

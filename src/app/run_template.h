@@ -12,8 +12,8 @@
 struct hf_run_template {
 	/* working folder for containers without a workingDir; NULL: leave workingDir unset */
 	const char *cwd;
-	/* The folder of the files POD.json, which TORCHELASTIC_ERROR_FILE names for ranks whose
-	 * manifest does not set the variable. NULL: do not set the variable. */
+	/* The folder of the files POD.json. For ranks without TORCHELASTIC_ERROR_FILE in the
+	 * manifest, the variable names a file of the folder. NULL: do not set the variable. */
 	const char *errors;
 	/* Remove these variables ("NAME=value") from the templates: the command line sets them.
 	 * NULL-terminated; may be NULL. */

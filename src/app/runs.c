@@ -26,7 +26,7 @@ static void print_local_time(hf_time time, char *text, size_t size)
 }
 
 /* Computes how long the run took; for a run that goes on, the time until now. False for a killed
- * run, whose end is unknown. */
+ * run: its end is unknown. */
 static bool elapsed_of(const struct hf_kept_run *run, hf_time now, hf_time *ret_span)
 {
 	hf_time end = run->ended != HF_TIME_NONE ? run->ended : now;

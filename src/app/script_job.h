@@ -11,7 +11,8 @@
  * I + 1.
  */
 #define HF_SCRIPT_IMAGE "registry.example/replace-me:latest" /* `run` pulls no image */
-#define HF_SCRIPT_NPROC_MAX 110 /* equals HF_KUBELET_PODS_MAX, whose header is not included here */
+/* equals HF_KUBELET_PODS_MAX, but does not need the kubelet's header */
+#define HF_SCRIPT_NPROC_MAX 110
 /* restarts without --max-restarts; only ranks that a signal killed are restarted */
 #define HF_SCRIPT_RESTARTS 3
 

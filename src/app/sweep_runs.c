@@ -34,8 +34,8 @@ static bool sweep_one(const char *dir, const char *name)
 	return true;
 }
 
-/* Completes the removal of a folder whose name says that its removal has begun: the process that
- * removed it may have died. */
+/* Completes a removal: the name of the folder says that its removal has begun, and the process
+ * that began it may have died. */
 static void end_removal(const char *dir, const char *name)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);

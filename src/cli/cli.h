@@ -134,7 +134,7 @@ struct hf_cli {
 	struct hf_loop *loop;
 	/* the store of the server, from connect; NULL for verbs that use no server */
 	struct hf_store *store;
-	/* the kept run whose objects `store` has; NULL: `store` is a server's */
+	/* the kept run that `store` serves; NULL: `store` is a server's */
 	struct hf_kept_store *kept;
 	/* time limit of each request (--request-timeout); 0: the store's default */
 	hf_time request_timeout;

@@ -279,8 +279,8 @@ static void take_word(struct line *line, struct hf_flags *flags, const char *wor
 		line->over = true;
 }
 
-/* Reads the words before the word under the cursor. Returns the flag whose value is being typed;
- * NULL: no flag waits for a value. */
+/* Reads the words before the word under the cursor. Returns the flag that waits for its value,
+ * which is being typed; NULL: no flag waits for a value. */
 static const struct hf_flag *read_line(struct line *line, struct hf_flags *flags)
 {
 	const char *last = flags->argc > 0 ? flags->argv[flags->argc - 1] : "";

@@ -18,7 +18,7 @@ struct hf_job_facts {
 	/* the state: type of the last condition that is True; "Created" if no condition is True */
 	const char *state;
 	const char *message; /* of that condition; "" */
-	int64_t active;      /* number of ranks whose pod runs or is in a crash loop */
+	int64_t active;      /* number of ranks with a pod that runs or is in a crash loop */
 	int64_t succeeded;
 	int64_t wanted; /* ranks of the spec */
 	int64_t generation;

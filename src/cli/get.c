@@ -35,7 +35,7 @@ struct getting {
 	struct hf_output output;
 	const struct hf_resource *kinds[KINDS_MAX];
 	size_t n_kinds;
-	bool jobs; /* `kinds` are kinds of jobs, whose tables have Holdfast's own columns */
+	bool jobs; /* `kinds` are kinds of jobs: their tables have Holdfast's own columns */
 	const char *selector;
 	struct hf_jsonpath *sort_by; /* NULL: the server's order */
 	int64_t limit;               /* --limit, in objects; 0: no limit */

@@ -21,7 +21,7 @@ struct follow {
 	struct hf_log_follower *follows;
 	struct hf_doc *pod; /* the version of the pod that the caller passed last */
 	char *container;
-	/* number (restartCount) of the run whose log was opened last; -1: no log was opened */
+	/* number (restartCount) of the run that had its log opened last; -1: no log was opened */
 	int64_t told;
 	/* number (restartCount) of the newest run of the container; -1: the container never ran */
 	int64_t newest;

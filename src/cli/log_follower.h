@@ -51,7 +51,7 @@ void hf_log_follower_update_pod(struct hf_log_follower *follows, struct hf_doc *
 void hf_log_follower_join_pod(struct hf_log_follower *follows, struct hf_doc *pod);
 /* True while the log of any pod is open or will be opened again. */
 bool hf_log_follower_is_open(const struct hf_log_follower *follows);
-/* True if a container has ended whose log is still open: the log will end without a further
+/* True if a container has ended and its log is still open: the log will end without a further
  * event. */
 bool hf_log_follower_is_ending(const struct hf_log_follower *follows);
 

@@ -30,8 +30,8 @@ void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines,
 int hf_logs_follow(const struct hf_logs *logs, const struct hf_cli_reply *pods);
 /* Print the present logs of hf_logs.pods.  pods: all pods of the job.  Returns the exit code. */
 int hf_logs_print(const struct hf_logs *logs, const struct hf_cli_reply *pods);
-/* Find the status of the container whose log is selected; it may be an init container. NULL: the
- * pod has no status for it yet. */
+/* Find the status of the container that --container selects; it may be an init container. NULL:
+ * the pod has no status for it yet. */
 const struct hf_json *hf_logs_container(const struct hf_logs *logs, const struct hf_json *pod);
 /* Print on stderr why the selected container of the pod never started. False: it did start, so
  * nothing is printed. */

@@ -34,7 +34,7 @@ int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_jo
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;
 
 const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framework);
-/* List the pods or services whose label names the job. */
+/* List the pods or services that name the job in their label. */
 int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, struct hf_doc *job,
 		      struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
 /* Patch a job by a merge patch (not its status). With --dry-run the server only checks the

@@ -16,7 +16,7 @@ struct kube_logs {
 	hf_log_fn fn;
 	void *arg;
 	struct hf_strbuf target;
-	/* body of a response whose status is not 200: the reason of the refusal */
+	/* body of a response with a status other than 200: the reason of the refusal */
 	struct hf_strbuf refusal;
 	int status;
 	/* calling: fn is being called; stopped: hf_kube_logs_stop was called inside fn, so the

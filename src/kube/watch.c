@@ -31,7 +31,7 @@ struct kube_watch {
 	void *arg;
 	struct hf_strbuf target;
 	hf_time silence_max;
-	/* the beginning of a line whose rest has not arrived; or the body of a refusal */
+	/* the beginning of a line, while its rest has not arrived; or the body of a refusal */
 	struct hf_strbuf buffer;
 	int status;   /* HTTP status; 0: no head yet */
 	bool calling; /* the callback fn is running */

@@ -21,7 +21,7 @@
 
 struct hf_kubelet_claims {
 	struct hf_kubelet *kubelet;
-	struct hf_map *told; /* the folders whose path was printed for the user */
+	struct hf_map *told; /* paths of folders that were already printed for the user */
 	struct claim_call {
 		struct hf_call *call;
 	} calls[REQUESTS_MAX];

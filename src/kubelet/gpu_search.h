@@ -21,7 +21,7 @@ typedef void (*hf_gpu_search_fn)(void *arg, const struct hf_json *gpus, const ch
 
 struct hf_gpu_search_options {
 	struct hf_loop *loop;
-	const char *exe; /* path of the program whose verb "shim" is started */
+	const char *exe; /* path of the program with the verb "shim", which is started */
 	const char *sysfs;
 	hf_gpu_search_fn found;
 	void *arg;

@@ -50,7 +50,7 @@ struct hf_kubelet_options {
 	const char *gpus;
 	const char *sysfs;     /* the sysfs in which GPUs of AMD are searched; NULL: "/sys" */
 	const char *node_name; /* NULL: HF_KUBELET_NODE */
-	/* The program whose verb "shim" starts shims (kubelet/runtime/shim.h). NULL:
+	/* The program that starts shims by its verb "shim" (kubelet/runtime/shim.h). NULL:
 	 * /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;

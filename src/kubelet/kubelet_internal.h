@@ -181,8 +181,8 @@ struct hf_kubelet_shim *hf_kubelet_shim_destroy(struct hf_kubelet_shim *shim);
 bool hf_kubelet_shim_command(struct hf_kubelet_shim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
 /* Tells whether a shim runs for the pod: it holds the lock of the folder. */
 bool hf_kubelet_shim_alive(const char *pod_dir);
-/* Sends SIGKILL to every process whose environment has this HOLDFAST_POD_UID. For pods without a
- * process namespace, whose processes can outlive the shim. */
+/* Sends SIGKILL to every process that has this HOLDFAST_POD_UID in its environment. For pods
+ * without a process namespace: their processes can outlive the shim. */
 void hf_kubelet_kill_strays(const char *pod_uid);
 
 /* --- hosts.c --- */

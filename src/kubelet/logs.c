@@ -315,8 +315,8 @@ static const char *waiting_reason(const struct hf_kubelet_pod *pod,
 									  : "PodInitializing");
 }
 
-/* Chooses the attempt whose log is read: the last one, or with `previous` the one before. If a
- * container waits to be restarted, its last attempt has ended, and counts as the previous one. */
+/* Chooses the attempt to read: the last one, or with `previous` the attempt before. If a container
+ * waits to be restarted, its last attempt has ended, and counts as the previous attempt. */
 static const struct hf_attempt *choose_attempt(const struct hf_kubelet_pod *pod,
 					       const struct hf_container_past *past, bool previous)
 {

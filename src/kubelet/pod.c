@@ -113,7 +113,7 @@ static void forget_pod(struct hf_kubelet_pod *pod)
 	hf_kubelet_check_drained(k);
 }
 
-/* Finishes a pod whose processes have ended. If the store no longer has the pod, removes its files
+/* Finishes a pod without running processes. If the store no longer has the pod, removes its files
  * and forgets it. Else, if the pod is marked for deletion and its final status is stored, deletes
  * the object. */
 static void finish_pod(struct hf_kubelet_pod *pod, bool settled)

@@ -61,7 +61,7 @@ struct hf_kubelet_pod_container {
 	struct hf_kubelet_exec *hook; /* the hook that runs */
 	unsigned post_start_attempt;
 	bool post_start_due, post_start_runs; /* not begun yet; not succeeded yet */
-	/* number of the attempt whose preStop hook was started; -1: none */
+	/* number of the attempt that had its preStop hook started; -1: no attempt */
 	int64_t pre_stop_attempt;
 	bool pre_stop_runs;
 	/* number of the attempt that is being stopped, because a probe or hook failed; -1: none */
@@ -207,7 +207,7 @@ bool hf_kubelet_pod_tell_stop(struct hf_kubelet_pod *pod);
 /* Signals the containers that run: SIGTERM, and SIGKILL after the grace period. */
 void hf_kubelet_pod_stop_containers(struct hf_kubelet_pod *pod);
 
-/* Ends the sidecars of a pod whose other containers have ended; the last sidecar first. */
+/* Ends the sidecars of a pod after its other containers; the last sidecar ends first. */
 void hf_kubelet_pod_stop_sidecars(struct hf_kubelet_pod *pod);
 
 /* Stops a container because a probe or hook failed. why: completes the Event's text "Container

@@ -304,7 +304,8 @@ static void stale_reads_return_an_earlier_state(void **state)
 	hf_store_request(store, &list_it, outcome_take, &o);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
-	/* An `unaware` server returns an old state, whatever resourceVersion the read asks for. */
+	/* An `unaware` server returns an old state for every resourceVersion that a read asks
+	 * for. */
 	s.fault = (struct hf_fault){.stale = 1000, .unaware = true};
 	outcome_release(&o);
 	hf_store_request(store, &list_it, outcome_take, &o);

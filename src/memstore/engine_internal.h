@@ -56,8 +56,8 @@ struct hf_entry {
 	hf_time written_at;
 	struct hf_owner_link *links; /* one link per ownerReference */
 	size_t n_links;
-	/* Neighbours in the kind's list of objects by age (written_at). Used only for kinds whose
-	 * objects expire. */
+	/* Neighbours in the kind's list of objects by age (written_at). Used only for kinds with
+	 * objects that expire. */
 	struct hf_entry *older, *newer;
 	const char *ns, *name; /* stored after the struct */
 };
@@ -100,8 +100,8 @@ struct hf_kind {
 	struct hf_memstore_rules rules;
 	HF_VEC(struct hf_entry *) entries; /* by namespace, then name */
 	struct hf_history history;
-	/* Ends of the kind's list of objects by age (written_at). Used only for kinds whose
-	 * objects expire. */
+	/* Ends of the kind's list of objects by age (written_at). Used only for kinds with objects
+	 * that expire. */
 	struct hf_entry *oldest, *newest;
 	bool expires;
 	/* The watches of this kind (watch.c), the oldest first. watch_cursor: the watch that will
@@ -151,7 +151,7 @@ void hf_engine_undo(struct hf_engine *engine);
 /* Index (engine_index.c). */
 /* Finds an object; NULL: no such object. ns is ignored for cluster-wide kinds. */
 struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const char *name);
-/* Returns the index of the first entry whose key is not before (ns, name); "" for both gives the
+/* Returns the index of the first entry with a key at or after (ns, name); "" for both gives the
  * first entry. */
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b);
@@ -178,7 +178,7 @@ void hf_history_release(struct hf_history *history);
 void hf_history_push(struct hf_history *history, struct hf_change *change, size_t max);
 /* Returns the change with this sequence number; NULL: the ring no longer keeps it. */
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq);
-/* Returns the sequence number of the first change whose version is above `version`. */
+/* Returns the sequence number of the first change with a version above `version`. */
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
 /* A walk over the objects of a kind as they were at version, in order, after the key (after_ns,
  * after_name), or all if after_name is NULL. Calls fn until it returns false. HF_E_GONE: history

@@ -27,8 +27,8 @@ static bool contains_value(const struct hf_json *array, const struct hf_json *va
 	return false;
 }
 
-/* Returns the index of the first item whose member `key` has this value; the length of the array
- * if no item matches. */
+/* Returns the index of the first item that has this value in its member `key`; the length of the
+ * array if no item matches. */
 static size_t find_item(const struct hf_json *array, const char *key, const struct hf_json *value)
 {
 	size_t i = 0;

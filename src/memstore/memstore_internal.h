@@ -21,7 +21,7 @@ struct memstore_log;
 #define HF_MEMSTORE_TURN_MAX 512 /* requests per turn; limits a transaction */
 /* Limit of the events that a watch delivers in one turn, so that no watch blocks the loop. */
 #define HF_MEMSTORE_EVENTS_PER_TURN 256
-/* timeout of a request whose reply the fault hook loses, if the request sets no timeout */
+/* timeout of a request if the fault hook loses its reply and the request sets no timeout */
 #define HF_MEMSTORE_TIMEOUT (30 * HF_SECOND)
 
 /* One client's view of the store. */

@@ -54,7 +54,7 @@ int hf_cgroup_join(const struct hf_cgroup *group, struct hf_error *err) HF_MUST_
 bool hf_cgroup_oom_killed(const struct hf_cgroup *group);
 /* Removes an empty group. A group that cannot be removed stays; hf_cgroup_sweep retries. */
 void hf_cgroup_remove(const struct hf_cgroup *group);
-/* Removes all empty groups whose names begin with prefix. */
+/* Removes all empty groups with names that begin with prefix. */
 void hf_cgroup_sweep(const struct hf_cgroup_base *base, const char *prefix);
 
 #endif

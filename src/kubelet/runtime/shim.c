@@ -104,8 +104,8 @@ static void accept_client(struct shim *shim)
 
 	if (fd < 0)
 		return;
-	/* Accept only clients of the same user. The mode of the folder keeps other users out; this
-	 * check protects a folder whose mode was changed. */
+	/* Accept only clients of the same user. The mode of the folder keeps other users out; the
+	 * check here helps if the mode was changed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	    (peer.uid == geteuid() || peer.uid == 0)) {
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++) {
@@ -777,7 +777,7 @@ static int watch_children(struct shim *shim, struct hf_error *err)
 	return 0;
 }
 
-/* Creates the journal. Refuses a folder whose journal says that containers ran: no pod runs
+/* Creates the journal. Refuses a folder if its journal says that containers ran: no pod runs
  * twice. */
 static int make_journal(struct shim *shim, struct hf_error *err)
 {
