@@ -10,12 +10,11 @@
 #include <stdlib.h>
 
 #define SAVE_SPAN (5 * HF_SECOND)
-#define SAVE_SPAN_MANY                                                                             \
-/* Time between two saves of the steps, if the job has more than HF_PROGRESS_FEW ranks: the
-	 * file may then have 3 MB. */
-(30 * HF_SECOND)
+/* Time between two saves of the steps, if the job has more than HF_PROGRESS_FEW ranks: the file may
+ * then have 3 MB. */
+#define SAVE_SPAN_MANY (30 * HF_SECOND)
 
-	struct hf_run_view {
+struct hf_run_view {
 	const struct hf_cli *cli;
 	struct hf_pattern *pattern; /* NULL: --step-regex none */
 	struct hf_history *history;

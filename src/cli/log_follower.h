@@ -17,12 +17,11 @@ HF_BEGIN_DECLS
  */
 struct hf_log_follower;
 
-#define HF_LOG_FOLLOWER_PODS_MAX                                                                   \
-/* limit of the pods of one hf_log_follower; after each restart of a job, all its new pods
-	 * count again */
-65536
+/* limit of the pods of one hf_log_follower; after each restart of a job, all its new pods count
+ * again */
+#define HF_LOG_FOLLOWER_PODS_MAX 65536
 
-	struct hf_log_follower_options {
+struct hf_log_follower_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const char *ns;        /* the caller keeps it alive */
