@@ -23,9 +23,8 @@ struct hf_contact_keeper;
 
 /* How often the Lease is read; kubelets renew their Lease every 10 s. */
 #define HF_CONTACT_KEEPER_LOOK_EVERY (5 * HF_SECOND)
-#define HF_CONTACT_KEEPER_FIRST_LOOK_EVERY                                                         \
-/* how often the Lease is read until the first contact, which a starting process waits for */
-HF_SECOND
+/* How often the Lease is read until the first contact, which a starting process waits for. */
+#define HF_CONTACT_KEEPER_FIRST_LOOK_EVERY HF_SECOND
 
 struct hf_contact_keeper_options {
 	struct hf_loop *loop;
