@@ -76,8 +76,8 @@ static void why_looks_for_what_a_job_has_beside_pods(void **state)
 			 "{'name':'mpi','image':'i'}]}}}}}}");
 	cli_world_run(w, "why", "pi", NULL);
 	assert_int_equal(w->code, 0);
-	assert_has(w->out, "ConfigMap 'pi-config' is not there: where it cannot be made, the job's "
-			   "events say why\n");
+	assert_has(w->out, "ConfigMap 'pi-config' does not exist; if the operator cannot create "
+			   "it, the job's events say why\n");
 	/* The embedded store does not have the kind HorizontalPodAutoscaler, so the plan must not
 	 * miss an object of this kind. */
 	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"

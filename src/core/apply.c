@@ -7,19 +7,23 @@
 #include <string.h>
 
 /*
- * Decides all terminations of one step together.  They were seen at once, so their order is not
- * certain: at most one incident opens for the pods among them.  The termination that opens it is
- * the one that best explains the rest: evidence of infrastructure or a device, else the first to
- * finish.  If a verdict has given way in this step, its cause is acted upon before another verdict
- * may be reached: that verdict would give way to the same cause, and charge it again.
+ * Decides all terminations of one step together.
+ *
+ * One step sees several terminations at once, so their order is not certain.  Therefore at most one
+ * incident opens for the pods among them.  The termination that best explains the others opens it:
+ * one with evidence of infrastructure or a device, else the first to finish.
+ *
+ * If a verdict was withdrawn in this step, the step acts only on its cause.  A second verdict would
+ * be withdrawn for the same cause, and that cause would be charged twice.
  *
  * Writes: the ledger's incident, charges and verdict, the slots, and what the step restarts.
  */
 
-/* Open an incident and charge it, or set the verdict.  False: a verdict was set. */
+/* Open an incident for the termination and charge it; or, if the job must fail, set the verdict.
+ * Returns false if a verdict was set. */
 static bool open_for(struct hf_brain *b, const struct hf_termination *termination)
 {
-	/* Nothing is charged yet: a verdict may still turn out to have another cause. */
+	/* A verdict charges nothing yet, because later evidence may still show another cause. */
 	if (termination->fate == HF_FATE_FAIL) {
 		hf_verdict_of_termination(b, termination);
 		return false;
@@ -35,8 +39,8 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 		hf_verdict_set(b, HF_VERDICT_NO_PROGRESS, hf_steps_message(b));
 		return false;
 	}
-	/* A termination that a rule does not charge still lengthens the delay.  Without a delay
-	 * the rank would restart in a loop. */
+	/* A termination that a rule exempts from charges still lengthens the delay.  Otherwise the
+	 * rank would restart in a loop without a pause. */
 	if (termination->kind != HF_TERMINATION_RESTARTED)
 		hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_incident_open(b, termination, termination->cls, termination->budget);
@@ -47,8 +51,8 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 	return true;
 }
 
-/* The termination would set a verdict again.  The next step sets it, after the cause of the
- * withdrawn verdict has been acted upon. */
+/* A verdict was withdrawn in this step, and this termination would set a verdict again.  It is left
+ * to the next step, after the cause of the withdrawn verdict has been acted upon. */
 static bool is_for_later(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	return b->gave_way && !hf_incident_covers(b, termination) &&
@@ -57,9 +61,9 @@ static bool is_for_later(const struct hf_brain *b, const struct hf_termination *
 }
 
 /*
- * Container restarts.  The first restart of a pod in an incident is covered, its second opens the
- * next incident.  They are counted in rounds over the ranks, so that two restarts of each of a
- * thousand ranks are two incidents and not a thousand.
+ * Counts the restarts of containers by the kubelet.  The first restart of a pod in an incident is
+ * covered; its second restart opens the next incident.  Each round counts one restart of every
+ * rank.  So two restarts of each of a thousand ranks are two incidents and not a thousand.
  */
 static void count_restarts(struct hf_brain *b)
 {
@@ -88,7 +92,8 @@ static void count_restarts(struct hf_brain *b)
 	}
 }
 
-/* A rule with action FailJob comes before the others, as in batch/v1. */
+/* The termination that matches a rule with action FailJob, or NULL.  Such a rule comes before the
+ * other rules, as in batch/v1. */
 static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -98,7 +103,7 @@ static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
-/* The termination that opens an incident; NULL: the open incident covers all. */
+/* The termination that opens a new incident; NULL: the open incident covers all terminations. */
 static const struct hf_termination *find_opener(const struct hf_brain *b)
 {
 	const struct hf_termination *first = NULL;
@@ -111,7 +116,8 @@ static const struct hf_termination *find_opener(const struct hf_brain *b)
 			continue;
 		if (hf_termination_outranks(termination))
 			return termination;
-		/* A termination that a rule ignores does not explain the others. */
+		/* A termination that a rule with action Ignore matches is the last choice: it does
+		 * not explain the others. */
 		if (!first ||
 		    (hf_termination_is_ignored(first) && !hf_termination_is_ignored(termination)))
 			first = termination;
@@ -119,8 +125,8 @@ static const struct hf_termination *find_opener(const struct hf_brain *b)
 	return first;
 }
 
-/* Take late evidence into the open incident.  False: the new budget is used up, and a verdict is
- * set. */
+/* If a termination with better evidence belongs to the open incident, make it the incident's cause.
+ * Returns false if the budget of that cause is used up; then a verdict is set. */
 static bool adopt_causes(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -147,13 +153,14 @@ static void report_stray(struct hf_brain *b, const struct hf_termination *termin
 	hf_event_pod(b, true, HF_REASON_STRAY,
 		     hf_arena_printf(b->arena,
 				     "Pod %s was evicted for a taint that its node %s does not "
-				     "have: the timer was set for an earlier pod of that name",
+				     "have: the eviction timer was set for an earlier pod of that "
+				     "name",
 				     termination->pod->name, termination->pod->node),
 		     termination->pod);
 }
 
-/* The termination was counted before the pod's reason ("Evicted") was known: the record takes it
- * now. */
+/* The kubelet may write a pod's reason ("Evicted") after the termination was counted.  Then the
+ * incident's record gets the reason now. */
 static void retell_counted(struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -164,7 +171,8 @@ static void retell_counted(struct hf_brain *b, const struct hf_termination *term
 		hf_incident_set_cause(b, termination);
 }
 
-/* Restart each terminated rank alone.  True if one of them restarts in its pod. */
+/* Restart each terminated rank alone.  Returns true if at least one rank restarts in its present
+ * pod. */
 static bool restart_each(struct hf_brain *b)
 {
 	bool in_place = false;
@@ -181,7 +189,8 @@ static bool restart_each(struct hf_brain *b)
 	return in_place;
 }
 
-/* Restart the terminated ranks; with scope Job in any termination, restart all ranks. */
+/* Restart the ranks that terminated.  If one of the terminations has scope Job, restart all
+ * ranks. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;
@@ -191,7 +200,8 @@ static void restart_ended(struct hf_brain *b)
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		const struct hf_termination *termination = &b->terminations[i];
 
-		/* A container restart counts here only if all ranks restart together. */
+		/* The kubelet has already restarted this container.  The step acts on it only if
+		 * all ranks restart together. */
 		if (termination->kind == HF_TERMINATION_RESTARTED &&
 		    termination->scope != HF_SCOPE_JOB)
 			continue;
@@ -212,19 +222,20 @@ static void restart_ended(struct hf_brain *b)
 	b->restarting_count = b->failed_count[first->role] > 0 ? b->failed_count[first->role] : 1;
 	b->plan->restart_scope = scope;
 	hf_incident_ensure_record(b, first);
-	/* What a held rank waits for depends on the scope. */
+	/* hf_barrier_is_of_all reads the scope, so it is set before the ranks restart. */
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	in_place = scope == HF_SCOPE_JOB ? hf_gang_restart_any(b) : restart_each(b);
 	hf_in_place_count(b, in_place);
 	b->ledger.records[0].in_place = in_place;
 	b->ledger.records[0].down_at = HF_TIME_NONE;
 	b->ledger.records[0].generation = b->ledger.generation;
-	/* A covered termination after the recovery: the recovery is not over. */
+	/* A covered termination may come after the job had recovered: the recovery begins again. */
 	b->ledger.records[0].running_at = HF_TIME_NONE;
 	hf_restart_when_too_large(b);
 }
 
-/* If a node of the job counts as lost now, the node is the cause of what its peers do now. */
+/* The termination to charge.  If a node of the job counts as lost now, its loss is taken as the
+ * cause of what the peers of its rank do now. */
 static const struct hf_termination *find_cause(const struct hf_brain *b,
 					       const struct hf_termination *opener,
 					       struct hf_termination *lost)
@@ -236,7 +247,8 @@ static const struct hf_termination *find_cause(const struct hf_brain *b,
 	return lost;
 }
 
-/* The attempt was made within the incident, and the termination is covered all the same. */
+/* The rank was started again within the open incident, and the incident covers its termination as
+ * well. */
 static bool repeats_incident(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_time opened_at = b->ledger.incident.opened_at;
@@ -246,8 +258,8 @@ static bool repeats_incident(const struct hf_brain *b, const struct hf_terminati
 	       termination->pod->creation_time > opened_at;
 }
 
-/* A rank that was started before the fault was mended, and terminates of it again, costs nothing
- * and waits. */
+/* A rank that starts before the fault is repaired may terminate of it again.  Nothing is charged
+ * then, but the next start is delayed. */
 static void delay_repeats(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->terminations_len; i++) {
@@ -258,7 +270,7 @@ static void delay_repeats(struct hf_brain *b)
 	}
 }
 
-/* The charges and the record of the open incident, before late evidence arrives. */
+/* A copy of the open incident's charges and record, made before late evidence changes them. */
 struct former {
 	int64_t incident, restarts[HF_BUDGETS];
 	struct hf_record record;
@@ -272,7 +284,7 @@ static void save_former(const struct hf_brain *b, struct former *former)
 }
 
 /* If this step's verdict opened a newer incident, restore the previous incident's charges and its
- * record: the verdict may still give way to that evidence, and one event is the cause of one
+ * record.  The late evidence may still withdraw the verdict, and one event is the cause of one
  * incident. */
 static void restore_former(struct hf_brain *b, const struct former *former)
 {
@@ -300,7 +312,8 @@ void hf_terminations_apply(struct hf_brain *b)
 		hf_verdict_of_termination(b, termination);
 		return;
 	}
-	/* Container restarts first: the container ran before its pod ended. */
+	/* Container restarts are counted before the ends of pods, because the container ran before
+	 * its pod ended. */
 	count_restarts(b);
 	save_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))

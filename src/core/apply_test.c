@@ -60,7 +60,8 @@ static void a_new_pod_starts_its_restarts_at_nothing(void **state)
 	brain_after(&b, 60);
 	brain_quiet(&b);
 	assert_null(ledger()->roles[BRAIN_HAND].seen);
-	/* One by the kubelet, which had covered its attempt; so the end opened the next. */
+	/* The kubelet's restart was charged first.  The incident had counted a restart of this
+	 * attempt, so the end of the pod opened the next incident. */
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 2);
 	brain_release(&b);
 }
@@ -88,7 +89,8 @@ static void evidence_decides_among_ends_seen_at_once(void **state)
 	brain_init(&b, &brain_kind, 1, 2);
 	b.replicas[1].restart_policy = "Never";
 	brain_run_up(&b);
-	brain_exit(&b, "demo-hand-0", 1); /* finished first, and would fail the job */
+	/* This rank finished first, and restartPolicy Never would fail the job. */
+	brain_exit(&b, "demo-hand-0", 1);
 	brain_after(&b, 1);
 	brain_exit(&b, "demo-hand-1", 1);
 	brain_disrupt(&b, "demo-hand-1");
@@ -156,7 +158,7 @@ static void every_exit_that_is_counted_has_its_event(void **state)
 	brain_release(&b);
 }
 
-/* A benign exit must not make what fails behind it free. */
+/* An exit that a rule ignores must not cover a later failure, which has to be charged. */
 static void an_ignored_end_covers_nobody(void **state)
 {
 	static const int32_t values[] = {42};

@@ -5,12 +5,13 @@
 #include "base/str.h"
 
 /*
- * How a job ends: by its verdict, or with success; and what a job without ranks still does,
- * finished (clean-up and TTL) or suspended.  A terminal condition never leaves, and its type never
- * changes.  Writes: conditions, completionTime, the ledger's phase, actions.
+ * How a job ends: by its verdict, or with success.  Also what a job that is finished (clean-up and
+ * TTL) or suspended still does.  A terminal condition never leaves, and its type never changes.
+ * Writes: conditions, completionTime, the ledger's phase, actions.
  */
 
-/* What a failure and a success have in common.  The caller has written the event. */
+/* The status of a job that ends, for failure and success alike.  The caller has written the
+ * event. */
 static void end_job(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
 	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
@@ -18,7 +19,7 @@ static void end_job(struct hf_brain *b, const char *type, const char *reason, co
 	hf_assert(!hf_cond_finished(b));
 	/* The server's clock may be set back; completionTime is never before startTime. */
 	b->plan->status.completion_time = start != HF_TIME_NONE && at < start ? start : at;
-	/* As upstream: Running keeps its reason and message. */
+	/* Running becomes False but keeps its reason and message, as under upstream's operator. */
 	hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 	hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
 	hf_cond_set(b, type, true, reason, message);
@@ -31,7 +32,8 @@ void hf_finish_failed(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	const char *reason = hf_cond_reason(b, "Failed"), *shown = reason;
-	/* Upstream warns of exit codes and reports the rest as normal. */
+	/* Upstream sends a warning for a failure by exit code, and a normal event for any other
+	 * failure. */
 	bool warning = hf_streq(ledger->verdict.reason, HF_VERDICT_EXIT_CODE);
 
 	hf_assert(ledger->verdict.reason && ledger->verdict.message);
@@ -92,8 +94,9 @@ static void count_active_again(struct hf_brain *b)
 	}
 }
 
-/* The TTL runs from the terminal condition, also if the job is suspended later.  Propagation is
- * Foreground, so the job stays visible until its pods are gone. */
+/* Delete the job when its time to live is over.  The time runs from the terminal condition, even if
+ * the job is suspended later.  Propagation is Foreground, so the job stays visible until its pods
+ * are gone. */
 static void delete_after_ttl(struct hf_brain *b, const struct hf_condition *terminal)
 {
 	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;
@@ -123,7 +126,8 @@ static void delete_after_ttl(struct hf_brain *b, const struct hf_condition *term
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the job's time to live is over: it is deleted");
 }
 
-/* Valid until the next condition is set, because the list moves. */
+/* The terminal condition.  The pointer is valid until the next condition is set, because the list
+ * moves. */
 static const struct hf_condition *find_terminal(const struct hf_brain *b)
 {
 	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
@@ -159,7 +163,8 @@ void hf_finish_continue(struct hf_brain *b)
 	size_t deleted;
 
 	hf_assert(hf_cond_finished(b));
-	/* Upstream's operator left some failed jobs without completionTime; they never expired. */
+	/* Upstream's operator left some failed jobs without completionTime.  Without that time a
+	 * job never expires. */
 	if (b->plan->status.completion_time == HF_TIME_NONE)
 		b->plan->status.completion_time = find_terminal(b)->last_transition;
 	count_active_again(b);

@@ -18,13 +18,14 @@
  * time.  Output: struct hf_plan.
  */
 
-/* Most objects in the input: one per rank, with room for objects of other owners. */
+/* The most pods, and the most services, in one input: four for each possible rank, so that objects
+ * of other owners have room. */
 #define OBSERVED_MAX ((size_t)4 * HF_RANKS_MAX)
 /* The longest compact text: "19999:2147483647," for each rank. */
 #define SCRATCH_MAX ((size_t)18 * HF_RANKS_MAX)
 
-/* The plan starts as a copy of the stored status.  A policy changes what it decides on and nothing
- * else, so conditions and fields of others pass through. */
+/* Prepare the working state.  The plan starts as a copy of the stored status, and a policy changes
+ * only what it decides on.  So conditions and fields of other writers stay. */
 static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 		       const struct hf_observed *seen, hf_time now, struct hf_arena *arena,
 		       struct hf_plan *plan)
@@ -54,7 +55,8 @@ static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 
 /* ---- questions before any decision ---------------------------------------------------------- */
 
-/* The status of a job of another controller belongs to that controller: nothing is changed. */
+/* False: the job belongs to another controller (managedBy) or is being deleted.  Then the step
+ * writes no status. */
 static bool is_ours(struct hf_brain *b)
 {
 	const char *manager = b->view->run_policy.managed_by;
@@ -62,14 +64,15 @@ static bool is_ours(struct hf_brain *b)
 	if (manager && !hf_streq(manager, HF_MANAGED_BY_US)) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "the job is managed by '%s'", manager);
 		hf_say(b, b->now, HF_TOPIC_NEXT,
-		       "nothing is done for it here: that controller is to make its pods");
+		       "Holdfast does nothing for the job: that controller must create its pods");
 		b->plan->summary = hf_arena_printf(b->arena, "managed by '%s'", manager);
 		return false;
 	}
 	if (b->view->deletion_time != HF_TIME_NONE) {
 		hf_say(b, b->view->deletion_time, HF_TOPIC_NEXT,
 		       "the job is being deleted: its pods and services go with it");
-		/* The job object stays until its pods are gone. */
+		/* The job object exists until its pods are gone, so its pods on dead nodes are
+		 * still given up. */
 		hf_lost_pods_force(b);
 		hf_stage_add(b, &b->deletes);
 		b->plan->summary = "being deleted";
@@ -78,8 +81,8 @@ static bool is_ours(struct hf_brain *b)
 	return true;
 }
 
-/* Do nothing and say why.  The ledger stays byte for byte, because a newer version may have
- * written it. */
+/* Set the condition Held, which says why, and do nothing else.  The stored ledger stays byte for
+ * byte, because a newer version may have written it. */
 static void hold_job(struct hf_brain *b, const char *suffix, const char *message,
 		     const char *way_out)
 {
@@ -93,11 +96,11 @@ static void hold_job(struct hf_brain *b, const char *suffix, const char *message
 	b->ledger.kept = b->ledger.present;
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s%s", way_out,
-	       b->job.suspend ? "; that it is to be suspended waits until then" : "");
+	       b->job.suspend ? "; its suspension waits until then" : "");
 }
 
-/* Validation is for jobs that begin.  A job that runs continues, also if newer rules would refuse
- * it, as under upstream's operator. */
+/* Rules of validation apply to jobs that have not begun.  A job that has begun continues even if
+ * newer rules would refuse it, as under upstream's operator. */
 static bool has_job_begun(const struct hf_brain *b)
 {
 	return b->view->status.start_time != HF_TIME_NONE || b->view->status.ledger.present ||
@@ -106,11 +109,11 @@ static bool has_job_begun(const struct hf_brain *b)
 
 static bool is_valid(struct hf_brain *b)
 {
-	static const char correct[] = "it goes on when the job is corrected";
+	static const char correct[] = "the job goes on when its spec is corrected";
 	struct hf_field_errors *errors = HF_ARENA_NEW(b->arena, struct hf_field_errors);
 	struct hf_error err = {0};
 
-	/* Without the annotation the job would be judged by the default rules. */
+	/* Without that annotation the default rules would decide on the job. */
 	if (b->view->policy_problem && !hf_status_is_finished(&b->view->status)) {
 		hold_job(b, "FailedValidation", b->view->policy_problem, correct);
 		return false;
@@ -143,22 +146,22 @@ static bool load_ledger(struct hf_brain *b)
 			 hf_arena_printf(b->arena,
 					 "status.recovery has schema %lld, this version knows %d",
 					 (long long)b->ledger.schema, HF_LEDGER_SCHEMA),
-			 "it goes on when the version that wrote it runs again, or when "
-			 "status.recovery is removed: counters then begin anew");
+			 "the job goes on when the version that wrote status.recovery runs again, "
+			 "or when status.recovery is removed: counters then begin anew");
 		return false;
 	}
 	if ((b->ledger.present && hf_ledger_check(&b->ledger, &err) < 0) ||
 	    hf_ranks_load(b, &err) < 0) {
-		hold_job(
-			b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
-			b->ledger.broken
-				? "it goes on when that annotation is corrected or removed: counters "
-				  "then begin anew"
-				: "it goes on when status.recovery is corrected or removed (kubectl "
-				  "edit --subresource=status): counters then begin anew");
+		hold_job(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
+			 b->ledger.broken
+				 ? "the job goes on when that annotation is corrected or removed: "
+				   "counters then begin anew"
+				 : "the job goes on when status.recovery is corrected or removed "
+				   "(kubectl edit --subresource=status): counters then begin anew");
 		return false;
 	}
-	/* A verdict that waits always has an incident. */
+	/* A verdict that is not final always has an incident, so a verdict without one is
+	 * dropped. */
 	if (!hf_cond_finished(b) && b->ledger.incident.id == 0)
 		b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (!b->ledger.present && !hf_cond_finished(b))
@@ -169,7 +172,8 @@ static bool load_ledger(struct hf_brain *b)
 
 /* ---- an active job -------------------------------------------------------------------------- */
 
-/* What the kind's table makes of the counts; before and after the terminations are decided. */
+/* Ask the kind's table whether the job runs or has succeeded, by the counts of its replicas.
+ * Called before and after the terminations are decided. */
 static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judgement)
 {
 	memset(ret_judgement, 0, sizeof(*ret_judgement));
@@ -177,7 +181,8 @@ static void judge_counts(const struct hf_brain *b, struct hf_judgement *ret_judg
 	hf_assert(ret_judgement->running_message && ret_judgement->succeeded_message);
 }
 
-/* Requests come first: a rank that a person restarts is not a termination to classify. */
+/* Requests for restarts come first: the pod that such a request deletes is not a termination to
+ * classify. */
 static void decide_terminations(struct hf_brain *b)
 {
 	hf_restart_request_step(b);
@@ -217,7 +222,8 @@ static void run_job(struct hf_brain *b)
 	hf_counts_take(b);
 	judge_counts(b, &judgement);
 	hf_counts_write(b);
-	/* Success comes first: a failure beside a job that is done does not matter. */
+	/* Success is decided before failures: a failure beside a job that is done does not
+	 * matter. */
 	if (judgement.succeeded) {
 		hf_finish_succeeded(b, &judgement);
 		return;
@@ -256,7 +262,8 @@ static void run_job(struct hf_brain *b)
 	hf_stage_add(b, &b->asides);
 }
 
-/* The ledger has the end of the job and the status does not: write it without deciding again. */
+/* The ledger says that the job has ended, and the status does not say so yet: write the status
+ * without deciding again. */
 static void conclude_job(struct hf_brain *b)
 {
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
@@ -267,7 +274,7 @@ static void conclude_job(struct hf_brain *b)
 	hf_finish_failed(b);
 }
 
-/* The outer questions in order: valid, readable, finished, decided, suspended. */
+/* Ask in this order whether the job is valid, readable, decided, suspended, active, finished. */
 static void decide_job(struct hf_brain *b)
 {
 	hf_cond_created(b);
@@ -298,7 +305,7 @@ static void decide_job(struct hf_brain *b)
 
 /* ---- the result --------------------------------------------------------------------------------------- */
 
-/* History comes first, then the lines of this step. */
+/* Put the lines about earlier restarts before the lines of this step. */
 static void arrange_reasons(const struct hf_brain *b)
 {
 	size_t said = b->notes->reasons_len;
@@ -322,7 +329,8 @@ static int by_kind_and_name(const void *left, const void *right)
 	return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->name, b->name);
 }
 
-/* Each request once, in an order that does not depend on the input's order. */
+/* Drop repeated requests for reads and sort them, so that the order of the input does not
+ * matter. */
 static void arrange_asks(struct hf_brain *b)
 {
 	size_t len = 0;
@@ -362,8 +370,8 @@ static void publish_status(struct hf_brain *b)
 	plan->status.ledger = b->ledger;
 	plan->status_changed =
 		hf_status_differs(&b->view->status, &plan->status, &plan->status_urgent);
-	/* Events are written after the status, so a status with events is urgent: the next step
-	 * does not repeat them. */
+	/* Events are sent after the status is written.  A status that comes with events is urgent,
+	 * because the next step would send them again. */
 	plan->status_urgent |= plan->status_changed && b->notes->events_len > 0;
 }
 

@@ -48,7 +48,7 @@ static void an_invalid_job_is_held_before_it_begins_and_let_go_when_mended(void 
 	brain_run_up(&b);
 	assert_false(hf_status_is_true(&b.view.status, HF_COND_HELD));
 	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
-	/* Once it runs, the rules do not stop it. */
+	/* A rule of validation does not stop a job that has begun. */
 	b.view.run_policy.backoff_limit = HF_SOME_INT(-1);
 	brain_step(&b);
 	assert_false(hf_status_is_true(&b.plan.status, HF_COND_HELD));

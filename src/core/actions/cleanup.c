@@ -20,13 +20,14 @@
  * terminations.  A pod that is being deleted or was stopped is not asked for again.
  */
 
-/* Ranks of a job end within a second or two of each other: that is not worth telling. */
+/* Ranks of a job end within a second or two of each other: the condition PodsStillRun waits this
+ * long after the end of the job. */
 #define TELL_SECONDS 30
 
-/* The two STOP values differ in the stamp on the pod. */
+/* The two STOP values differ in the reason that the annotation holdfast.dev/stopped names. */
 enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
 
-/* The pods that a finished job leaves. */
+/* The pods of a finished job that still run, by the reason why they do. */
 struct left {
 	int32_t running;            /* kept, and not stopped */
 	int32_t waiting;            /* kept, and not begun */
@@ -40,11 +41,11 @@ static bool is_active(const struct hf_pod *pod)
 	return pod->phase == HF_POD_PENDING || pod->phase == HF_POD_RUNNING;
 }
 
-/* The role of a pod without a rank's name.  Such a pod has no own container. */
+/* The role of a pod that has not the name of a rank.  Such a pod has no own container. */
 #define NO_ROLE (-1)
 
-/* The kubelet has never started the kind's own container of the pod.  Other containers do not
- * count. */
+/* The kubelet has never started the pod's own container (that of the kind's name).  Containers
+ * beside it do not count. */
 static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own =
@@ -55,9 +56,9 @@ static bool is_unbegun(const struct hf_brain *b, int role, const struct hf_pod *
 	return pod->phase == HF_POD_PENDING && !hf_pod_has_begun(pod);
 }
 
-/* The ledger knows the pod.  An unknown pod was created late: by a leader that had lost its lease,
- * or by a slow request.  A job without a ledger ended under another operator: none of its pods is
- * late. */
+/* The ledger knows the pod.  A pod that the ledger does not know was created late: by a leader that
+ * had lost its lease, or by a slow request.  A job without a ledger ended under another operator:
+ * none of its pods is late. */
 static bool is_of_record(const struct hf_brain *b, const struct hf_role_slots *ranks,
 			 const struct hf_slot *slot)
 {
@@ -70,8 +71,8 @@ static bool is_cleaned(const struct hf_brain *b, const struct hf_pod *pod)
 	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
 }
 
-/* For a pod that cleanPodPolicy keeps.  After success the pods stay as upstream leaves them.  The
- * pods of a job without a ledger stay as the other operator left them. */
+/* What becomes of a pod that cleanPodPolicy keeps.  If the job succeeded, the pod stays as under
+ * upstream's operator.  If the job has no ledger, the pod stays as the other operator left it. */
 static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	if (b->job.recovery.after_end == HF_AFTER_END_KEEP || !b->ledger.present ||
@@ -82,7 +83,8 @@ static enum fate find_fate(const struct hf_brain *b, int role, const struct hf_p
 	return FATE_STOP_FAILED;
 }
 
-/* A pod that was stopped ends, also if nothing asks for it any more. */
+/* A pod that carries the annotation holdfast.dev/stopped counts as stopped, even if the present
+ * settings would keep it. */
 static enum fate find_old_fate(const struct hf_pod *pod, enum fate fate)
 {
 	if (fate != FATE_KEEP || !pod->stopped)
@@ -182,7 +184,8 @@ static const char *describe_stopping(const struct hf_brain *b, const struct left
 		left->stopping, when, left->first_stopping);
 }
 
-/* The condition is for pods that run on longer than the ranks of a job take to end. */
+/* Set the condition PodsStillRun, but only for pods that still run TELL_SECONDS after the job
+ * ended. */
 static void tell_left(struct hf_brain *b, const struct left *left)
 {
 	hf_time at = hf_time_add(b->plan->status.completion_time, hf_seconds(TELL_SECONDS));

@@ -18,7 +18,7 @@ static void run_up(int hands)
 	brain_after(&b, 60);
 }
 
-/* The first failure of a rank exceeds the limit. */
+/* Fail the job: with backoffLimit 0, the first failure of a rank exceeds the limit. */
 static void fail_job(void)
 {
 	b.view.run_policy.backoff_limit = HF_SOME_INT(0);
@@ -28,7 +28,7 @@ static void fail_job(void)
 	assert_true(hf_status_is_true(&b.plan.status, HF_COND_FAILED));
 }
 
-/* The pod is Pending because the container has not started. */
+/* Make the pod Pending, because the kubelet has not started one of its containers. */
 static void hold_back(const char *name, int container)
 {
 	struct brain_pod *pod = brain_pod(&b, name);
@@ -83,7 +83,7 @@ static void nothing_of_it_is_charged(void **state)
 	brain_release(&b);
 }
 
-/* The program ignores SIGTERM, and the pod has a long grace. */
+/* In this test the program ignores SIGTERM, and the pod has a long grace. */
 static void a_pod_that_does_not_end_is_told_after_half_a_minute(void **state)
 {
 	const struct hf_condition *told;
@@ -214,7 +214,8 @@ static void what_runs_on_after_a_success_is_told_after_half_a_minute(void **stat
 	brain_release(&b);
 }
 
-/* The deadline stands until the kubelet comes back; the operator does not ask again. */
+/* The pod gets activeDeadlineSeconds once.  The deadline acts when the kubelet comes back, so the
+ * operator does not set it again. */
 static void a_pod_on_a_lost_node_is_told_once(void **state)
 {
 	(void)state;
@@ -248,7 +249,7 @@ static void a_deadline_of_the_template_is_lowered(void **state)
 	brain_release(&b);
 }
 
-/* Another operator ended the job, and decided about its pods. */
+/* The job ended under another operator, which also decided about the job's pods. */
 static void a_job_that_ended_without_a_ledger_is_left_alone(void **state)
 {
 	(void)state;

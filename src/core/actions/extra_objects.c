@@ -5,9 +5,10 @@
 #include "base/str.h"
 
 /*
- * Extra objects: the difference between what the kind's table wants and what is seen.  They come
- * before the pods, which mount them, run with their rights, or are scheduled by them; objects
- * marked aside come last.
+ * Extra objects: creates, updates and deletes what differs between the objects that the kind's
+ * table wants and the objects that exist.  The pods mount these objects, run with their rights, or
+ * are scheduled by them, so they are created before the pods.  Objects with the flag `aside` are
+ * created last.
  */
 
 static void see_ranks(const struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
@@ -62,13 +63,13 @@ static void say_awaited(const struct hf_brain *b, const struct hf_extra *extra,
 			const struct hf_extra_seen *seen)
 {
 	hf_say(b, b->now, HF_TOPIC_BLOCKED,
-	       seen ? "no pod is made until Volcano lets PodGroup '%s' in: there is no room for it, "
-		      "or Volcano has not looked at it yet"
-		    : "no pod is made until PodGroup '%s' is there and Volcano lets it in",
+	       seen ? "no pod is created until Volcano admits PodGroup '%s': the cluster has no "
+		      "room for the group, or Volcano has not looked at it yet"
+		    : "no pod is created until PodGroup '%s' exists and Volcano admits it",
 	       extra->name);
 }
 
-/* Another owner's object has the name, or the job's own object that is being deleted. */
+/* The name is taken by another owner's object, or by the job's own object that is being deleted. */
 static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 		      const struct hf_extra_seen *seen)
 {
@@ -79,19 +80,21 @@ static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 		b->extras_staying += !seen->terminating;
 	} else if (!extra->aside) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "no pod is made until %s '%s', which is being deleted, can be made anew",
+		       "no pod is created until %s '%s', which is being deleted, can be created "
+		       "again",
 		       hf_extra_kind_name(extra->kind), extra->name);
 	}
 }
 
-/* A caller that only looks (`holdfast why`) finds the object missing if it cannot be created, or
- * just before it is. */
+/* A blind caller (`holdfast why`) creates nothing.  It finds the object missing if the operator
+ * cannot create it, or is about to. */
 static void plan_create(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
 {
 	add_action(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
 	if (b->seen->blind)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "%s '%s' is not there: where it cannot be made, the job's events say why",
+		       "%s '%s' does not exist; if the operator cannot create it, the job's events "
+		       "say why",
 		       hf_extra_kind_name(extra->kind), extra->name);
 }
 
@@ -131,15 +134,16 @@ static bool is_kind_unknown(const struct hf_brain *b, const struct hf_extra *ext
 	return (b->seen->extras_unknown & HF_EXTRA_BIT(extra->kind)) != 0;
 }
 
-/* Told once in the life of a job, because nothing else shows that no autoscaler comes. */
+/* An event, sent once in the life of a job: no other place shows that no autoscaler will be
+ * created. */
 static void say_no_autoscaler(const struct hf_brain *b)
 {
 	if (b->job.settings->no_autoscaler && b->job.elastic.has_metrics &&
 	    (b->job.framework->extra_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) &&
 	    b->plan->metrics[HF_METRIC_CREATED] > 0)
 		hf_event(b, false, "NoAutoscaler",
-			 "nothing here scales by elasticPolicy.metrics: the job keeps its Workers "
-			 "until a user scales it");
+			 "no component of this installation scales jobs by elasticPolicy.metrics: "
+			 "the job keeps its number of Workers until a user changes it");
 }
 
 void hf_extras_plan(struct hf_brain *b)
@@ -156,7 +160,7 @@ void hf_extras_plan(struct hf_brain *b)
 	for (size_t i = 0; i < extras.len; i++) {
 		const struct hf_extra *extra = &extras.items[i];
 
-		/* Objects that pods mount wait for admission as the pods do. */
+		/* Objects that pods mount wait for Volcano's admission, as the pods do. */
 		if (!is_kind_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
 			plan_object(b, extra);
 	}

@@ -5,7 +5,8 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-/* A kind with one ConfigMap that tells how many hands run, and an account of anybody's. */
+/* A kind of job with two extra objects: a ConfigMap with the number of Hands that run, and a
+ * service account that may be anybody's. */
 static int32_t wanted_hands;
 static bool account_gone;
 
@@ -49,7 +50,8 @@ static void objects_come_before_pods_and_follow_what_is_seen(void **state)
 	assert_int_equal(b.plan.stages[0].actions[0].kind, HF_ACTION_CREATE_EXTRA);
 	brain_run_up(&b);
 	assert_int_equal(wanted_hands, 2);
-	/* Quiet means that the digest of what was written is that of what is wanted. */
+	/* The next step changes nothing, so the digest of the written object equals that of the
+	 * wanted object. */
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	brain_exit(&b, "demo-hand-1", 1);
@@ -85,7 +87,8 @@ static void a_name_that_is_held_keeps_pods_from_being_made(void **state)
 	assert_int_equal(b.pods_len, 0);
 	assert_string_equal(hf_status_condition(&b.view.status, HF_COND_NAME_TAKEN)->reason,
 			    "ConfigMapOfAnotherOwner");
-	/* It goes: ours is made, and the pods. */
+	/* When the object of the other owner is gone, the operator creates its own ConfigMap and
+	 * the pods. */
 	brain_extra(&b, "demo-config")->extra.terminating = true;
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
@@ -161,7 +164,7 @@ static void a_digest_sees_the_root_alone_and_no_order(void **state)
 	hf_extra_set(&extras, &other, "subjects/[0]/name", "b");
 	hf_extra_set(&extras, &other, "subjects/[0]/kind", "a");
 	assert_true(hf_extra_digest(&one) == hf_extra_digest(&other));
-	/* The same words in other places are another content. */
+	/* The same values under other paths are a different content. */
 	other.content_len = 0;
 	hf_extra_set(&extras, &other, "subjects/[0]/name", "a");
 	hf_extra_set(&extras, &other, "subjects/[0]/kind", "b");

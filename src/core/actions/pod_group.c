@@ -39,7 +39,8 @@ struct sums {
 	size_t len, cap;
 };
 
-/* An amount that is no quantity is left out: the API server refuses such a pod. */
+/* An amount that cannot be parsed as a quantity is left out: the API server refuses a pod with such
+ * an amount. */
 static void add_amount(struct sums *sums, const struct hf_key_value *amount, int32_t n,
 		       struct hf_arena *arena)
 {
@@ -59,8 +60,9 @@ static void add_amount(struct sums *sums, const struct hf_key_value *amount, int
 	hf_quantity_add(&sums->items[i].quantity, &quantity, n);
 }
 
-/* The requests of the first members: the types in the kind's order.  Upstream orders them by
- * priority classes that it never reads, so its order is that of a Go map. */
+/* Sum up the requests of the group's first members, in the order of the kind's replica types.
+ * Upstream orders the types by priority classes that it never reads, so upstream's order is the
+ * random order of a Go map. */
 static void add_requests(const struct hf_job *job, int64_t members, struct sums *sums,
 			 struct hf_arena *arena)
 {
@@ -80,7 +82,8 @@ static void add_requests(const struct hf_job *job, int64_t members, struct sums 
 	}
 }
 
-/* A Volcano group has the member also if nothing is requested, as upstream writes it. */
+/* A Volcano group has the member minResources even if nothing is requested, as upstream writes
+ * it. */
 static void set_resources(const struct hf_job *job, int64_t members, struct hf_extras *extras,
 			  struct hf_extra *group)
 {
@@ -178,7 +181,7 @@ void hf_pod_group_edits(const struct hf_brain *b, int role, struct hf_edits *edi
 		hf_edits_add(edits, &scheduler);
 }
 
-/* Told once, with the first pod of the job. */
+/* An event, sent once: with the first pod of the job. */
 void hf_pod_group_warn(const struct hf_brain *b)
 {
 	const struct hf_framework *framework = b->job.framework;

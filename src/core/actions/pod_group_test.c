@@ -55,7 +55,7 @@ static void a_group_has_all_ranks_and_what_they_ask_for(void **state)
 	assert_string_equal(leaf(action->extra, "spec/minResources/cpu"), "2");
 	assert_string_equal(leaf(action->extra, "spec/minResources/nvidia.com~1gpu"), "4");
 	assert_null(leaf(action->extra, "spec/queue"));
-	/* Its pods come in the same step, behind it. */
+	/* The pods are created in the same step, after the group. */
 	assert_string_equal(
 		brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "scheduling.x-k8s.io/pod-group"),
 		"demo");
@@ -105,7 +105,8 @@ static void what_the_policy_says_comes_first(void **state)
 	brain_release(&b);
 }
 
-/* By a job in a queue nothing is made but its group, and its time does not run. */
+/* While the job waits in Volcano's queue, the operator creates only its group, and the deadline
+ * does not run. */
 static void pods_wait_until_volcano_lets_the_group_in(void **state)
 {
 	(void)state;
@@ -116,7 +117,7 @@ static void pods_wait_until_volcano_lets_the_group_in(void **state)
 	assert_int_equal(b.services_len, 0);
 	assert_int_equal(b.extras_len, 1);
 	assert_true(b.view.status.start_time == HF_TIME_NONE);
-	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "until Volcano lets PodGroup 'demo' in"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "until Volcano admits PodGroup 'demo'"));
 	b.now += 60 * HF_SECOND;
 	brain_quiet(&b);
 	assert_false(hf_status_is_finished(&b.view.status));

@@ -68,7 +68,7 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
-/* Usually once in the life of a job: with the first pod of the type. */
+/* An event, usually sent once in the life of a job: with the first pod of the replica type. */
 static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 {
 	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
@@ -97,7 +97,8 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 	struct hf_edits edits;
 
 	action.name = hf_rank_pod_name(b, role, index);
-	/* Without its service no peer would find the pod.  services.c tells why there is none. */
+	/* If a pod's name is too long for a service, peers cannot find the pod, so no pod is
+	 * created. services.c reports the problem. */
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
 		return false;
 	hf_edits_init(&edits, &b->cache->shared, b->arena);
@@ -116,7 +117,7 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 
 /* ---- all pods ------------------------------------------------------------------------------- */
 
-/* The ranks without a pod, and the ranks that wait until their last pod is gone. */
+/* The ranks without a pod, and the ranks that wait until their previous pod is gone. */
 struct missing {
 	int32_t count;
 	int32_t leaving; /* their last pod still exists */
@@ -144,7 +145,8 @@ static void plan_rank(struct hf_brain *b, int role, int32_t index, struct missin
 	}
 }
 
-/* If every rank is told of all others, the variables grow with the square of the ranks. */
+/* The bytes of variables that one step may create.  If every rank's variables name all other ranks,
+ * their size grows with the square of the ranks. */
 #define CREATE_BYTES_MAX ((size_t)32 << 20)
 
 static void create_role(struct hf_brain *b, int role, struct hf_empty_names *empty)
@@ -159,7 +161,8 @@ static void create_role(struct hf_brain *b, int role, struct hf_empty_names *emp
 		if (slot->pod || slot->succeeded || slot->pod_taken ||
 		    hf_name_reuse_waits(b, role, i, empty))
 			continue;
-		/* If the pod of one rank cannot be made, no pod of the role can. */
+		/* The cause is the same for all ranks of the role: if the pod of one cannot be
+		 * created, none can. */
 		if (!create_pod(b, role, i))
 			break;
 	}
@@ -176,7 +179,7 @@ static void create_missing(struct hf_brain *b)
 
 static void say_leaving(const struct hf_brain *b, const struct missing *missing)
 {
-	/* barrier.c tells what a restart in place waits for. */
+	/* The explanation of a restart in place is barrier.c's task. */
 	if (b->barrier && hf_barrier_is_of_all(b))
 		return;
 	if (b->ledger.phase == HF_PHASE_TEARING)
@@ -187,7 +190,7 @@ static void say_leaving(const struct hf_brain *b, const struct missing *missing)
 		       hf_str_or(missing->leaving_name, "one beyond the replicas"));
 	else if (missing->leaving > 0)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "%d replica(s) wait until their last pod is gone, %s first",
+		       "%d replica(s) wait until their previous pod is gone, %s first",
 		       missing->leaving, missing->leaving_name);
 }
 
@@ -201,7 +204,7 @@ void hf_pods_plan(struct hf_brain *b)
 			plan_rank(b, r, i, &missing);
 	}
 	say_leaving(b, &missing);
-	/* A job with a verdict that settles starts no pod. */
+	/* While a verdict settles, the job starts no pod. */
 	if (missing.count + missing.leaving == 0 || b->settling)
 		return;
 	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {
@@ -212,7 +215,8 @@ void hf_pods_plan(struct hf_brain *b)
 		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
 		return;
 	}
-	/* The barrier: pods of two generations never run side by side. */
+	/* Pods of two generations never run side by side, so no pod is created while an older one
+	 * exists. */
 	if (b->older_pods == 0 && !b->extras_wait && !b->gated)
 		create_missing(b);
 }

@@ -8,13 +8,14 @@
 #include <string.h>
 
 /*
- * One headless service for each rank, under the pod's name: ranks find each other by it. Services
- * stay while pods come and go; an existing service is never changed.
+ * One headless service for each rank, with the name of the rank's pod: peers resolve that name.
+ * Services stay while pods come and go, and an existing service is never changed.
  */
 
-/* All ports of the default container.  Of two with one name the later wins, as in upstream's map.
- * The kind's own port is added if the template lacks it.  A service with several ports must name
- * each port, so a port without a name gets one (upstream's service is refused for ever). */
+/* All ports of the default container.  If two ports have the same name, the later wins, as in
+ * upstream's map.  The kind's own port is added if the template lacks it.  The API server demands a
+ * name for each port of a service with several ports, so a port without a name gets one.  (Upstream
+ * adds no name, and its service is refused.) */
 static const struct hf_port *service_ports(const struct hf_brain *b, int role, size_t *ret_len)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -47,7 +48,8 @@ static const struct hf_port *service_ports(const struct hf_brain *b, int role, s
 	return ports;
 }
 
-/* The event is sent with the job's first status, because the name never changes. */
+/* The event is sent with the job's first status only: the job's name never changes, and neither
+ * does the problem. */
 static void refuse_name(const struct hf_brain *b, const struct hf_role_slots *ranks, int32_t i,
 			const char *name)
 {
@@ -62,7 +64,8 @@ static void refuse_name(const struct hf_brain *b, const struct hf_role_slots *ra
 		hf_event(b, true, "FailedCreateService", message);
 }
 
-/* The ports are made once for a role, and only if a service is missing. */
+/* Create and delete the services of one role.  The list of ports is built only if a service is
+ * missing. */
 static void plan_role(struct hf_brain *b, int role)
 {
 	struct hf_role_slots *ranks = &b->roles[role];
@@ -83,8 +86,8 @@ static void plan_role(struct hf_brain *b, int role)
 		if (slot->service || slot->service_taken || b->gated)
 			continue;
 		action.name = hf_rank_pod_name(b, role, i);
-		/* The API server would refuse it at each try, and the names of higher indexes are
-		 * no shorter. */
+		/* The API server would refuse a longer name at each try.  Higher indexes have no
+		 * shorter names, so this role is done. */
 		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
 			refuse_name(b, ranks, i, action.name);
 			return;

@@ -17,10 +17,9 @@ void hf_cond_lower_unwatched(struct hf_brain *b)
 		const char *type = b->conditions[i].type;
 
 		if (hf_str_has_prefix(type, HF_COND_PREFIX) && !hf_streq(type, HF_COND_HELD))
-			hf_cond_lower(
-				b, type, "JobHeld",
-				"The operator does not look at this while condition " HF_COND_HELD
-				" is True.");
+			hf_cond_lower(b, type, "JobHeld",
+				      "The operator does not update this condition while "
+				      "condition " HF_COND_HELD " is True.");
 	}
 }
 
@@ -34,14 +33,15 @@ void hf_cond_created(struct hf_brain *b)
 	b->plan->metrics[HF_METRIC_CREATED]++;
 }
 
-/* Upstream counts the failed replicas of one type; after a request for a restart there are none. */
+/* Upstream's text counts the failed replicas of one type.  After a person's request for a restart
+ * no replica has failed, so the text differs. */
 static const char *restarting_message(const struct hf_brain *b)
 {
 	const char *kind = b->job.framework->kind;
 
 	hf_assert(b->restarting_role >= 0 && b->restarting_role < b->roles_len);
 	if (b->restarting_count == 0)
-		return hf_arena_printf(b->arena, "%s %s is restarting because that was asked for.",
+		return hf_arena_printf(b->arena, "%s %s is restarting because a user asked for it.",
 				       kind, b->view->name);
 	return hf_arena_printf(b->arena, "%s %s is restarting because %d %s replica(s) failed.%s",
 			       kind, b->view->name, b->restarting_count,
@@ -65,7 +65,8 @@ void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
 
 		hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 		hf_cond_set(b, HF_COND_RESTARTING, true, hf_cond_reason(b, "Restarting"), message);
-		/* Send an event for the decision, not for every later step that sees the result. */
+		/* The event belongs to the step that decides the restart, not to later steps that
+		 * see Restarting. */
 		if (news || b->restarting)
 			hf_event(b, true, hf_cond_reason(b, "Restarting"), message);
 	} else {

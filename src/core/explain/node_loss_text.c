@@ -26,8 +26,8 @@ static const char *const reasons[HF_GUARDS] = {
 _Static_assert(HF_GUARDS == 10, "give a new guard its reason, and its text in describe_guard");
 
 struct sign {
-	hf_time at;       /* the last sign; NONE: there was none */
-	const char *came; /* for a condition, so without a time */
+	hf_time at;       /* the last sign of life from this source; NONE: no sign */
+	const char *came; /* text for the condition, which must not contain a time */
 	const char *last; /* for `why`, before the time */
 };
 enum { SIGN_AGENT, SIGN_PROCESS, SIGN_LEASE, SIGN_POD, SIGNS };
@@ -53,8 +53,8 @@ static void find_signs(const struct hf_guarded *guarded, struct sign signs[SIGNS
 	}
 }
 
-/* Signs of life matter only if silence is the evidence, not if the node's death is or will be
- * proven. */
+/* Add what was last heard of the node.  Such signs of life matter only if silence is the evidence,
+ * not if the node's death is or will be proven. */
 static const char *describe_signs(const struct hf_brain *b, const struct hf_guarded *guarded,
 				  bool with_times)
 {
@@ -78,7 +78,7 @@ static const char *describe_signs(const struct hf_brain *b, const struct hf_guar
 	return text;
 }
 
-/* A sign of life from shortly before the node was Unknown makes the wait longer (weigh_silence in
+/* A sign of life shortly before the node became Unknown makes the wait longer (weigh_silence in
  * policy/node_evidence.c). */
 static bool is_wait_of_older_sign(const struct hf_brain *b, const struct hf_guarded *guarded)
 {
@@ -118,16 +118,16 @@ static const char *describe_silence(const struct hf_brain *b, const struct hf_gu
 	const char *signs = describe_signs(b, guarded, false);
 
 	if (node->ready == HF_NODE_GONE)
-		return "it is given up when the node stays away for 40 s";
+		return "the pod is given up when the node stays away for 40 s";
 	if (node->out_of_service)
 		return node->ready == HF_NODE_UNKNOWN
-			       ? "it is given up when a live look finds that taint"
-			       : "it is given up when the node's Lease stands still";
+			       ? "the pod is given up when a live look finds that taint"
+			       : "the pod is given up when the node's Lease stands still";
 	if (hf_node_is_fenced(node, guarded->pod))
 		return hf_arena_printf(
 			b->arena,
-			"it ends itself (nodeLost.selfFence), and is given up when the "
-			"node's Lease has stood still for %d s",
+			"the pod ends itself (nodeLost.selfFence), and is given up when the node's "
+			"Lease has stood still for %d s",
 			guarded->pod->fence_seconds + HF_FENCE_MARGIN_SECONDS);
 	if (*signs != '\0')
 		return hf_arena_printf(
@@ -139,12 +139,13 @@ static const char *describe_silence(const struct hf_brain *b, const struct hf_gu
 			is_kubelet_mute(guarded) ? ", for its kubelet is silent" : "", signs,
 			(long long)hf_node_wait_seconds(b));
 	if (is_wait_of_older_sign(b, guarded))
-		return hf_arena_printf(b->arena,
-				       "it is given up %lld s after the last sign of life, which "
-				       "came shortly before the node was Unknown",
-				       (long long)hf_node_wait_seconds(b));
+		return hf_arena_printf(
+			b->arena,
+			"the pod is given up %lld s after the last sign of life, which came "
+			"shortly before the node was Unknown",
+			(long long)hf_node_wait_seconds(b));
 	return hf_arena_printf(b->arena,
-			       "it is given up after %lld s without a sign of life "
+			       "the pod is given up after %lld s without a sign of life "
 			       "(nodeLost.afterSeconds)",
 			       (long long)b->job.recovery.node_lost_after_seconds);
 }
@@ -153,13 +154,14 @@ static const char *describe_calm(const struct hf_brain *b, const struct hf_node_
 {
 	return hf_arena_printf(
 		b->arena,
-		"the storm of %s%s ended at %s, or the operator began to watch then; it is given up "
-		"when the node is silent for %lld s after that (nodeLost.afterSeconds)",
+		"the storm of %s%s ended at %s, or the operator began to watch then; the pod is "
+		"given up when the node is silent for %lld s after that (nodeLost.afterSeconds)",
 		node->zone ? "zone " : "the cluster", hf_str_or(node->zone, ""),
 		hf_time_text(b->arena, node->calm_since), (long long)hf_node_wait_seconds(b));
 }
 
-/* What a guard waits for, without a time that moves: each change of a condition is a write. */
+/* What the guard waits for.  The text must not contain a time that moves, because each change of a
+ * condition is a write. */
 static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 				  const struct hf_guarded *guarded)
 {
@@ -167,9 +169,10 @@ static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 	const struct hf_node_seen *node = guarded->node;
 
 	switch (guard) {
-	case HF_GUARD_NONE: return "it is given up";
+	case HF_GUARD_NONE: return "the pod is given up";
 	case HF_GUARD_DEADLINE:
-		return hf_arena_printf(b->arena, "it is deleted by force %lld s after its grace",
+		return hf_arena_printf(b->arena,
+				       "the pod is deleted by force %lld s after its grace",
 				       (long long)recovery->force_delete_after_seconds);
 	case HF_GUARD_SILENCE:
 	case HF_GUARD_READ:
@@ -178,20 +181,20 @@ static const char *describe_guard(const struct hf_brain *b, enum hf_guard guard,
 	case HF_GUARD_TOLERATION:
 		return guarded->until == HF_TIME_NEVER
 			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
-				 "and it is given up"
+				 "and Holdfast gives it up"
 			       : "the pod's own toleration lets it stay for longer";
 	case HF_GUARD_VOLUME:
-		return "it has a volume that only one node may have, so the node's death must be "
-		       "proven";
+		return "the pod has a volume that only one node may have, so the node's death must "
+		       "be proven";
 	case HF_GUARD_MODE:
 		return recovery->force == HF_FORCE_NEVER
-			       ? "nodeLost.forceDelete is Never: a person must delete it by force"
+			       ? "nodeLost.forceDelete is Never: a person must delete the pod by force"
 			       : "nodeLost.forceDelete is Proven: the node's death must be proven";
 	case HF_GUARD_STORM:
 		return hf_arena_printf(
 			b->arena,
-			"%d of %d schedulable nodes%s%s are lost at once: from 55 %% "
-			"on nothing is deleted",
+			"%d of %d schedulable nodes%s%s are lost at once: from 55 %% on, Holdfast "
+			"gives up no pod",
 			node->zone_lost, node->zone_nodes, node->zone ? " of zone " : "",
 			hf_str_or(node->zone, ""));
 	case HF_GUARDS: break;
@@ -213,7 +216,8 @@ static const char *name_standing(const struct hf_node_seen *node)
 	return node->out_of_service ? "out of service" : hf_node_ready_name(node->ready);
 }
 
-/* The control plane must set the taint, and Holdfast must read: the text names the side. */
+/* The end of the line: whether the pod waits for a taint by the control plane, for a read by
+ * Holdfast, or for a time. */
 static const char *describe_wait(const struct hf_brain *b, enum hf_guard guard,
 				 const struct hf_guarded *guarded)
 {
@@ -247,7 +251,7 @@ static void tell_guard(const struct hf_brain *b, enum hf_guard guard,
 	hf_block(b, text);
 }
 
-/* The highest guard, which takes most to end, names the condition. */
+/* Write the condition for the highest guard, which takes most to end. */
 static void show_node_loss(struct hf_brain *b, size_t pods, enum hf_guard guard,
 			   const struct hf_guarded *guarded)
 {
@@ -261,7 +265,7 @@ static void show_node_loss(struct hf_brain *b, size_t pods, enum hf_guard guard,
 	hf_cond_set(b, HF_COND_NODE_UNREACHABLE, true, choose_reason(b, guard, guarded), message);
 }
 
-/* How many pods wait, and the highest guard. */
+/* Add a line for each guard.  Returns how many pods wait, and in ret_worst the highest guard. */
 static size_t tell_guards(const struct hf_brain *b, const struct hf_guarded guarded[HF_GUARDS],
 			  enum hf_guard *ret_worst)
 {

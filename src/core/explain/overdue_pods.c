@@ -11,7 +11,8 @@
  * names the pods and what keeps them.
  */
 
-/* Past the pod's own deadline.  The kubelet needs part of this time to unmount and to report. */
+/* Seconds after the pod's own deadline at which it counts as stuck.  The kubelet needs part of this
+ * time to unmount volumes and to report. */
 #define STUCK_SECONDS 30
 
 struct stuck {
@@ -19,7 +20,8 @@ struct stuck {
 	const struct hf_pod *first; /* the first by name */
 };
 
-/* On a lost node only a pod that was deleted by force and that finalizers keep counts. */
+/* The pod may count as stuck.  On a lost node that is only a pod that was deleted by force and that
+ * finalizers keep. */
 static bool is_held(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	if (pod->forced)
@@ -58,9 +60,10 @@ static const char *describe_holder(const struct hf_brain *b, const struct hf_pod
 	if (pod->finalizers_len > 0)
 		return hf_arena_printf(b->arena, "finalizer %s keeps it", list_finalizers(b, pod));
 	if (!pod->node)
-		return "it has no node, so the API server should have let it go";
+		return "the pod has no node, so the API server should have removed it";
 	return hf_arena_printf(b->arena,
-			       "the kubelet of node %s%s has not let go of it; it is not forced",
+			       "the kubelet of node %s%s has not confirmed the end of the pod; "
+			       "Holdfast does not delete it by force",
 			       pod->node, hf_node_of(b, pod) ? ", which is reachable," : "");
 }
 

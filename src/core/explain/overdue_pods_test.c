@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* Big, so not on the stack; set up anew by each test. */
+/* The state of one job.  Static because of its size; each test sets the state up anew. */
 static struct brain b;
 
-/* One of two Hands is deleted by somebody; its grace is 30 s. */
+/* A user deletes one of two Hands; the grace of the pod is 30 s. */
 static struct brain_pod *delete (void)
 {
 	brain_init(&b, &brain_kind, 0, 2);

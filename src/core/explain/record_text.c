@@ -11,7 +11,7 @@
  * charged to, and the event of its cause.  Input: the ledger's records.
  */
 
-/* The container's program has never run, by the reason of the record. */
+/* The record's reason says that the container's program has never run. */
 static bool has_never_started(const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
@@ -82,7 +82,7 @@ const char *hf_never_started_text(const struct hf_brain *b)
 	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
 	    last->cause != HF_CLASS_APPLICATION || !has_never_started(last) || !last->replica)
 		return "";
-	/* The message of a rule names the init container and its code. */
+	/* The message of the matching rule already names the init container and its exit code. */
 	if (last->rule && hf_streq(last->reason, HF_REASON_INIT_FAILED))
 		return "";
 	return hf_arena_printf(b->arena, " (%s never started%s)", last->replica,
@@ -102,8 +102,8 @@ const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record 
 				       hf_str_or(record->node, ""));
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
 		return hf_arena_printf(b->arena,
-				       "no rank advanced for progressDeadlineSeconds, %s%s%s the "
-				       "longest",
+				       "no rank advanced for progressDeadlineSeconds; %s%s%s stood "
+				       "still for longest",
 				       who, record->node ? " on node " : "",
 				       hf_str_or(record->node, ""));
 	if (record->cause == HF_CLASS_DEVICE && record->device)

@@ -5,26 +5,27 @@
 #include "base/str.h"
 
 /*
- * Names of ranks that objects of other owners have.  Such objects are left alone, so a rank may
- * never run.  The condition NameTaken and the event say so, with the reason of upstream's event
- * for a refused create.
+ * Names of ranks that objects of other owners have.  Holdfast leaves such objects alone, so a rank
+ * may never run.  The condition NameTaken and an event report this, with the reason of upstream's
+ * event for a refused create.
  *
- * - An object that is being deleted is not told, as when a job is made anew under its name.
- * - A pod that should be gone by now is told.  It is never deleted by force, not even on a dead
- *   node.
- * - A pod that an earlier job of this name and kind left is given up with its node
+ * - An object that is being deleted is not reported: it is usually left by a job that was created
+ *   again under its name.
+ * - A pod that should be gone by now is reported.  Holdfast never deletes such a pod by force, not
+ *   even on a dead node.
+ * - Exception: a pod that an earlier job of this name and kind left is given up with its node
  *   (policy/lost_pods.c).
  */
 
-/* As in overdue_pods.c: past the pod's own deadline. */
+/* Seconds after a pod's own deadline at which it should be gone, as in overdue_pods.c. */
 #define OVERDUE_SECONDS 30
 
-/* The rank to name: the first rank blocked by an object that stays, else the first blocked rank;
- * and how many ranks are blocked by objects that stay. */
+/* What is reported: the first rank blocked by an object that is not being deleted, else the first
+ * blocked rank; and how many ranks are blocked by objects that are not being deleted. */
 struct taken {
 	const char *rank; /* NULL: no rank is blocked */
 	int32_t staying;
-	/* The holders to name, with their ranks. */
+	/* the pods of other owners that the text names, and the ranks that lack the name */
 	const struct hf_pod *holder, *overdue;
 	const char *holder_rank, *overdue_rank;
 };
@@ -94,17 +95,18 @@ static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 {
 	if (pods->holder)
 		hf_say(b, b->now, HF_TOPIC_NEXT,
-		       "the rank is made as soon as pod %s is gone: delete it, if it is not needed",
+		       "the rank's pod is created as soon as pod %s is gone: delete that pod, if "
+		       "it is not needed",
 		       pods->holder->name);
 	else if (pods->overdue)
 		hf_say(b, b->now, HF_TOPIC_NEXT,
-		       "the rank is made as soon as pod %s is gone; if its node%s%s is known to be "
-		       "dead, delete the pod by force (kubectl delete --force)",
+		       "the rank's pod is created as soon as pod %s is gone; if its node%s%s is "
+		       "known to be dead, delete the pod by force (kubectl delete --force)",
 		       pods->overdue->name, pods->overdue->node ? " " : "",
 		       hf_str_or(pods->overdue->node, ""));
 }
 
-/* The text for pods, without a time that changes. */
+/* The text for pods that have the name of a rank.  It holds no time that changes. */
 static const char *describe_pods(const struct hf_brain *b, const struct taken *pods)
 {
 	if (!pods->holder && pods->overdue) {
@@ -118,8 +120,9 @@ static const char *describe_pods(const struct hf_brain *b, const struct taken *p
 			inherited ? "an earlier job of this name" : "another owner",
 			hf_time_text(b->arena, pods->overdue->deletion_time),
 			pods->overdue->node ? ", on node " : "", hf_str_or(pods->overdue->node, ""),
-			inherited ? "it is forced when that node is known to be dead"
-				  : "it is not of this job, so it is not forced");
+			inherited ? "Holdfast deletes that pod by force when its node is known to "
+				    "be dead"
+				  : "that pod is not of this job, so Holdfast does not delete it");
 	}
 	return hf_arena_printf(b->arena, "the name of %s is taken by a pod of another owner",
 			       pods->holder ? pods->holder_rank : pods->rank);
@@ -131,7 +134,8 @@ static const char *describe_services(const struct hf_brain *b, const struct take
 			       services->rank);
 }
 
-/* True: the condition is set.  An object that is being deleted does not set it. */
+/* Report that an extra object's name is taken.  Returns true if the condition was set; an object
+ * that is being deleted does not set the condition. */
 static bool tell_taken_extra(struct hf_brain *b, bool aside)
 {
 	const struct hf_extra *extra = b->extra_taken;
@@ -157,7 +161,8 @@ void hf_taken_names_tell(struct hf_brain *b)
 		say_way_out(b, &pods);
 		return;
 	}
-	/* No pod is made without the object, so it comes first. */
+	/* Without the extra object no pod is created, so a taken name of an extra object is
+	 * reported first. */
 	if (tell_taken_extra(b, false))
 		return;
 	find_taken(b, &pods, &services);
@@ -173,10 +178,11 @@ void hf_taken_names_tell(struct hf_brain *b)
 		show_taken(b, "Service", describe_services(b, &services));
 	else if (!tell_taken_extra(b, true))
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
-			      "No name of the job's is held by an object of another owner.");
+			      "No object of another owner has a name that the job needs.");
 }
 
 void hf_taken_names_clear(struct hf_brain *b)
 {
-	hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesNotNeeded", "The job makes no pods now.");
+	hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesNotNeeded",
+		      "The job is suspended or finished and creates no pods.");
 }

@@ -57,7 +57,8 @@ static void what_leaves_is_no_news(void **state)
 	brain_release(&b);
 }
 
-/* A job was deleted and made again under its name, and a pod of the first is on a dead node. */
+/* A job was deleted and created again under its name, and a pod of the earlier job is on a dead
+ * node. */
 static void what_should_have_left_is_told_and_what_to_do(void **state)
 {
 	struct brain_pod *pod;
@@ -88,7 +89,7 @@ static void what_should_have_left_is_told_and_what_to_do(void **state)
 	brain_release(&b);
 }
 
-/* Somebody took its owner off: it runs, so nothing is charged. */
+/* A user removed the pod's owner reference.  The pod still runs, so nothing is charged. */
 static void a_pod_whose_owner_was_taken_off_has_not_vanished(void **state)
 {
 	(void)state;
@@ -97,8 +98,10 @@ static void a_pod_whose_owner_was_taken_off_has_not_vanished(void **state)
 	assert_int_equal(b.view.status.ledger.incident.id, 0);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 0);
 	assert_string_equal(taken()->status, "True");
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "as soon as pod demo-hand-0 is gone: delete it"));
-	/* When it has gone nobody saw how: that is charged, once. */
+	assert_true(brain_says(&b, HF_TOPIC_NEXT,
+			       "as soon as pod demo-hand-0 is gone: delete that pod"));
+	/* The pod disappears without a report of how it ended: that is charged once, to
+	 * infrastructure. */
 	brain_gone(&b, "demo-hand-0");
 	brain_quiet(&b);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);

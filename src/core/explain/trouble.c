@@ -19,7 +19,7 @@ enum trouble {
 	TROUBLE_NODE,    /* no node takes the pod */
 	TROUBLE_START,   /* a container cannot be started */
 	TROUBLE_BACKOFF, /* a container that ended waits to be started again */
-	TROUBLE_READY,   /* all containers run, and a readiness check fails */
+	TROUBLE_READY,   /* all containers run, and the pod's condition Ready is False */
 	TROUBLES,
 };
 
@@ -39,7 +39,8 @@ static const struct hf_pod_condition *find_condition(const struct hf_pod *pod, c
 	return NULL;
 }
 
-/* A container that is starting normally has a reason without a message. */
+/* The trouble of one container.  A container that starts normally waits with a reason but without a
+ * message. */
 static enum trouble find_container_trouble(const struct hf_container_seen *container)
 {
 	const char *reason = container->waiting_reason;
@@ -90,7 +91,7 @@ static const char *name_ranks(const struct hf_brain *b, const struct found *foun
 		       : rank;
 }
 
-/* ": text", or ""; the text is a node's or the scheduler's. */
+/* ": text", or "".  The text comes from a node or from the scheduler. */
 static const char *describe_text(const struct hf_brain *b, const char *text)
 {
 	return hf_str_is_empty(text)
@@ -117,11 +118,11 @@ static void tell_start(const struct hf_brain *b, const struct found *found)
 	       describe_text(b, container->waiting_message));
 	hf_say(b, b->now, HF_TOPIC_NEXT, "%s",
 	       *next ? next
-		     : "the kubelet tries again; what the container asks for must be there, or be "
-		       "corrected in a new job");
+		     : "the kubelet tries again; provide what the container asks for, or correct "
+		       "it in a new job");
 }
 
-/* The end of the last run says more than the fact that the kubelet waits. */
+/* How the previous run of the container ended: that says more than that the kubelet waits. */
 static const char *describe_last_run(const struct hf_brain *b,
 				     const struct hf_container_seen *container)
 {
@@ -151,7 +152,8 @@ static void tell_backoff(const struct hf_brain *b, const struct found *found)
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
 	       container->name, name_ranks(b, found), describe_last_run(b, container));
-	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "the kubelet starts the container again, after a longer wait each time%s",
 	       describe_text(b, container->waiting_message));
 }
 
@@ -160,11 +162,11 @@ static void tell_ready(const struct hf_brain *b, const struct found *found)
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", name_ranks(b, found),
 	       describe_text(b, found->message));
 	hf_say(b, b->now, HF_TOPIC_NEXT,
-	       "nothing is done about it: it is the program that must answer its readiness check");
+	       "Holdfast does nothing about this: the program must answer its readiness check");
 }
 
-/* The control plane calls pods of a silent node not ready, also if the program is ready.  A caller
- * that does not watch nodes goes by the condition. */
+/* The control plane calls pods of a silent node not ready, even if the program is ready.  A caller
+ * that does not watch nodes goes by the condition NodeUnreachable. */
 static bool is_node_trouble(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
@@ -185,7 +187,8 @@ static bool is_on_the_way(const struct hf_slot *slot)
 	return slot->phase == HF_SLOT_STARTING;
 }
 
-/* The reason why the program of a container does not start, and the node's text; NULL: it starts. */
+/* The reason why the program of a container does not start, and the node's text; NULL if it
+ * starts. */
 static const char *find_start_failure(const struct hf_container_seen *container,
 				      const char **ret_message)
 {
@@ -217,7 +220,8 @@ static const struct hf_container_seen *find_not_started(const struct hf_pod *pod
 	return NULL;
 }
 
-/* Between two tries the kubelet reports ImagePullBackOff instead of the failure itself. */
+/* Between two pulls the kubelet reports ImagePullBackOff instead of the failure itself.  Then the
+ * condition keeps its earlier, better text. */
 static bool is_condition_told(const struct hf_brain *b, const char *reason, const char *begin)
 {
 	const struct hf_condition *told = hf_cond_find(b, HF_COND_NOT_STARTED);

@@ -16,7 +16,7 @@ static void up(void)
 	brain_after(&b, 6);
 }
 
-/* The main container of a pod waits for that reason. */
+/* Let the main container of a pod wait for the given reason. */
 static struct hf_container_seen *waits(const char *name, const char *reason, const char *message)
 {
 	struct hf_container_seen *container = &brain_pod(&b, name)->containers[0];
@@ -70,7 +70,8 @@ static void a_container_that_cannot_start_names_itself_and_why(void **state)
 		"missing, its user is root, or the node does not support a field of it): secret \"s\" not found"));
 	assert_true(brain_says(&b, HF_TOPIC_NEXT,
 			       "the kubelet tries again; the author of the job must provide"));
-	/* A text of a node has no control characters, and does not go on for ever. */
+	/* A text that comes from a node is shown without control characters and is cut when it is
+	 * long. */
 	waits("demo-boss-0", "ErrImagePull", "no\x1b[2J\nsuch image");
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
@@ -100,14 +101,14 @@ static void a_crash_loop_is_told_with_how_the_last_run_ended(void **state)
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
 			       "container 'main' of hand-1 waits in CrashLoopBackOff because its "
 			       "program never started (StartError): no such file"));
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "later each time: back-off 10s"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "after a longer wait each time: back-off 10s"));
 	container->last_exit_code = HF_SOME_INT(139);
 	container->last_reason = "Error";
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
 			       "waits in CrashLoopBackOff after SIGSEGV ended it with code 139 "
 			       "(Error): no such file"));
-	/* What was true then is not said of now. */
+	/* The rank waits now, so the line about the last restart says "ran", not "runs". */
 	assert_false(brain_says(&b, HF_TOPIC_DONE, "every rank runs again"));
 	assert_true(brain_says(&b, HF_TOPIC_DONE, "every rank ran again"));
 	brain_release(&b);
@@ -137,7 +138,7 @@ static void a_container_that_cannot_start_is_shown_in_a_condition(void **state)
 	assert_string_equal(not_started()->message,
 			    "container main of hand-0 and 1 more cannot start: ErrImagePull (the "
 			    "image could not be pulled): manifest unknown");
-	/* The back-off between two pulls is no news. */
+	/* ImagePullBackOff between two pulls sends no event and keeps the condition's text. */
 	waits("demo-hand-0", "ImagePullBackOff", "Back-off pulling image");
 	brain_step(&b);
 	assert_null(brain_event(&b, "ContainerNotStarted"));
@@ -179,7 +180,8 @@ static void a_failing_readiness_check_is_told(void **state)
 	brain_step(&b);
 	assert_string_equal(b.plan.summary, "Running for 6s: hand-0 runs but is not ready: "
 					    "containers with unready status: [main]");
-	/* Not when its node is not heard of: that is why, whatever the program answers. */
+	/* If the node is not heard of, the node is the trouble, and the pod's readiness is not
+	 * reported. */
 	brain_lose(&b, brain_pod(&b, "demo-hand-0")->node);
 	brain_step(&b);
 	assert_false(brain_says(&b, HF_TOPIC_BLOCKED, "not ready"));
@@ -198,7 +200,7 @@ static void pods_on_their_way_are_no_trouble(void **state)
 	brain_step(&b);
 	assert_false(brain_says(&b, HF_TOPIC_BLOCKED, ""));
 	assert_true(brain_says(&b, HF_TOPIC_NEXT, "waiting for boss-0 and 2 more to start"));
-	/* One that has something to say is not on its way. */
+	/* A container that waits as ContainerCreating with a message is reported as trouble. */
 	waits("demo-hand-0", "ContainerCreating", "configmap \"c\" not found");
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "configmap \"c\" not found"));
@@ -248,7 +250,7 @@ static void a_suspended_job_says_so_once(void **state)
 	up();
 	b.view.run_policy.suspend = (struct hf_opt_bool){true, true};
 	brain_quiet(&b);
-	assert_string_equal(b.plan.summary, "Suspended for 0s: it waits to be resumed");
+	assert_string_equal(b.plan.summary, "Suspended for 0s: the job waits to be resumed");
 	brain_release(&b);
 }
 

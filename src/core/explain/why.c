@@ -10,7 +10,7 @@
 
 /*
  * The lines of `holdfast why` about the last restart, and the summary.  Input: the ledger's
- * records, so that a later step tells the same story, and the lines that policies have added.
+ * records, so that every later step gives the same account, and the lines that policies have added.
  * Output: lines of explanation, plan.summary.
  */
 
@@ -21,7 +21,7 @@ static void say_evidence(const struct hf_brain *b, const struct hf_record *recor
 	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s", hf_record_evidence(b, record));
 }
 
-/* The restart policy of the replica type, if it made the decision. */
+/* Name the restart policy of the replica type, if that policy made the decision. */
 static void say_policy(const struct hf_brain *b, const struct hf_record *record)
 {
 	bool application = hf_class_is_application(record->cause);
@@ -39,7 +39,7 @@ static void say_policy(const struct hf_brain *b, const struct hf_record *record)
 	}
 }
 
-/* The meaning of the reason, or the sender of the signal; NULL: neither is known. */
+/* The meaning of the record's reason or exit code, or the sender of the signal; NULL if unknown. */
 static const char *explain_end(const struct hf_brain *b, const struct hf_record *record)
 {
 	const struct hf_container_reason *row = hf_container_reason_find(record->reason);
@@ -51,11 +51,13 @@ static const char *explain_end(const struct hf_brain *b, const struct hf_record 
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
 		return "it hung";
 	if (hf_streq(record->reason, HF_REASON_SELF_FENCED))
-		return "it ended itself, as its node had no contact with the control plane";
+		return "the process ended itself, because its node had no contact with the control "
+		       "plane";
 	if (record->cause == HF_CLASS_OUT_OF_MEMORY || record->cause == HF_CLASS_DEVICE ||
 	    record->cause == HF_CLASS_USER)
 		return NULL;
-	/* A node also gives the reason Evicted when it refuses a pod. */
+	/* A node gives the reason Evicted for a pod that it refuses, too, so the row does not fit
+	 * class admission. */
 	if (row && (row->never_started || record->cause != HF_CLASS_ADMISSION))
 		return row->sentence;
 	if (meaning)
@@ -67,14 +69,15 @@ static const char *explain_end(const struct hf_brain *b, const struct hf_record 
 static void say_class(const struct hf_brain *b, const struct hf_record *record)
 {
 	static const char *const meaning[] = {
-		[HF_CLASS_NONE] = "nothing is known of it",
-		[HF_CLASS_OURS] = "we ended it",
-		[HF_CLASS_OUT_OF_MEMORY] = ("a container was killed for its memory: the "
-					    "application's own limit"),
-		[HF_CLASS_INFRASTRUCTURE] = "the cluster took it, or it went unseen",
+		[HF_CLASS_NONE] = "nothing is known of the cause",
+		[HF_CLASS_OURS] = "Holdfast ended the pod",
+		[HF_CLASS_OUT_OF_MEMORY] = ("a container exceeded its own memory limit and was "
+					    "killed"),
+		[HF_CLASS_INFRASTRUCTURE] = "the cluster removed the pod, or the pod vanished "
+					    "unseen",
 		[HF_CLASS_DEVICE] = "a device failed",
-		[HF_CLASS_ADMISSION] = "the node refused it",
-		[HF_CLASS_USER] = "a person wanted it",
+		[HF_CLASS_ADMISSION] = "the node refused the pod",
+		[HF_CLASS_USER] = "a person asked for the restart",
 		[HF_CLASS_APPLICATION] = "the program ended by itself",
 	};
 	const char *text;
@@ -96,8 +99,8 @@ static void say_failed(const struct hf_brain *b, hf_time at)
 	       hf_str_or(b->ledger.verdict.reason, "unknown reason (the ledger has no verdict)"));
 }
 
-/* The restart of the record was decided before the verdict that failed the job: the verdict has
- * another cause, such as a deadline. */
+/* The restart of the record was decided before the verdict that failed the job.  So that restart is
+ * not the cause; a deadline may be, for example. */
 static bool is_older_than_verdict(const struct hf_brain *b, const struct hf_record *record)
 {
 	hf_time at = b->ledger.verdict.at;
@@ -106,8 +109,8 @@ static bool is_older_than_verdict(const struct hf_brain *b, const struct hf_reco
 	       record->decided_at < at;
 }
 
-/* The record names the lost node's rank as the cause.  Other ranks terminated and restarted, and that
- * rank still has the pod of before. */
+/* The record names the lost node's rank as the cause, but that rank still has its old pod: only its
+ * peers terminated and restarted. */
 static bool is_of_peers(const struct hf_brain *b, const struct hf_record *record)
 {
 	const struct hf_slot *slot;
@@ -122,7 +125,7 @@ static bool is_of_peers(const struct hf_brain *b, const struct hf_record *record
 	       hf_slot_incident(b, slot, slot->pod) < record->incident;
 }
 
-/* A pending decision is not told here: verdict.c tells what it waits for. */
+/* An undecided incident adds no line here: verdict.c reports what its verdict waits for. */
 static void say_decision(const struct hf_brain *b, const struct hf_record *record)
 {
 	bool peers = is_of_peers(b, record);
@@ -138,7 +141,8 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart%s as generation %lld",
 		       record->in_place ? " in their pods" : "", (long long)record->generation);
 	else if (hf_streq(record->scope, "Container"))
-		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet restarts %s, which is counted",
+		hf_say(b, at, HF_TOPIC_DECISION,
+		       "the kubelet restarts %s, and the restart is counted",
 		       peers ? "the containers that ended" : "it");
 	else if (record->in_place)
 		hf_say(b, at, HF_TOPIC_DECISION, "%s restarts in its pod, the others go on",
@@ -165,7 +169,7 @@ static void say_parts(const struct hf_brain *b, const struct hf_record *record)
 
 	if (!record->in_place || record->running_at == HF_TIME_NONE)
 		return;
-	/* The process's time is of the node's clock. */
+	/* endedAt is a time of the node's clock, which may be ahead of the API server's. */
 	if (record->ended_at != HF_TIME_NONE && record->ended_at <= record->detected_at)
 		detect = hf_arena_printf(
 			b->arena, "seen after %s, ",
@@ -267,12 +271,13 @@ void hf_why_write_summary(const struct hf_brain *b)
 
 	if (hf_streq(state, HF_COND_RESTARTING))
 		detail = find_line(b, HF_TOPIC_EVIDENCE);
-	/* What keeps a pod until a person acts matters more than how the restart began. */
+	/* If something keeps a pod until a person acts, the summary names it rather than the
+	 * evidence of the restart. */
 	if (b->notes->blocker)
 		detail = b->notes->blocker;
 	if (!detail)
 		detail = find_line(b, HF_TOPIC_NEXT);
-	/* Failed and Held explain themselves by their message. */
+	/* The messages of the conditions Failed and Held explain those states. */
 	if (hf_cond_is_true(b, HF_COND_HELD))
 		detail = hf_cond_find(b, HF_COND_HELD)->message;
 	else if (hf_streq(state, HF_COND_FAILED))

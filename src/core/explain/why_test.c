@@ -25,8 +25,8 @@ static void the_story_of_the_last_restart_can_be_told_later(void **state)
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "hand-0 was killed by SIGKILL (128+9)"));
 	assert_true(brain_says(&b, HF_TOPIC_CLASS,
-			       "application: Holdfast did not send it; most "
-			       "often the kernel's OOM killer did"));
+			       "application: Holdfast did not send the signal; most often the "
+			       "kernel's OOM killer did"));
 	assert_true(brain_says(&b, HF_TOPIC_RULE, "restartPolicy OnFailure"));
 	assert_true(brain_says(&b, HF_TOPIC_DECISION, "hand-0 is replaced"));
 	assert_true(brain_says(&b, HF_TOPIC_BUDGET, "application budget: 1 of 6 used"));
@@ -57,7 +57,8 @@ static void the_summary_says_what_matters_most(void **state)
 	brain_release(&b);
 }
 
-/* The kubelet's text goes through the ledger, the condition, the event and the lines of why. */
+/* The kubelet's text reaches the ledger, the condition, the event and the lines of `holdfast
+ * why`. */
 static void a_program_that_never_started_is_told_with_its_reason(void **state)
 {
 	static const char *const told =
@@ -99,7 +100,7 @@ static void a_code_that_the_kubelet_made_up_is_no_signal(void **state)
 	brain_release(&b);
 }
 
-/* The ledger has room for one text of a node. */
+/* Only the newest record keeps a node's text, because the ledger has room for one. */
 static void only_the_newest_record_keeps_the_nodes_text(void **state)
 {
 	(void)state;

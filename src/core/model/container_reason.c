@@ -80,7 +80,7 @@ static const struct hf_container_reason rows[] = {
 	{"ResizePodInPlaceError", "the kubelet could not resize the pod in place", ADMIN, MENDS,
 	 STARTED},
 
-	/* a container has ended: state.terminated and lastState.terminated */
+	/* reasons of a container that has ended: state.terminated and lastState.terminated */
 	{"Completed", "the program ended with code 0", NONE, STAYS, STARTED},
 	{"Error", "the program ended with an error", USER, STAYS, STARTED},
 	{"OOMKilled", "the container was killed because it exceeded its memory limit", USER, STAYS,
@@ -170,7 +170,7 @@ static const struct hf_container_reason rows[] = {
 	{"UnknownReason", "the node refused the pod for an unknown reason", ADMIN, MENDS,
 	 NOT_STARTED},
 
-	/* a pod is taken away: reasons of the condition DisruptionTarget */
+	/* reasons of the condition DisruptionTarget: why a pod was taken away */
 	{"PreemptionByScheduler", "the scheduler preempted the pod for one of a higher priority",
 	 NONE, MENDS, STARTED},
 	{"DeletionByTaintManager", "the control plane deleted the pod because of a NoExecute taint",
@@ -232,7 +232,7 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Control characters of ASCII, and those of U+0080 to U+009F, become blanks. */
+/* Replace control characters, those of ASCII and U+0080 to U+009F, by blanks. */
 static void blank_controls(char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -273,8 +273,8 @@ const char *hf_status_message_clean(struct hf_arena *arena, const char *message)
 
 /* ---- signals ----------------------------------------------------------------------------------- */
 
-#define BY_ITSELF "the program raised it itself, as a crash"
-#define BY_OTHERS "Holdfast did not send it; a launcher, a script or another process did"
+#define BY_ITSELF "the program raised the signal itself, as a crash"
+#define BY_OTHERS "Holdfast did not send the signal; a launcher, a script or another process did"
 
 /* Of Linux on x86-64 and arm64. */
 static const struct {
@@ -290,16 +290,16 @@ static const struct {
 	{7, "SIGBUS", BY_ITSELF ": often /dev/shm is full, or a mapped file was cut"},
 	{8, "SIGFPE", BY_ITSELF ": a division by zero"},
 	{9, "SIGKILL",
-	 "Holdfast did not send it; most often the kernel's OOM killer did, else the kubelet after "
-	 "a failed liveness probe"},
+	 "Holdfast did not send the signal; most often the kernel's OOM killer did, else the "
+	 "kubelet after a failed liveness probe"},
 	{10, "SIGUSR1", BY_OTHERS},
 	{11, "SIGSEGV", BY_ITSELF ": an access to memory that is not its own"},
 	{12, "SIGUSR2", BY_OTHERS},
-	{13, "SIGPIPE", "the reader of what the program wrote had gone"},
+	{13, "SIGPIPE", "the program wrote to a pipe or socket that nothing reads any more"},
 	{14, "SIGALRM", "a timer that the program set ran out"},
 	{15, "SIGTERM",
-	 "Holdfast did not send it; a launcher or a script did, or the kubelet after a failed "
-	 "liveness probe"},
+	 "Holdfast did not send the signal; a launcher or a script did, or the kubelet after a "
+	 "failed liveness probe"},
 	{16, "SIGSTKFLT", BY_ITSELF},
 	{17, "SIGCHLD", BY_OTHERS},
 	{18, "SIGCONT", BY_OTHERS},

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the kubelet 1.36, its admission, containerd, CRI-O and the control plane; a reason that is missing fails. */
+/* Reasons written by the kubelet 1.36 and its admission, containerd, CRI-O and the control plane.
+ * The test fails if the table lacks one of them. */
 static const char *const reasons[] = {
 	"ContainerCreating",
 	"PodInitializing",
@@ -140,7 +141,7 @@ static void a_message_becomes_one_line_of_text(void **state)
 	hf_arena_destroy(arena);
 }
 
-/* Go's errors wrap each other: the cause stands at the end. */
+/* Errors of Go programs wrap each other, so the cause stands at the end of a message. */
 static void of_a_long_message_the_beginning_and_the_end_stay(void **state)
 {
 	struct hf_arena *arena = hf_arena_create((size_t)1 << 20);
@@ -156,7 +157,8 @@ static void of_a_long_message_the_beginning_and_the_end_stay(void **state)
 	assert_true(hf_str_has_prefix(text, "failed to create containerd task: \xc3\xa4"));
 	assert_non_null(strstr(text, "\xc3\xa4 … \xc3\xa4"));
 	assert_non_null(strstr(text, ": executable file not found in $PATH"));
-	/* Cleaned again it stays: the ledger is read and written. */
+	/* Cleaning a cleaned text changes nothing: the ledger's text is read and written again and
+	 * again. */
 	assert_string_equal(hf_status_message_clean(arena, text), text);
 	hf_arena_destroy(arena);
 }

@@ -10,18 +10,19 @@
 
 /*
  * Fills in what upstream defaults at each reconcile, and the defaults of spec.runPolicy.recovery.
- * Input: the job as written, the operator's settings. Output: struct hf_job.
+ * Input: the job as written, the operator's settings.  Output: struct hf_job.
  */
 
 #define INITIAL_SECONDS 10
 #define MAX_SECONDS 600
 #define RESET_AFTER_SECONDS 3600
-/* NCCL peers may notice a dead rank half an hour late. */
+/* The default of incidentSeconds: NCCL peers may notice a dead rank half an hour late. */
 #define INCIDENT_SECONDS 1800
 #define SETTLE_SECONDS 20
 #define NODE_LOST_AFTER_SECONDS 60
 #define FORCE_DELETE_AFTER_SECONDS 5
-/* Taint eviction usually forgets a pod within tenths of a second of its removal. */
+/* The default of replaceDelaySeconds: taint eviction usually forgets a pod within tenths of a
+ * second after its removal. */
 #define REPLACE_DELAY_SECONDS 2
 #define IN_PLACE_LIMIT 3
 #define IN_PLACE_WAIT_SECONDS 60
@@ -30,7 +31,8 @@ static int64_t pick_number(struct hf_opt_int own, struct hf_opt_int cluster, int
 {
 	int64_t value = own.set ? own.value : cluster.set ? cluster.value : fallback;
 
-	/* Validation refuses negative numbers, but does not stop a job that has begun. */
+	/* A negative number counts as 0.  Validation refuses it for a new job, but a job that has
+	 * begun is not stopped. */
 	return value > 0 ? value : 0;
 }
 
@@ -43,7 +45,8 @@ static struct hf_opt_int pick_optional(struct hf_opt_int own, struct hf_opt_int 
 	return value;
 }
 
-/* An unknown text gives the default, as an absent field does. */
+/* The mode for nodeLost.forceDelete.  An unknown text gives the default, as an absent field
+ * does. */
 static enum hf_force parse_force_mode(const char *text)
 {
 	if (hf_streq(text, "Never"))
@@ -51,7 +54,7 @@ static enum hf_force parse_force_mode(const char *text)
 	return hf_streq(text, "Proven") ? HF_FORCE_PROVEN : HF_FORCE_PRESUMED;
 }
 
-/* The pods of lost nodes: forceDelete, afterSeconds, fence, name reuse. */
+/* Defaults for pods of lost nodes: forceDelete, afterSeconds, selfFence, replaceDelaySeconds. */
 static void default_node_loss(const struct hf_recovery_spec *own,
 			      const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -89,7 +92,7 @@ static void default_devices(const struct hf_recovery_spec *own,
 	ret->avoid_devices = !avoid->set || avoid->value;
 }
 
-/* Restarts in place and what bounds restarts without progress. */
+/* Defaults for restarts in place, and limits for restarts without progress. */
 static void default_in_place(const struct hf_recovery_spec *own,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -104,8 +107,8 @@ static void default_in_place(const struct hf_recovery_spec *own,
 	ret->no_progress_limit = pick_number(own->no_progress_limit, cluster->no_progress_limit, 0);
 }
 
-/* The job's own field, else the cluster's default from the operator's file, else Holdfast's
- * default. */
+/* For each field of recovery: the job's own value, else the cluster's default from the operator's
+ * file, else Holdfast's default. */
 static void default_recovery(const struct hf_run_policy *policy,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -140,13 +143,15 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->after_end = hf_streq(hf_str_or(own->pods_after_end, cluster->pods_after_end), "Keep")
 				 ? HF_AFTER_END_KEEP
 				 : HF_AFTER_END_STOP;
-	/* A grace of 0 removes the object without asking the kubelet: the next pod of that name
-	 * would start beside the old one. */
+	/* restartGraceSeconds 0 counts as 1.  With a grace of 0 the API server removes the pod
+	 * object without asking the kubelet, and the next pod of that name would start beside the
+	 * old one. */
 	if (ret->restart_grace_seconds.set && ret->restart_grace_seconds.value == 0)
 		ret->restart_grace_seconds.value = 1;
 }
 
-/* None keeps every pod, Running keeps ended pods, any other text means All, as upstream. */
+/* NULL means None: keep every pod.  "Running" means: delete pods that run.  Any other text means
+ * All, as upstream. */
 enum hf_clean hf_clean_parse(const char *text)
 {
 	if (!text || hf_streq(text, "None"))
@@ -154,8 +159,8 @@ enum hf_clean hf_clean_parse(const char *text)
 	return hf_streq(text, "Running") ? HF_CLEAN_RUNNING : HF_CLEAN_ALL;
 }
 
-/* The spec of a role.  If a type is written in two spellings, the canonical one counts, else the
- * first in byte order, so that the order of the document does not matter. */
+/* The spec of a role.  If the job spells a type in two ways ("worker", "Worker"), the canonical
+ * spelling counts, else the first in byte order.  So the order of the document does not matter. */
 static const struct hf_replica_spec *find_spec(const struct hf_job_view *view, int role)
 {
 	const char *canonical = view->framework->roles[role].name;
@@ -174,7 +179,8 @@ static const struct hf_replica_spec *find_spec(const struct hf_job_view *view, i
 	return best;
 }
 
-/* qsort passes no context, so the place among the kind's types travels with the spec. */
+/* A replica spec and the place of its type among the kind's types: qsort passes no context to its
+ * comparison. */
 struct placed {
 	const struct hf_replica_spec *spec;
 	int place;
@@ -208,7 +214,8 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 	return specs;
 }
 
-/* Walk backwards, so that the first of several containers or ports with the name wins. */
+/* Find the kind's container and port.  Walks backwards, so that the first of several containers or
+ * ports with the name wins. */
 static void default_port(const struct hf_framework *framework, struct hf_role *role)
 {
 	const struct hf_template *pod = role->pod;
@@ -245,7 +252,8 @@ static void default_role(const struct hf_job_view *view, int index, struct hf_ro
 	role->replicas = (int32_t)(replicas < 0              ? 0
 				   : replicas > HF_RANKS_MAX ? HF_RANKS_MAX
 							     : replicas);
-	/* The job was begun by another operator. */
+	/* Validation refuses more than one rank of such a role, but a job that another operator
+	 * began may have more. */
 	if ((framework->single_roles >> index & 1u) != 0 && role->replicas > 1)
 		role->replicas = 1;
 	role->restart = hf_restart_policy_parse(spec->restart_policy);
@@ -260,7 +268,7 @@ void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena, str
 	static const struct hf_settings no_settings = {0};
 	const struct hf_framework *framework = view->framework;
 
-	/* A table that breaks this is a bug of Holdfast, not of a job. */
+	/* A kind's table that breaks this is a bug of Holdfast, not an error in a job. */
 	hf_assert(framework && framework->roles_len > 0 && framework->roles_len <= HF_ROLES_MAX);
 	memset(ret_job, 0, sizeof(*ret_job));
 	ret_job->view = view;

@@ -116,7 +116,7 @@ static void the_port_of_the_named_container_is_found(void **state)
 	assert_int_equal(job.roles[BRAIN_HAND].default_container, 1);
 	assert_int_equal(job.roles[BRAIN_HAND].port, 99);
 	assert_false(job.roles[BRAIN_HAND].add_port);
-	/* Without that name it is the first one, as upstream. */
+	/* If no container has the kind's name, the first container counts, as upstream. */
 	b.replicas[0].pod.containers_len = 1;
 	normal_form();
 	assert_int_equal(job.roles[BRAIN_HAND].default_container, 0);

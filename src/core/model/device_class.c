@@ -6,7 +6,8 @@
 
 /*
  * The device classes that an agent of this version or the kubelet publishes.  health/types.c has
- * the same list, which this module may not include; a test of the operator compares both.
+ * the same list, and core may not include module health; a test of the operator compares the two
+ * lists.
  */
 
 static const char *const classes[] = {"info",     "unrated", "app",     "software",

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /*
- * The kinds of extra objects, the lists of their content, and the digests that compare contents.
+ * The kinds of extra objects, the members of each kind that are kept up to date, and the digests
+ * that compare contents.
  */
 
 static const struct {
@@ -16,7 +17,7 @@ static const struct {
 	[HF_EXTRA_SERVICE_ACCOUNT] = {"ServiceAccount", "v1", {NULL}},
 	[HF_EXTRA_CONFIG_MAP] = {"ConfigMap", "v1", {"data"}},
 	[HF_EXTRA_ROLE] = {"Role", "rbac.authorization.k8s.io/v1", {"rules"}},
-	/* The API server refuses to change a roleRef. */
+	/* A RoleBinding's roleRef is not compared, because the API server refuses to change it. */
 	[HF_EXTRA_ROLE_BINDING] = {"RoleBinding", "rbac.authorization.k8s.io/v1", {"subjects"}},
 	[HF_EXTRA_AUTOSCALER] = {"HorizontalPodAutoscaler",
 				 "autoscaling/v2",
@@ -26,7 +27,8 @@ static const struct {
 				"scheduling.x-k8s.io/v1alpha1",
 				{"spec/minMember", "spec/minResources",
 				 "spec/scheduleTimeoutSeconds"}},
-	/* The queue of an existing group stays: Volcano's admission or a person chose it. */
+	/* The queue of an existing group is not changed: Volcano's admission or a person chose
+	 * it. */
 	[HF_EXTRA_VOLCANO_GROUP] = {"PodGroup",
 				    "scheduling.volcano.sh/v1beta1",
 				    {"spec/minMember", "spec/minResources",
@@ -128,7 +130,8 @@ const char *hf_leaf_key(struct hf_arena *arena, const char *key)
 	return escaped;
 }
 
-/* The finalizer of MurmurHash3: without mixing, sums of hashes could cancel out. */
+/* The last step of MurmurHash3.  Digests are added up, and without this mixing the sum of two
+ * different contents could be equal. */
 static uint64_t mix_bits(uint64_t h)
 {
 	h ^= h >> 33;
@@ -147,7 +150,8 @@ uint64_t hf_leaf_digest(const char *path, const char *value)
 uint64_t hf_number_digest(const char *path, int64_t number)
 {
 	hf_assert(path);
-	/* No text has this digest, except with a chance of 1 in 2^64. */
+	/* The digest of a number.  No text has the same digest, except with a chance of 1 in
+	 * 2^64. */
 	return mix_bits(mix_bits(hf_hash_str(path)) + mix_bits((uint64_t)number + 1));
 }
 

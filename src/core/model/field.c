@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Errors of fields as apimachinery words them. Input: the kind of problem, the path, the value.
- * Output: texts in an arena.
+ * Errors of fields, in the words of Kubernetes' apimachinery.  Input: the kind of problem, the
+ * path, the value.  Output: texts in an arena.
  */
 
 static const struct {
@@ -28,7 +28,8 @@ static const struct {
 	[HF_PROBLEM_NOT_FOUND] = {"Not found", "FieldValueNotFound", true},
 };
 
-/* A field path or a message; paths are as deep as the schema, messages name one value. */
+/* The most bytes of a field path or a message.  Paths are as deep as the schema, and a message
+ * names one value. */
 #define TEXT_MAX 1024
 
 const char *hf_problem_reason(enum hf_problem problem)

@@ -8,10 +8,10 @@
 #include <string.h>
 
 /*
- * Questions about a kind's table, and the list of edits of one pod.
+ * Questions about the table of a kind of job, and the list of edits of one pod.
  */
 
-/* Edits of one pod: labels, stamps and twenty variables fit without growing. */
+/* First capacity of the list: labels, stamps and twenty variables fit without growing. */
 #define EDITS_FIRST 32
 
 int hf_framework_role(const struct hf_framework *framework, const char *type)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * A list in an arena that doubles when it is full.  The old copy stays in the arena until the pass
- * ends.
+ * A list in an arena that doubles its capacity when it is full.  The old copy stays in the arena
+ * until the pass ends.
  */
 
 void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size)

@@ -30,13 +30,13 @@ struct hf_container {
 	const char *image; /* "" when absent */
 	const struct hf_port *ports;
 	size_t ports_len;
-	/* Only if the kind's table asks for them: */
+	/* the next fields are filled only if the kind has reads_containers */
 	bool has_command;
 	const char *const *env; /* names of variables */
 	size_t env_len;
 	const char *const *limits; /* names of resources.limits */
 	size_t limits_len;
-	/* With a gang scheduler: resources.requests, or the limits if there are no requests. */
+	/* read only with a gang scheduler: resources.requests, else resources.limits */
 	const struct hf_key_value *requests;
 	size_t requests_len;
 };
@@ -51,8 +51,8 @@ struct hf_template {
 	const char *restart_policy;  /* NULL: absent, as it should be */
 	const char *scheduler_name;  /* NULL: absent */
 	const char *service_account; /* NULL: absent */
-	/* Kueue or the user chooses the node: scheduling gate kueue.x-k8s.io/topology, or a
-	 * nodeSelector of kubernetes.io/hostname. */
+	/* Kueue or the user chooses the node: the template has scheduling gate
+	 * kueue.x-k8s.io/topology, or a nodeSelector for kubernetes.io/hostname. */
 	bool placed;
 	bool devices; /* the template asks for an extended resource or a claim */
 	struct hf_opt_int termination_grace_seconds;
@@ -126,7 +126,7 @@ struct hf_rule {
 
 /* ---- spec.runPolicy.recovery -------------------------------------------------------- */
 
-/* The fields as written.  Validation finds texts that are not allowed. */
+/* spec.runPolicy.recovery as written.  Validation refuses texts that are not allowed. */
 struct hf_recovery_spec {
 	const char *restart_scope;                     /* restartScope */
 	struct hf_opt_int infrastructure_limit;        /* infrastructureLimit */
@@ -161,7 +161,7 @@ struct hf_run_policy {
 	struct hf_opt_int backoff_limit;
 	struct hf_opt_bool suspend;
 	const char *managed_by; /* NULL: absent; "" is not absent */
-	/* schedulingPolicy: for the pod group, if there is a gang scheduler. */
+	/* Fields of schedulingPolicy, used for the pod group if there is a gang scheduler. */
 	struct hf_opt_int min_available;
 	bool has_min_resources;
 	const struct hf_key_value *min_resources;
@@ -191,25 +191,26 @@ struct hf_elastic_policy {
 	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
 	struct hf_opt_int max_restarts;
 	bool has_metrics; /* asks for an autoscaler */
-	/* The metrics to scale by, as JSON, and their digest at HF_AUTOSCALER_METRICS
-	 * (extra_object.h). */
+	/* The metrics by which the autoscaler scales, as JSON, and their digest for the member
+	 * HF_AUTOSCALER_METRICS (extra_object.h). */
 	const char *metrics;
 	uint64_t metrics_digest;
 };
 
-/* The operator's settings, the same for every job. */
+/* The operator's settings, which are the same for every job. */
 struct hf_settings {
 	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
 	int init_container_max_tries;     /* 0: upstream's 100 */
 	bool init_container_template;     /* the caller has a template file of its own */
 	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
 	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
-	/* The scheduler of pod groups: "volcano" in any case, or the name of a scheduler that
-	 * reads scheduler-plugins' PodGroups; NULL: none. */
+	/* The scheduler that pod groups are written for: "volcano" in any case, or the name of a
+	 * scheduler that reads scheduler-plugins' PodGroups; NULL: no groups. */
 	const char *gang_scheduler;
 	bool no_autoscaler; /* no component acts on an autoscaler, so none is created */
-	bool no_fence;      /* nodes are never lost, and agents report no contacts */
-	struct hf_recovery_spec recovery; /* defaults of the cluster; the job's own field wins */
+	bool no_fence;      /* one machine: its node is never lost, so no pod fences itself */
+	/* defaults of the cluster; a field of the job itself has priority */
+	struct hf_recovery_spec recovery;
 };
 
 struct hf_job_view {
@@ -227,7 +228,7 @@ struct hf_job_view {
 	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
 
 	struct hf_run_policy run_policy;
-	bool has_replicas;                      /* the replica map is present, possibly empty */
+	bool has_replicas; /* the spec has the map of replica types, possibly empty */
 	const struct hf_replica_spec *replicas; /* in any order */
 	size_t replicas_len;
 	struct hf_elastic_policy elastic;
@@ -237,52 +238,55 @@ struct hf_job_view {
 	struct hf_opt_int slots;    /* MPIJob: slotsPerWorker */
 	const char *main_container; /* MPIJob; NULL: absent */
 	const char *spec_clean;     /* MPIJob: spec.cleanPodPolicy; NULL: absent */
-	/* Part of run_policy comes from an annotation, which the API server has not checked. */
+	/* A part of run_policy was read from an annotation, which the API server has not
+	 * checked. */
 	bool policy_annotated;
-	const char *policy_problem; /* why that annotation cannot be read; NULL: no problem */
-	bool ledger_annotated;      /* status.ledger is stored in an annotation */
+	/* why the annotation with run_policy cannot be read; NULL: no problem */
+	const char *policy_problem;
+	bool ledger_annotated; /* status.ledger is stored in an annotation */
 
 	struct hf_status status; /* as stored */
 };
 
 /* ---- the normal form ---------------------------------------------------------------- */
 
-/* Time between the moment at which a rank without contact ends itself (nodeLost.selfFence) and the
- * moment at which Holdfast counts it as ended: time to notice, and to die. */
+/* Seconds from the moment at which a rank without contact ends itself (nodeLost.selfFence) to the
+ * moment at which Holdfast counts it as ended.  The rank needs them to notice and to die. */
 #define HF_FENCE_MARGIN_SECONDS 10
-/* A kubelet renews its Lease every 10 s, and its agent may notice 10 s later.  A shorter fence
- * would end ranks of a healthy cluster. */
+/* The shortest fence.  A kubelet renews its Lease every 10 s, and its agent may notice 10 s later,
+ * so a shorter fence would end ranks of a healthy cluster. */
 #define HF_FENCE_AFTER_SECONDS_MIN 40
 /* The exit code of `holdfast exec` when it ends a process because its node has no contact. */
 #define HF_FENCED_EXIT_CODE 226
-/* A pod with this variable starts its program only when the agent says so. */
+/* A pod with this variable starts its program only when the agent gives the order. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
 
-/* NULL: None; an unknown text: All, as upstream. */
+/* cleanPodPolicy.  NULL means None; an unknown text means All, as upstream. */
 enum hf_clean hf_clean_parse(const char *text);
 
-/* What a force-delete of a pod on a lost node requires: nodeLost.forceDelete. */
+/* nodeLost.forceDelete: the evidence that a forced delete of a pod on a lost node requires. */
 enum hf_force {
 	HF_FORCE_PRESUMED, /* silence for long enough, or proof */
 	HF_FORCE_PROVEN,   /* proof that the machine is dead */
 	HF_FORCE_NEVER,
 };
 
-/* The consequence for a pod that holds a device that cannot be worked with: device.onUnhealthy. */
+/* device.onUnhealthy: what follows if a running pod holds a device that is unusable. */
 enum hf_on_unhealthy {
 	HF_DEVICE_RESTART,
 	HF_DEVICE_IGNORE, /* no consequence while the pod runs */
 	HF_DEVICE_FAIL,   /* the job fails */
 };
 
-/* The fate of the pods that cleanPodPolicy keeps when the job fails: podsAfterEnd. */
+/* podsAfterEnd: what happens to pods that cleanPodPolicy keeps when the job fails. */
 enum hf_after_end {
-	HF_AFTER_END_STOP, /* pods that have not begun are deleted, others are stopped */
-	HF_AFTER_END_KEEP, /* pods go on, as under upstream's operator */
+	/* pods that have not begun are deleted, the others are stopped and kept */
+	HF_AFTER_END_STOP,
+	HF_AFTER_END_KEEP, /* pods run on, as under upstream's operator */
 };
 
 struct hf_recovery {
@@ -295,18 +299,22 @@ struct hf_recovery {
 	int64_t settle_seconds;
 	enum hf_force force;
 	int64_t node_lost_after_seconds;
-	int64_t fence_seconds; /* nodeLost.selfFence: pods end themselves after this time; 0: they do not */
+	/* nodeLost.selfFence: seconds without contact after which pods end themselves; 0: never */
+	int64_t fence_seconds;
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
 	int64_t no_progress_limit;                   /* 0: unlimited */
-	bool in_place;                               /* inPlace is Auto and inPlaceLimit is not 0 */
+	/* restarts in place are allowed: inPlace is Auto and inPlaceLimit is not 0 */
+	bool in_place;
 	int64_t in_place_limit;
 	int64_t in_place_wait_seconds;
-	int64_t checkpoint_grace_seconds;        /* 0: ranks are not asked to save */
+	/* seconds that ranks get to save a checkpoint; 0: they are not asked to save */
+	int64_t checkpoint_grace_seconds;
 	struct hf_opt_int sidecar_grace_seconds; /* not set: for ever */
 	enum hf_after_end after_end;
-	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
+	/* at least 1, because 0 would be a forced delete */
+	struct hf_opt_int restart_grace_seconds;
 	enum hf_on_unhealthy on_unhealthy;
 	bool avoid_devices;
 };
@@ -317,9 +325,10 @@ struct hf_role {
 	int32_t replicas;
 	enum hf_restart_policy restart;
 	const struct hf_template *pod;
-	size_t default_container; /* index of the container with the kind's name; 0 if none has it */
-	int32_t port;             /* the kind's port, of that container */
-	bool add_port;            /* the template lacks the port: an edit adds it */
+	/* index of the container with the kind's name; 0 if none has that name */
+	size_t default_container;
+	int32_t port;  /* the kind's port, of that container */
+	bool add_port; /* the template lacks the kind's port, so an edit adds it */
 };
 
 struct hf_job {
@@ -332,7 +341,8 @@ struct hf_job {
 	enum hf_clean clean;
 	bool suspend;
 	struct hf_elastic_policy elastic; /* min and max filled in */
-	const char *nproc_per_node; /* PyTorchJob: "auto" by default, NULL as upstream decides */
+	/* PyTorchJob's nprocPerNode: "auto" by default, NULL where upstream leaves it unset */
+	const char *nproc_per_node;
 };
 
 /*

@@ -8,11 +8,12 @@
 #include <string.h>
 
 /*
- * Reads and writes the ledger's compact texts, and makes an empty ledger.  Input: texts that any
- * client may have edited: a malformed text gives HF_E_INVALID.
+ * Reads and writes the compact texts of the ledger, and makes an empty ledger.  Any client may have
+ * edited the texts: a malformed text gives HF_E_INVALID.
  */
 
-/* A decimal number in [0, max] at *at; false: *at stays. */
+/* Read a decimal number in [0, max] at *at and move *at behind it.  False: no such number, and *at
+ * stays. */
 static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 {
 	const char *c = *at;
@@ -30,7 +31,7 @@ static bool read_number(const char **at, int64_t max, int64_t *ret_value)
 	return true;
 }
 
-/* After an element: a comma and another element, or the end. */
+/* Read what follows an element: a comma and another element, or the end of the text. */
 static bool read_separator(const char **at)
 {
 	if (**at == '\0')

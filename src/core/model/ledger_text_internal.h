@@ -6,10 +6,11 @@
 #include "base/strbuf.h"
 #include "core/model/types.h"
 
-/* The highest generation, attempt, incident and restart counter that is read.  Far below 32 bits,
- * so no counter overflows in the life of a job. */
+/* The highest generation, attempt, incident and restart counter that is accepted.  The value is far
+ * below 32 bits, so no counter overflows in the life of a job. */
 #define HF_COUNTER_MAX 1000000000
-/* A higher stamp was edited.  A ledger that takes over a stamp must have room to count on. */
+/* The highest stamp of a pod that is accepted; a higher stamp was edited by hand.  A ledger that
+ * takes over a stamp must have room to count on. */
 #define HF_STAMP_MAX (HF_COUNTER_MAX / 2)
 
 HF_BEGIN_DECLS
@@ -35,7 +36,7 @@ struct hf_compact {
 int hf_ranges_next(struct hf_compact *cursor, int32_t *ret_from, int32_t *ret_to);
 int hf_sparse_next(struct hf_compact *cursor, int32_t *ret_index, int64_t *ret_value);
 
-/* Writers: indexes must come in ascending order. */
+/* Writers of compact texts: indexes must be added in ascending order. */
 struct hf_ranges_writer {
 	struct hf_strbuf *sb;
 	int32_t from; /* the range being collected; -1: none */
@@ -50,7 +51,7 @@ void hf_ranges_finish(struct hf_ranges_writer *writer);
 void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value); /* value 0: left out */
 
 struct hf_ledger;
-/* A ledger that is present and empty. */
+/* Make an empty ledger, with `present` set. */
 void hf_ledger_blank(struct hf_ledger *ledger);
 
 HF_END_DECLS

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* Every element of a text of ranges, as "0..3 7..7", or "broken". */
+/* Read a text of ranges and list its elements, as "0..3 7..7"; "broken" for a malformed text. */
 static const char *read_ranges(const char *text)
 {
 	static char out[256];

@@ -9,9 +9,9 @@
 HF_BEGIN_DECLS
 
 /*
- * What the rooms of core share and no other module sees: questions about one pod or one node,
- * arithmetic with spans of time, lists in an arena.  Every function here depends on its arguments
- * alone.
+ * What the rooms of core share and no other module uses: questions about one pod or one node,
+ * arithmetic with spans of time, lists in an arena.  The result of every function depends only on
+ * its arguments.
  */
 
 /* ---- pod.c -------------------------------------------------------------------------------------- */
@@ -26,19 +26,21 @@ bool hf_pod_has_begun(const struct hf_pod *pod);
 bool hf_container_has_begun(const struct hf_container_seen *seen);
 /* The container is terminated, and the kubelet does not start it again. */
 bool hf_container_is_over(const struct hf_container_seen *seen);
-/* The first other main container that keeps the pod alive; NULL: none does.  own may be NULL. */
+/* The first main container other than `own` that keeps the pod alive; NULL: none does.  own may be
+ * NULL. */
 const struct hf_container_seen *hf_pod_keeper(const struct hf_pod *pod,
 					      const struct hf_container_seen *own);
-/* After the termination of its own container the pod goes on: a main container keeps it, or a
- * native sidecar runs, which the kubelet ends last. */
+/* The pod goes on after its own container has ended: another main container keeps it, or a native
+ * sidecar runs, which the kubelet ends last. */
 bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *own);
-/* The kubelet has reported the termination of the pod, or of its own container for good. The
- * kubelet was alive at that time. own: NULL when the pod has no own container. */
+/* The kubelet has reported that the pod ended, or that its own container ended for good. So the
+ * kubelet was alive at that time. own: NULL if the pod has no own container. */
 bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own);
 
 /* ---- node.c ------------------------------------------------------------------------------------- */
 
-/* A kubelet renews its Lease every 10 seconds; 5 seconds of slack for a busy one. */
+/* A Lease that has not moved for this long is late: a kubelet renews it every 10 seconds, and a
+ * busy kubelet gets 5 more. */
 #define HF_RENEWAL_LATE_SECONDS 15
 
 /* The node is gone, out of service, or Unknown to the control plane. */
@@ -52,7 +54,8 @@ bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
  * is behind, or the pod tolerates an Unknown node and has never run. In both, the silence of the
  * node's kubelet does not explain what other pods do. */
 bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod);
-/* The pod's own fence decides when it has ended, not a presumption about its node. */
+/* Whether the pod has ended is decided by its own fence (nodeLost.selfFence), not by a presumption
+ * about its node. */
 bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod);
 
 /* ---- time_span.c -------------------------------------------------------------------------------- */
@@ -60,23 +63,22 @@ bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod
 #define HF_SECONDS_MAX ((int64_t)9000000000) /* 285 years */
 /* Seconds as a span; a number above HF_SECONDS_MAX becomes HF_TIME_NEVER. */
 hf_time hf_seconds(int64_t seconds);
-/* How much later `to` is than `from`; 0 when it is earlier. A span that does not fit is
- * HF_TIME_NEVER. */
+/* The time from `from` to `to`; 0 if `to` is earlier. A span that does not fit is HF_TIME_NEVER. */
 hf_time hf_elapsed(hf_time from, hf_time to);
 const char *hf_time_text(struct hf_arena *arena, hf_time t);    /* RFC 3339, "" for NONE */
 const char *hf_span_text(struct hf_arena *arena, hf_time span); /* "1m30s" */
 
 /* ---- lists, statuses, reasons -------------------------------------------------------------------- */
 
-/* The list with room for one more element: the same list, or a longer copy in the arena. */
+/* Return the list with room for one more element: the same list, or a longer copy in the arena. */
 void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size);
-/* Whether two statuses differ.  ret_urgent: the difference must be written before any action. */
+/* The two statuses differ.  ret_urgent: the difference must be written before any action. */
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent);
-/* The budget of a class: application, infrastructure, device or none. */
+/* The budget to which incidents of that class are charged, or HF_BUDGET_NONE. */
 enum hf_budget hf_class_budget(enum hf_class cls);
 /* The class is charged to the application's budget. */
 bool hf_class_is_application(enum hf_class cls);
-/* The reason itself if it says more than the exit code does, else NULL. */
+/* The reason itself, if it says more than the exit code; else NULL ("Error", "Completed"). */
 const char *hf_container_reason_telling(const char *reason);
 
 HF_END_DECLS

@@ -27,7 +27,8 @@ const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index
 	return hf_arena_printf(arena, "%s-%lld", hf_type_lower(arena, type), (long long)index);
 }
 
-/* Called for each rank in each step, so it does without printf. */
+/* The name of a rank's pod and service.  Built without printf, because each step calls it for each
+ * rank. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
 			    int64_t index)
 {

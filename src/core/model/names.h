@@ -9,7 +9,8 @@
 
 HF_BEGIN_DECLS
 
-/* Names and keys that clients, Kueue and the Python SDK rely on, and Holdfast's own. */
+/* Names and keys of labels and annotations: those that clients, Kueue and the Python SDK rely on,
+ * and Holdfast's own. */
 
 #define HF_LABEL_OPERATOR_NAME "training.kubeflow.org/operator-name"
 #define HF_LABEL_JOB_NAME "training.kubeflow.org/job-name"
@@ -21,12 +22,13 @@ HF_BEGIN_DECLS
 #define HF_ANNOTATION_GENERATION "holdfast.dev/generation"
 #define HF_ANNOTATION_ATTEMPT "holdfast.dev/attempt"
 #define HF_ANNOTATION_INCIDENT "holdfast.dev/incident"
-/* On a pod: the nodes that the pod must not run on because of their devices, separated by commas. */
+/* On a pod: the nodes that the pod must not run on because devices there are out of service,
+ * separated by commas. */
 #define HF_ANNOTATION_AVOIDS "holdfast.dev/avoids"
 /* On a pod: why the operator has stopped it by activeDeadlineSeconds, one of HF_STOPPED_*. */
 #define HF_ANNOTATION_STOPPED "holdfast.dev/stopped"
 #define HF_STOPPED_SUCCEEDED                                                                       \
-	"Succeeded" /* the own container succeeded; other containers kept the pod */
+	"Succeeded" /* the rank's own container succeeded, while other containers kept its pod */
 #define HF_STOPPED_JOB_FAILED "JobFailed"
 /* On a job: restart the job or the rank in the value, "<RFC 3339 time>" or "<time>
  * <type>-<index>".  Each new value is acted on once. */
@@ -39,12 +41,13 @@ HF_BEGIN_DECLS
 #define HF_MANAGED_BY_US "kubeflow.org/training-operator"
 #define HF_MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
-/* Types as written ("Worker"), in lower case in names and label values. */
+/* Replica types as written ("Worker"); names and label values have them in lower case. */
 /* "<job>-<type>-<index>", "/" becoming "-": the name of a pod and of its service. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
 			    int64_t index);
-#define HF_SERVICE_NAME_LEN_MAX 63 /* a DNS label; a pod's name may be longer */
-/* "worker-1": the name of a rank in records, events and commands. */
+/* a service's name must be a DNS label; a pod's name may be longer */
+#define HF_SERVICE_NAME_LEN_MAX 63
+/* The name of a rank in records, events and commands: "worker-1". */
 const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index);
 const char *hf_type_lower(struct hf_arena *arena, const char *type);
 

@@ -3,13 +3,13 @@
 #include "core/model/model_internal.h"
 
 /*
- * What the facts about one node mean, without the job: whether the node is lost or suspect, in a
- * storm, or fenced.
- * Input: struct hf_node_seen, and a pod on the node.  Whether the node is dead is
- * policy/node_evidence.c's question.
+ * What the facts about one node mean, without regard to a job: whether the node is lost or suspect,
+ * in a storm, or fenced.  Input: struct hf_node_seen, and a pod on the node.  Whether the node is
+ * dead is decided in policy/node_evidence.c.
  */
 
-/* A storm is more than two nodes and this share of a zone's: the control plane's own numbers. */
+/* A zone is in a storm if more than two of its nodes and at least this share are lost: the control
+ * plane's own numbers. */
 #define STORM_NODES_MIN 2
 #define STORM_PERCENT 55
 
@@ -63,7 +63,8 @@ bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
 	return lost > STORM_NODES_MIN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
 }
 
-/* A missing Lease proves nothing, so the fence does not decide. */
+/* If the node's Lease is missing, the fence does not decide, because a missing Lease proves
+ * nothing. */
 bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod)
 {
 	return pod->fence_seconds > 0 && node->ready == HF_NODE_UNKNOWN && !node->out_of_service &&
@@ -74,7 +75,7 @@ bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_po
 {
 	hf_time there = pod->bound_at != HF_TIME_NONE ? pod->bound_at : pod->creation_time;
 
-	/* Both times are whole seconds: two events within one second have no order. */
+	/* Both times are whole seconds, so two events in the same second have no order. */
 	return node->ready == HF_NODE_UNKNOWN && node->unknown_at != HF_TIME_NONE &&
 	       there != HF_TIME_NONE && node->unknown_at < there;
 }

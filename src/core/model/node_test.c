@@ -47,7 +47,7 @@ static void a_node_that_was_unknown_before_the_pod_came_explains_nothing(void **
 	struct hf_pod pod = {.creation_time = now - HF_MINUTE, .bound_at = now};
 
 	(void)state;
-	/* Not told: it counts as lost with the pod. */
+	/* Without a time for Unknown, the node counts as lost while the pod was on it. */
 	assert_false(hf_node_was_lost_before(&unknown, &pod));
 	unknown.unknown_at = now - HF_SECOND;
 	assert_true(hf_node_was_lost_before(&unknown, &pod));

@@ -40,9 +40,10 @@ enum hf_container_phase {
 /* After which terminations of a container the kubelet starts it again in the same pod. */
 enum hf_container_again {
 	HF_AGAIN_UNKNOWN, /* no policy is known, or a rule of the container has an unknown action */
-	HF_AGAIN_NEVER, /* no start; also for a sidecar, because its terminations do not end the rank */
+	/* never; also for a sidecar, because its terminations do not end the rank */
+	HF_AGAIN_NEVER,
 	HF_AGAIN_ON_FAILURE,
-	HF_AGAIN_ALWAYS, /* also if a rule of the container matches its last exit code */
+	HF_AGAIN_ALWAYS, /* always; or a rule of the container matches its last exit code */
 };
 
 /* One element of status.containerStatuses or .initContainerStatuses. */
@@ -54,32 +55,38 @@ struct hf_container_seen {
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
 	const char *waiting_message;
-	/* state.terminated; no rule looks at the last state, as in batch/v1 */
+	/* state.terminated; rules do not look at lastState, as in batch/v1 */
 	int32_t exit_code;
 	int32_t signal;
-	const char *terminated_reason;  /* "OOMKilled", "Error", … */
-	const char *terminated_message; /* by the runtime, the program or the kubelet; NULL: none */
-	hf_time finished_at;            /* the node's clock */
-	hf_time started_at;             /* state.running or state.terminated; the node's clock */
-	/* lastState.terminated: how the previous run ended, for the ledger's record */
+	const char *terminated_reason; /* "OOMKilled", "Error", … */
+	/* written by the runtime, the program or the kubelet; NULL: none */
+	const char *terminated_message;
+	hf_time finished_at; /* the node's clock */
+	hf_time started_at;  /* state.running or state.terminated; the node's clock */
+	/* lastState.terminated: how the container's previous run ended, for the ledger's record */
 	struct hf_opt_int last_exit_code;
 	int32_t last_signal;
 	const char *last_reason, *last_message;
 };
 
-/* How a container last ended.  Without an exit code, no termination was reported. */
+/* How a container last ended.  If the exit code is not set, no termination was reported. */
 struct hf_container_termination {
 	struct hf_opt_int exit_code;
 	int32_t signal; /* 0: none */
 	const char *reason, *message;
 };
-/* The last termination: the present state until the kubelet starts the container again, then the
- * last state.  Exception: if the kubelet lost the container (ContainerStatusUnknown: the pod was
- * ended while the container waited to be started again), the last state counts. */
+/*
+ * The container's last termination: state.terminated, or lastState.terminated after the kubelet has
+ * started the container again.
+ *
+ * Exception: if the kubelet lost the container (ContainerStatusUnknown: the pod was ended while the
+ * container waited to be started again), lastState.terminated counts.
+ */
 struct hf_container_termination hf_container_last_termination(
 	const struct hf_container_seen *container);
 
-/* The time of a kernel line may be so much later than the termination that it explains. */
+/* A kernel line about a device may be written this much later than the termination that it
+ * explains. */
 #define HF_LINE_LATE (10 * HF_SECOND)
 
 /*
@@ -88,49 +95,53 @@ struct hf_container_termination hf_container_last_termination(
  * it has lost sight of.
  */
 struct hf_device_seen {
-	const char *id; /* a PCI address, or the kubelet's name */
-	const char *
-		cls; /* the repair that the device needs, by the agent; "unhealthy": by the kubelet */
-	bool agent;          /* the node's agent reports it, else the kubelet */
-	bool fatal;          /* the device cannot be worked with; else it is degraded */
-	bool over;           /* the device works again */
-	bool held;           /* the pod has the device now, as far as is known */
-	hf_time first, last; /* of the sightings, the node's clock; NONE: not reported */
+	const char *id; /* the device: a PCI address from the agent, or the kubelet's name */
+	/* the agent's word for the repair that the device needs; "unhealthy" from the
+	 * kubelet */
+	const char *cls;
+	bool agent; /* true: the node's agent reports the fault; false: the kubelet does */
+	bool fatal; /* true: the device is unusable; false: it is degraded */
+	bool over;  /* the device works again */
+	bool held;  /* as far as is known, the pod has the device now */
+	/* first and last sighting of the fault, by the node's clock; NONE: not reported */
+	hf_time first, last;
 };
 #define HF_DEVICE_UNHEALTHY "unhealthy"
-/* An agent of this version, or the kubelet, publishes that class. */
+/* An agent of this version or the kubelet publishes this device class. */
 bool hf_device_class_is_known(const char *cls);
 
 /* The agent's report on the training processes of a pod. */
 enum hf_advance {
-	HF_ADVANCE_UNKNOWN, /* no process reports, or the agent is silent */
+	HF_ADVANCE_UNKNOWN, /* no process of the pod reports, or the agent is silent */
 	HF_ADVANCING,
-	HF_ADVANCE_STALLED, /* no process has done a step for a while */
+	HF_ADVANCE_STALLED, /* no process of the pod has finished a step for a while */
 };
 
 /*
- * The program of a pod under `holdfast exec`, as the agent of its node reports it.  The operator
- * has checked the pod's UID, its node and the job's UID.  Generation and attempt are of the process
- * now or last; DOWN: of the order that stopped it, so the next process starts with them.
+ * The program of a pod under `holdfast exec`, as the agent of its node reports it.
+ *
+ * The operator has checked the pod's UID, its node and the job's UID.  Generation and attempt are
+ * those of the process that runs or ran last.  In phase DOWN they are those of the order that
+ * stopped it; the next process starts with them.
  */
 enum hf_process_phase {
-	HF_PROCESS_WAITING, /* no process was started yet: exec waits for its first order */
+	HF_PROCESS_WAITING, /* exec has started no process yet and waits for its first order */
 	HF_PROCESS_RUNNING,
-	HF_PROCESS_ENDED, /* it ended by itself, and exec waits for an order */
-	HF_PROCESS_DOWN,  /* it was stopped, and exec waits for the order to start the next */
+	HF_PROCESS_ENDED, /* the process ended by itself, and exec waits for an order */
+	HF_PROCESS_DOWN,  /* exec stopped the process and waits for the order to start the next */
 };
 /* HF_PROCESS_PHASES for an unknown text. */
 #define HF_PROCESS_PHASES (HF_PROCESS_DOWN + 1)
 enum hf_process_phase hf_process_phase_parse(const char *text);
 struct hf_process_seen {
 	int64_t generation, attempt;
-	int64_t ordinal; /* how many processes this exec has started */
+	int64_t ordinal; /* how many processes this exec has started so far */
 	enum hf_process_phase phase;
 	struct hf_opt_int code, signal; /* ENDED */
 	const char *cause;              /* ENDED: one word, or NULL */
 	const char *message;            /* ENDED: its last words, or NULL */
 	int64_t step, saved_step;       /* 0: unknown */
-	hf_time at;                     /* since when, the node's clock; NONE: unknown */
+	hf_time at; /* when the phase began, by the node's clock; NONE: unknown */
 };
 
 struct hf_pod_condition {
@@ -144,12 +155,13 @@ struct hf_pod {
 	const char *name;
 	const char *uid;
 	const char *resource_version;
-	/* The kind of the pod's controller ("PyTorchJob"), if the controller is a job of
-	 * kubeflow.org of any UID and the pod has the name of one of its ranks; else NULL. */
+	/* The kind of the pod's controller ("PyTorchJob"); NULL: its controller is no job of
+	 * kubeflow.org, or the pod's name is not that of one of its ranks.  The controller may have
+	 * any UID. */
 	const char *maker;
 	bool owned;
 
-	bool stamped;        /* the three annotations below are present and numbers */
+	bool stamped;        /* the next three annotations are present and are numbers */
 	int64_t generation;  /* holdfast.dev/generation */
 	int64_t attempt;     /* holdfast.dev/attempt */
 	int64_t incident;    /* holdfast.dev/incident */
@@ -164,59 +176,65 @@ struct hf_pod {
 	hf_time creation_time;
 	hf_time start_time; /* status.startTime: the kubelet accepted the pod; the node's clock */
 	hf_time deletion_time; /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
-	hf_time deleted_at; /* deletion_time less the grace: when the delete was requested; NONE: unknown */
+	/* when the delete was requested: deletion_time less the grace; NONE: unknown */
+	hf_time deleted_at;
 	const char *node; /* spec.nodeName; NULL: not bound */
 	hf_time bound_at; /* when the API server bound the pod to the node; NONE: unknown */
-	/* Last change of the containers' part of the status, on the operator's clock: a sign of
-	 * life, because only the kubelet writes there.  NONE: no change since the operator first
-	 * saw the pod. */
+	/* When the containers' part of the status last changed, by the operator's clock.  That is a
+	 * sign of life, because only the kubelet writes there.  NONE: no change since the operator
+	 * first saw the pod. */
 	hf_time news_at;
-	/* Since when the kubelet has called a device of the pod unhealthy without a break, on the
-	 * operator's clock.  NONE: it does not. */
+	/* Since when, without a break, the kubelet has called a device of the pod unhealthy, by the
+	 * operator's clock.  NONE: it calls none unhealthy. */
 	hf_time unwell_at;
-	/* Since when the own container has been seen terminated, on the operator's clock.  NONE:
-	 * not terminated, or the caller does not watch pods. */
+	/* When the operator first saw the own container terminated, by the operator's clock.  NONE:
+	 * it is not terminated, or the caller does not watch pods. */
 	hf_time own_ended_at;
-	/* Seconds for which the pod tolerates taint unreachable:NoExecute; INT64_MAX: for ever.
-	 * Not set: no toleration.  Admission adds 300 s to pods without one. */
+	/* For how many seconds the pod tolerates taint node.kubernetes.io/unreachable:NoExecute;
+	 * INT64_MAX: for ever; not set: no toleration.  Admission adds 300 s to pods without
+	 * one. */
 	struct hf_opt_int tolerates_unreachable;
-	/* PersistentVolumeClaims of its volumes, ephemeral volumes included. */
+	/* Names of the PersistentVolumeClaims of its volumes, ephemeral volumes included. */
 	const char *const *claims;
 	size_t claims_len;
-	/* Terminating, and the rest of its grace is 0: only finalizers keep the object. */
+	/* The pod is terminating with a grace of 0, so only finalizers keep the object. */
 	bool forced;                   /* metadata.deletionGracePeriodSeconds is 0 */
 	const char *const *finalizers; /* metadata.finalizers */
 	size_t finalizers_len;
 
 	const struct hf_container_seen *containers; /* main and init ones */
 	size_t containers_len;
-	/* Only conditions that matter to the brain are required: DisruptionTarget, PodScheduled,
-	 * Ready, and the types that rules of this job name. */
+	/* The conditions that the brain reads: DisruptionTarget, PodScheduled, Ready, and the types
+	 * that rules of this job name.  Others may be left out. */
 	const struct hf_pod_condition *conditions;
 	size_t conditions_len;
 
 	const struct hf_device_seen *devices;
 	size_t devices_len;
 	enum hf_advance advance;
-	/* Its processes end themselves when their node has had no contact for so many seconds, by
-	 * the agent's report; 0: they do not, or no report. */
+	/* Seconds without contact of the node after which the pod's processes end themselves, as
+	 * the agent reports; 0: they do not, or no report. */
 	int32_t fence_seconds;
-	hf_time advanced_at; /* STALLED: the last step of any process, on the operator's clock */
-	hf_time told_at; /* STALLED: the agent's last report, on the operator's clock; NONE: no report yet */
-	const struct hf_process_seen *process; /* NULL: no report of an exec in this pod */
+	/* if STALLED: when any process last finished a step, by the operator's clock */
+	hf_time advanced_at;
+	/* if STALLED: when the agent last reported, by the operator's clock; NONE: not yet */
+	hf_time told_at;
+	/* the report of an exec in this pod; NULL: no report */
+	const struct hf_process_seen *process;
 	int64_t step; /* the highest step that a rank of the pod has reported; 0: unknown */
-	int32_t slow_permille; /* permille of its peers' own work per step, for a slow rank; else 0 */
-	/* An agent names the pod as the holder of a device: the agent reports soon after the pod
-	 * ends. */
+	/* for a slow rank: its work per step in permille of that of its peers; else 0 */
+	int32_t slow_permille;
+	/* An agent reports soon after this pod ends, because it names the pod as holder of a
+	 * device. */
 	bool watched;
 };
 
 /* Find a main container by name in the kubelet's report; NULL: missing, or the name is NULL. */
 const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, const char *name);
 
-/* The pod was made by an earlier job of this name and kind, which is gone, and the pod is being
- * deleted. If its node is dead, only this job can act on it. So the caller shows the node of such
- * a pod as it shows those of the job's own pods. */
+/* An earlier job of this name and kind, which is gone, created the pod, and the pod is being
+ * deleted. If the pod's node is dead, only this job can act on the pod. So the caller must show the
+ * node of such a pod, too. */
 struct hf_job_view;
 bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod);
 
@@ -231,32 +249,35 @@ struct hf_service_seen {
 /* The state of a node by its Ready condition. */
 enum hf_node_ready {
 	HF_NODE_READY,     /* True */
-	HF_NODE_NOT_READY, /* False: the kubelet is alive and reports NotReady */
-	HF_NODE_UNKNOWN,   /* Unknown: the control plane does not hear from the kubelet */
+	HF_NODE_NOT_READY, /* False: the kubelet is alive and reports that the node is not ready */
+	HF_NODE_UNKNOWN,   /* Unknown: the control plane no longer hears from the kubelet */
 	HF_NODE_GONE,      /* the Node object does not exist */
 };
 const char *hf_node_ready_name(enum hf_node_ready ready); /* "Ready", "NotReady", … */
 
 /*
  * Facts about a node that carries a pod of this job.  policy/node_evidence.c decides what follows
- * from them.  Every time except unknown_at is on the operator's clock: when the operator saw it,
- * never what the node wrote.  A node that is not in the list counts as silent.  A plane with its
- * kubelet in the same process gives HF_NODE_READY and renewed_at = now.
+ * from them.
+ *
+ * Every time except unknown_at is of the operator's clock: when the operator saw it, never what the
+ * node wrote.  A node that is not in the list counts as silent.  If kubelet and control plane are
+ * one process, the caller gives HF_NODE_READY and renewed_at = now.
  */
 struct hf_node_seen {
 	const char *name;
 	enum hf_node_ready ready;
-	hf_time since; /* ready has had this value since then, as long as the operator watched */
-	/* UNKNOWN: lastTransitionTime, by the clock of the control plane; NONE: not reported.  For
-	 * True and False, lastTransitionTime is the node's time and is not carried. */
+	hf_time since; /* since when `ready` has had this value, as far as the operator watched */
+	/* if UNKNOWN: lastTransitionTime, by the control plane's clock; NONE: not reported.  For
+	 * True and False, lastTransitionTime is a time of the node's clock, so it is left out. */
 	hf_time unknown_at;
 	bool unreachable;    /* taint node.kubernetes.io/unreachable, of either effect */
 	bool out_of_service; /* taint node.kubernetes.io/out-of-service */
 	bool no_execute;     /* any taint with effect NoExecute */
-	/* No NoExecute taint now; the last moment with such a taint, or Unknown; NONE: never, as
-	 * long as the operator watched. */
+	/* If the node has no NoExecute taint now: the last moment at which it had one, or was
+	 * Unknown.  NONE: never, as far as the operator watched. */
 	hf_time evicted_at;
-	hf_time confirmed_at; /* a live GET (HF_ASK_NODE) last confirmed it; NONE: not yet */
+	/* when a live GET (HF_ASK_NODE) last confirmed this state; NONE: not yet */
+	hf_time confirmed_at;
 	/*
 	 * The node's Lease, which is read only while a plan asks (HF_ASK_LEASE).
 	 *
@@ -272,41 +293,45 @@ struct hf_node_seen {
 	hf_time lease_since;
 	hf_time renewed_at; /* last change of renewTime; NONE: never */
 	bool has_agent;
-	hf_time reported_at; /* the agent's evidence covers the time until here; NONE: never */
-	hf_time beat_at;     /* last sign of a training process to the agent; NONE: never */
-	/* The storm guard's numbers for the node's zone.  For the whole cluster if the node names
-	 * no zone, or if only the cluster is in a storm, or was in one later.  zone_nodes: nodes
-	 * without those that are cordoned and well, were cordoned before they fell silent, or are
-	 * lost for more than a day.  zone_lost: how many of them are lost without proof of death.
-	 * */
+	/* until when the agent's evidence is complete; NONE: the agent never reported */
+	hf_time reported_at;
+	hf_time beat_at; /* when the agent last saw a sign of a training process; NONE: never */
+	/*
+	 * The storm guard's numbers for the node's zone.  They are those of the whole cluster if
+	 * the node names no zone, or if only the cluster is in a storm, or was in one later.
+	 *
+	 * zone_nodes: the nodes, without those that are cordoned and well, were cordoned before
+	 * they fell silent, or are lost for more than a day.  zone_lost: how many of zone_nodes are
+	 * lost without proof of death.
+	 */
 	int32_t zone_nodes, zone_lost;
-	/* The numbers have been below a storm since then, on the operator's clock, watched without
+	/* Since when the numbers have been below a storm, by the operator's clock, watched without
 	 * a gap.  NONE: a storm, or unknown. */
 	hf_time calm_since;
-	const char *zone; /* the zone of these numbers; NULL: the cluster */
+	const char *zone; /* the zone that the numbers are of; NULL: the whole cluster */
 };
-/* Initialise a node without further facts: no Lease was read, no report, no confirmation. */
+/* Initialise a node without further facts: no read of its Lease, no report, no confirmation. */
 void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,
 		       hf_time since);
 
-/* So many of a zone's nodes are lost at once that the network is the likely fault: no node is
+/* So many nodes are lost at once that the network is the likely fault.  In such a storm no node is
  * presumed dead. */
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost);
 
-/* A name that a pod of this job had until a moment ago.  The caller forgets it after so many
- * seconds; no name stays empty for longer. */
+/* A pod of this job that disappeared a moment ago.  The caller forgets it after
+ * HF_GONE_KEPT_SECONDS; no name stays unused for longer. */
 #define HF_GONE_KEPT_SECONDS 300
 struct hf_gone_seen {
 	const char *name;
 	const char *uid; /* of that pod */
 	hf_time at;      /* when the operator saw that the pod was gone */
-	bool no_execute; /* its node had a NoExecute taint, was Unknown, or did not exist */
-	/* The job's pod as it was last seen, marked for deletion; it may have disappeared before a
-	 * step ran.  NULL: unknown. */
+	bool no_execute; /* the pod's node had a NoExecute taint, was Unknown, or did not exist */
+	/* The pod as it was last seen, marked for deletion; it may have disappeared before a step
+	 * ran.  NULL: unknown. */
 	const struct hf_pod *last;
 };
 
-/* An agent's report on a device of a pod that is gone: the device failed while the pod had it. */
+/* An agent's report, after the pod was gone, that a device failed while the pod had it. */
 struct hf_late_seen {
 	const char *pod;  /* the name */
 	const char *node; /* the node of that pod */
@@ -316,16 +341,19 @@ struct hf_late_seen {
 /* A node with a device that its agent reports as out of service. */
 struct hf_sick_seen {
 	const char *node;
-	hf_time since; /* when the last device failed, on the operator's clock; NONE: not reported */
-	bool silent;   /* the agent has not been heard of lately */
+	/* when the last of its devices failed, by the operator's clock; NONE: not reported */
+	hf_time since;
+	bool silent; /* the agent has not been heard of lately, so its report may be out of date */
 };
-/* The most nodes of this kind in one observation. */
+/* The most nodes with a device out of service in one observation. */
 #define HF_SICK_MAX 1024
 
-/* A PersistentVolumeClaim of a pod; read only when a plan asks (HF_ASK_CLAIM). */
+/* A PersistentVolumeClaim of a pod.  It is read only when a plan asks for it (HF_ASK_CLAIM). */
 struct hf_claim_seen {
 	const char *name;
-	bool exclusive; /* ReadWriteOnce or ReadWriteOncePod is among its modes, or the claim is gone */
+	/* only one node at a time may use the claim (ReadWriteOnce or ReadWriteOncePod), or the
+	 * claim is gone */
+	bool exclusive;
 };
 
 struct hf_observed {
@@ -333,10 +361,12 @@ struct hf_observed {
 	size_t pods_len;
 	const struct hf_service_seen *services;
 	size_t services_len;
-	const struct hf_extra_seen *extras; /* by the names in the kind's table */
+	/* existing objects with the names that the kind's table wants */
+	const struct hf_extra_seen *extras;
 	size_t extras_len;
-	unsigned
-		extras_unknown; /* HF_EXTRA_BIT of kinds that were not looked at; their objects stay as they are */
+	/* HF_EXTRA_BIT of kinds that the caller did not read; their objects are left
+	 * alone */
+	unsigned extras_unknown;
 	const struct hf_node_seen *nodes;
 	size_t nodes_len;
 	const struct hf_gone_seen *gone;
@@ -345,14 +375,15 @@ struct hf_observed {
 	size_t claims_len;
 	const struct hf_late_seen *late;
 	size_t late_len;
-	/* Nodes of the job's records, and all other nodes with a live agent; each once. */
+	/* Nodes with a device out of service, each once: those that the job's records name, and all
+	 * others with a live agent. */
 	const struct hf_sick_seen *sick;
 	size_t sick_len;
-	/* The caller has watched pods without a gap since then; earlier disappearances are not in
-	 * `gone`. */
+	/* Since when the caller has watched pods without a gap.  Pods that disappeared earlier are
+	 * not in `gone`. */
 	hf_time watched_since;
-	/* The caller does not watch nodes (`holdfast why`).  Then the status's report on lost
-	 * nodes and stuck pods stands, and nothing follows from nodes that seem well. */
+	/* The caller does not watch nodes (`holdfast why`).  Then the stored conditions on lost
+	 * nodes and stuck pods stay, and nothing follows from nodes that seem well. */
 	bool blind;
 };
 

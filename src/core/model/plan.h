@@ -12,46 +12,51 @@ HF_BEGIN_DECLS
 /*
  * The plan of a step.  The caller performs it in this order:
  *
- * 1. status, if status_changed: one patch of the status subresource, guarded by the view's
- *    resourceVersion.  If status_urgent, everything below waits for its success and is dropped on any
- *    other outcome: after a conflict, read and step again; after a time-out, read.  A status that is
- *    not urgent (a job that begins, that it runs, counts) may wait for some seconds, and nothing
- *    waits for it; the step after the stages has it again.
- * 2. events and metrics, after the status is written.
- * 3. stages, one after the other.  The actions of a stage may run together.  The next stage starts
- *    when every reply is in and good.  A reply that is neither good nor a clear refusal is unknown:
- *    read, then step again.
- * 4. step again at wake_at, or when an observed object changes.
+ * 1. The status, if status_changed: one patch of the status subresource, guarded by the view's
+ * resourceVersion.  If status_urgent, everything below waits until that patch has succeeded, and is
+ * dropped on any other outcome: after a conflict, read the job and step again; after a time-out,
+ * read it.  A status that is not urgent (a job that begins, that it runs, counts) may wait for some
+ * seconds, and nothing waits for it; the step after the stages has it again.
+ *
+ * 2. Events and metrics, after the status is written.
+ *
+ * 3. The stages, one after the other.  The actions of a stage may run together.  The next stage
+ * starts when every reply is in and good.  A reply that is neither good nor a clear refusal is
+ * unknown: read, then step again.
+ *
+ * 4. The next step, at wake_at or when an observed object changes.
  *
  * The caller also reports what was done, each action or a sum, with upstream's event reasons
  * (SuccessfulCreatePod, FailedDeleteService, SuccessfulDeleteJob, …).
  *
- * Two refusals are good replies: a delete that answers "not found", and a create whose name is
- * taken by the very pod that was wanted.
+ * Two refusals count as good replies: "not found" for a delete, and "already exists" for a create
+ * if the existing object is the wanted one.
  */
 
 /* ---- typed edits of a pod template ------------------------------------------------------ */
 
 enum hf_edit_kind {
-	HF_EDIT_LABEL,          /* metadata.labels[name] = value */
-	HF_EDIT_ANNOTATION,     /* metadata.annotations[name] = value */
-	HF_EDIT_ENV,            /* append {name, value} to env, behind the user's */
+	HF_EDIT_LABEL,      /* metadata.labels[name] = value */
+	HF_EDIT_ANNOTATION, /* metadata.annotations[name] = value */
+	HF_EDIT_ENV, /* append {name, value} to the container's env, behind the user's variables */
 	HF_EDIT_ENV_FIELD,      /* append {name, valueFrom.fieldRef.fieldPath: value} */
 	HF_EDIT_PORT,           /* append {name, containerPort: number} to ports */
 	HF_EDIT_RESTART_POLICY, /* spec.restartPolicy = value */
 	HF_EDIT_SCHEDULER_NAME, /* spec.schedulerName = value */
-	/* Keep the pod off the node `name`.  number 1: matchFields metadata.name NotIn in every
-	 * term of the pod's node affinity; number 0: a preferred term of weight 100. */
+	/* Keep the pod away from node `name`.  number 1, a must: matchFields metadata.name NotIn in
+	 * every term of the pod's node affinity.  number 0, a preference: a preferred term of
+	 * weight 100. */
 	HF_EDIT_AVOID_NODE,
-	/* append `add` to spec.initContainers; if `add` is NULL: the operator's own template file,
-	 * expanded for address `value` */
+	/* append `add` to spec.initContainers; if `add` is NULL: append the container of the
+	 * operator's own template file, expanded for the address `value` */
 	HF_EDIT_INIT_CONTAINER,
 	HF_EDIT_COMMAND,         /* command = [value] */
 	HF_EDIT_ARGS,            /* args = [value] */
 	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
 	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
 	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */
-	HF_EDIT_VOLUME_CONFIG,   /* append {name, configMap: {name: value, items: files}} */
+	/* append to spec.volumes {name, configMap: {name: value, items: files}} */
+	HF_EDIT_VOLUME_CONFIG,
 };
 
 /* A container that the operator adds. */
@@ -71,7 +76,7 @@ struct hf_container_build {
 	size_t mounts_len;
 };
 
-/* An item of a ConfigMap as a file of that name. */
+/* An item of a ConfigMap, mounted as a file of the same name. */
 struct hf_config_file {
 	const char *name;
 	int32_t mode; /* 0555 */
@@ -80,7 +85,8 @@ struct hf_config_file {
 #define HF_EDIT_EVERY_CONTAINER (-1)
 struct hf_edit {
 	enum hf_edit_kind kind;
-	/* ENV*, PORT, COMMAND, ARGS, MOUNT: index into spec.containers, or every one */
+	/* ENV*, PORT, COMMAND, ARGS, MOUNT: the container's index in spec.containers, or
+	 * HF_EDIT_EVERY_CONTAINER */
 	int container;
 	const char *name;
 	const char *value;
@@ -93,37 +99,40 @@ struct hf_edit {
 /* ---- actions ------------------------------------------------------------------------------ */
 
 enum hf_action_kind {
-	HF_ACTION_CREATE_POD, /* the role's template with the edits, in order */
+	HF_ACTION_CREATE_POD, /* the role's template with the edits applied in order */
 	HF_ACTION_DELETE_POD,
 	HF_ACTION_CREATE_SERVICE,
 	HF_ACTION_DELETE_SERVICE,
-	HF_ACTION_DELETE_JOB, /* propagation Foreground; refused if the job has changed */
-	/* The pod's status gets phase Failed and condition holdfast.dev/NodeLost with `message`,
-	 * in one patch; refused if uid or resource_version has changed. */
+	HF_ACTION_DELETE_JOB, /* propagation is Foreground; refused if the job has changed */
+	/* Set the pod's phase to Failed and add condition holdfast.dev/NodeLost with `message`, in
+	 * one patch.  Refused if uid or resource_version has changed. */
 	HF_ACTION_FAIL_POD,
-	/* The pod's spec.activeDeadlineSeconds becomes 1 and its annotation holdfast.dev/stopped
-	 * `message`: the kubelet ends the containers, and the object stays.  Refused if uid has
-	 * changed. */
+	/* Set the pod's spec.activeDeadlineSeconds to 1 and its annotation holdfast.dev/stopped to
+	 * `message`.  The kubelet then ends the containers, and the object stays.  Refused if uid
+	 * has changed. */
 	HF_ACTION_STOP_POD,
 	HF_ACTION_CREATE_EXTRA,
-	HF_ACTION_UPDATE_EXTRA, /* replace the members of its kind by the wanted ones */
+	/* replace the members that the object's kind compares by the wanted ones */
+	HF_ACTION_UPDATE_EXTRA,
 	HF_ACTION_DELETE_EXTRA,
 };
 const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
 
 struct hf_action {
 	enum hf_action_kind kind;
-	const char *name; /* of the object, in the job's namespace */
+	const char *name; /* the object's name; the object is in the job's namespace */
 
 	const struct hf_extra *extra; /* *_EXTRA */
 
-	/* deletes and updates: preconditions; the grace in seconds (absent: the object's own) */
-	const char *uid;                 /* always set */
-	const char *resource_version;    /* NULL: not a precondition */
-	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
-	const char *message;             /* FAIL_POD, STOP_POD */
+	/* for deletes and updates: preconditions, and the grace in seconds (not set: the object's
+	 * own) */
+	const char *uid;              /* always set */
+	const char *resource_version; /* NULL: not a precondition */
+	/* 0 is a forced delete: the API server removes the object at once */
+	struct hf_opt_int grace_seconds;
+	const char *message; /* FAIL_POD, STOP_POD */
 
-	/* creates: the controller ownerReference is the job's, blockOwnerDeletion true */
+	/* for creates: the job is the controller in ownerReferences, with blockOwnerDeletion */
 	int role;
 	int32_t index;
 	const struct hf_edit *edits; /* pods */
@@ -146,16 +155,16 @@ struct hf_plan_event {
 	bool warning; /* type Warning, else Normal */
 	const char *reason;
 	const char *message;
-	const char *pod; /* about this pod of the job; NULL: about the job */
+	const char *pod; /* the pod that the event is about; NULL: the event is about the job */
 	const char *pod_uid;
 };
 
-/* Objects that are not watched and that the brain needs to know.  The caller reads them, soon and
- * again every few seconds as long as plans ask, and steps again after a change.  Nodes are asked
- * for only if they carry pods of the job. */
+/* An object that the brain needs to know and that the caller does not watch.  The caller reads it
+ * soon, and again every few seconds as long as plans ask for it, and steps again after a change.  A
+ * node is asked for only if it carries pods of the job. */
 enum hf_ask_kind {
 	HF_ASK_LEASE, /* the node's Lease */
-	HF_ASK_NODE,  /* a live GET of a node that seems to be gone */
+	HF_ASK_NODE,  /* a live GET of a node that is gone or out of service */
 	HF_ASK_CLAIM, /* a PersistentVolumeClaim of the job's namespace */
 };
 struct hf_ask {
@@ -165,12 +174,14 @@ struct hf_ask {
 
 enum hf_metric {
 	HF_METRIC_CREATED, /* training_operator_jobs_created_total */
-	HF_METRIC_DELETED, /* never in a plan: counted when the delete of a job was answered */
+	/* never in a plan; counted when the API server has confirmed the delete of a job */
+	HF_METRIC_DELETED,
 	HF_METRIC_SUCCESSFUL,
 	HF_METRIC_FAILED,
 	HF_METRIC_RESTARTED,
 	HF_METRIC_RESTARTS, /* holdfast_job_restarts_total{cause, scope}: see the plan's fields */
-	HF_METRIC_STRAYS,   /* holdfast_stray_evictions_total: a taint's timer hit a replacement */
+	/* holdfast_stray_evictions_total: a taint's timer deleted a replacement */
+	HF_METRIC_STRAYS,
 	/* holdfast_force_deletes_total{reason}: Proven, Presumed */
 	HF_METRIC_FORCED_PROVEN,
 	HF_METRIC_FORCED_PRESUMED,
@@ -183,23 +194,23 @@ enum hf_topic {
 	HF_TOPIC_RULE,     /* the rule or policy that applied */
 	HF_TOPIC_DECISION,
 	HF_TOPIC_BUDGET,
-	HF_TOPIC_DONE,    /* of an earlier step, from the ledger's records */
-	HF_TOPIC_BLOCKED, /* what a pod or the job waits for */
+	HF_TOPIC_DONE,    /* what earlier steps did, from the ledger's records */
+	HF_TOPIC_BLOCKED, /* what a pod or the whole job waits for */
 	HF_TOPIC_NEXT,    /* what will happen, and when */
 };
 const char *hf_topic_name(enum hf_topic topic); /* "evidence", … */
 
-/* One line of `holdfast why`; the oldest comes first. */
+/* One line of `holdfast why`.  The oldest line comes first. */
 struct hf_reason {
 	hf_time time;
 	enum hf_topic topic;
 	const char *text;
 };
-/* Lines of one plan; a thousand ranks that wait for the same thing give one line. */
+/* The most lines of one plan.  A thousand ranks that wait for the same thing give one line. */
 #define HF_REASONS_MAX 64
 
 struct hf_plan {
-	struct hf_status status; /* the whole status, as it should read */
+	struct hf_status status; /* the whole status as it should be stored */
 	bool status_changed;
 	bool status_urgent;
 
@@ -213,11 +224,11 @@ struct hf_plan {
 	enum hf_scope restart_scope;
 
 	hf_time wake_at;           /* HF_TIME_NEVER: only after a change */
-	const struct hf_ask *asks; /* each once, sorted by kind and name */
+	const struct hf_ask *asks; /* objects to read, each once, sorted by kind and name */
 	size_t asks_len;
 
-	const char *left;    /* the pods that the end of the job leaves running; NULL: none */
-	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
+	const char *left;    /* a text on the pods of an ended job that run on; NULL: no pod does */
+	const char *summary; /* one sentence: "Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;
 	size_t reasons_len;
 };

@@ -5,7 +5,7 @@
 #include "core/model/extra_object.h"
 
 /*
- * The names of actions and topics, for messages.
+ * The names of actions and of topics, as messages and `holdfast why` show them.
  */
 
 static const char *const action_names[] = {

@@ -8,7 +8,7 @@
 
 /*
  * Questions about one pod and its containers, as the kubelet has reported them.  Input: one pod, or
- * one container of a pod.  Output: a yes or no, or a container.  Nothing here knows the job's
+ * one container of a pod.  Output: a yes or no, or a container.  Nothing here uses the job's
  * ledger.
  */
 
@@ -24,8 +24,8 @@ const struct hf_container_seen *hf_pod_find_container(const struct hf_pod *pod, 
 struct hf_container_termination hf_container_last_termination(
 	const struct hf_container_seen *container)
 {
-	/* A kubelet that has lost a container writes a code of its own.  The last state, from
-	 * before, is how the program ended. */
+	/* A kubelet that has lost a container writes an exit code that it made up.  lastState, from
+	 * before, shows how the program ended. */
 	bool lost =
 		hf_exit_code_is_lost(container->terminated_reason) && container->last_exit_code.set;
 
@@ -64,7 +64,7 @@ bool hf_pod_goes_on(const struct hf_pod *pod, const struct hf_container_seen *ow
 {
 	if (hf_pod_keeper(pod, own))
 		return true;
-	/* A running init container beside main containers is a native sidecar.  The kubelet ends
+	/* An init container that runs beside main containers is a native sidecar.  The kubelet ends
 	 * it last. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].init && pod->containers[i].phase == HF_CONTAINER_RUNNING)
@@ -88,9 +88,13 @@ bool hf_pod_has_begun(const struct hf_pod *pod)
 	return false;
 }
 
-/* A controller that fails the pod of a lost node, Holdfast included, leaves its containers as they
+/*
+ * The kubelet itself has reported the termination.
+ *
+ * A controller that fails the pod of a lost node, Holdfast included, leaves its containers as they
  * were and gives no reason.  An init container may have ended with 0 before.  If another container
- * runs on, the termination of the own container is the report. */
+ * runs on, the termination of the own container is the kubelet's report.
+ */
 bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
 	if (own && hf_container_is_over(own) && own->exit_code != 0)
@@ -108,7 +112,8 @@ bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen
 bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod)
 {
 	hf_assert(job->framework);
-	/* A pod that was made later than this job belongs to a newer job than the view shows. */
+	/* A pod that is younger than the job in the view belongs to a newer job of the same
+	 * name. */
 	return !pod->owned && hf_streq(pod->maker, job->framework->kind) &&
 	       pod->deletion_time != HF_TIME_NONE && pod->creation_time != HF_TIME_NONE &&
 	       job->creation_time != HF_TIME_NONE && pod->creation_time <= job->creation_time;

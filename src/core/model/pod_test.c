@@ -42,7 +42,8 @@ static void another_main_container_or_a_native_sidecar_keeps_a_pod(void **state)
 	(void)state;
 	assert_ptr_equal(hf_pod_keeper(&pod, &containers[0]), &containers[1]);
 	assert_true(hf_pod_goes_on(&pod, &containers[0]));
-	/* A native sidecar keeps no pod, but the kubelet ends it last. */
+	/* A native sidecar does not keep the pod alive.  But the kubelet ends it last, so the pod
+	 * goes on while it runs. */
 	containers[1].init = true;
 	assert_null(hf_pod_keeper(&pod, &containers[0]));
 	assert_true(hf_pod_goes_on(&pod, &containers[0]));
@@ -59,7 +60,7 @@ static void a_pod_has_begun_with_the_first_start_of_a_main_container(void **stat
 	(void)state;
 	containers[0].init = true;
 	assert_false(hf_pod_has_begun(&pod));
-	/* It ran before, and waits to be started again. */
+	/* The container ran before and waits to be started again, so the pod has begun. */
 	containers[1].restart_count = 1;
 	assert_true(hf_pod_has_begun(&pod));
 	containers[1].restart_count = 0;
@@ -79,7 +80,8 @@ static void a_phase_that_a_controller_set_is_no_report_of_the_kubelet(void **sta
 	pod.reason = NULL;
 	containers[0] = ended("own", HF_AGAIN_NEVER, 1);
 	assert_true(hf_pod_is_reported(&pod, &containers[0]));
-	/* Beside a container that runs on, the termination of the own container is the report. */
+	/* While another container runs on, the termination of the own container is the kubelet's
+	 * report. */
 	pod.phase = HF_POD_RUNNING;
 	assert_true(hf_pod_is_reported(&pod, &containers[0]));
 	assert_false(hf_pod_is_reported(&pod, NULL));

@@ -10,7 +10,7 @@
 #include "core/model/plan.h"
 
 /*
- * The names behind core's enums, for writing and parsing; questions about a status.
+ * The names behind the enums of core, for writing and parsing; and questions about a status.
  */
 
 static const char *const class_names[] = {
@@ -64,7 +64,7 @@ static const char *const action_names[] = {
 	[HF_RULE_UNKNOWN] = "",
 };
 
-/* The index of the text in the table, or fallback.  "" never matches. */
+/* The index of the text in the table, or fallback if it is not there.  "" never matches. */
 static int find_in_table(const char *const *names, size_t names_len, const char *text, int fallback)
 {
 	if (hf_str_is_empty(text))
@@ -95,7 +95,7 @@ void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_
 	size_t len;
 
 	for (int i = 0; i < HF_BUDGETS; i++) {
-		/* A person may have edited the counter. */
+		/* Any client may have edited a counter, so a number may be out of range. */
 		if (restarts[i] < 0 || restarts[i] > INT32_MAX) {
 			snprintf(text, HF_RESTARTS_TEXT_MAX, "?");
 			return;
@@ -196,7 +196,7 @@ bool hf_status_recovered(const struct hf_status *status, const struct hf_record 
 	if (record->running_at == HF_TIME_NONE || from == HF_TIME_NONE || start == HF_TIME_NONE ||
 	    start > record->running_at)
 		return false;
-	/* After a suspension the span starts with the resume. */
+	/* If the job was resumed after the fault, the span starts with the resume. */
 	if (start > from)
 		from = start;
 	*ret_span = record->running_at > from ? record->running_at - from : 0;

@@ -8,12 +8,12 @@
 HF_BEGIN_DECLS
 
 /*
- * The status of a job, as stored and as the plan wants it.
+ * The status of a job, as it is stored and as the plan wants it.
  *
- * The same structs serve both ways, so that a field by field comparison shows a change.  JSON
- * names stand beside the fields.  A field with its absent value (NULL, HF_TIME_NONE, 0 for a
- * count, "" for a text) is not written.  Times of conditions, startTime and completionTime are
- * metav1.Time (seconds); all times in the ledger are metav1.MicroTime.
+ * The same structs serve for reading and writing, so that a comparison field by field shows a
+ * change.  JSON names stand beside the fields.  A field with its absent value (NULL, HF_TIME_NONE,
+ * 0 for a count, "" for a text) is not written.  Times of conditions, startTime and completionTime
+ * are metav1.Time (seconds); all times in the ledger are metav1.MicroTime.
  */
 
 struct hf_condition {
@@ -23,9 +23,9 @@ struct hf_condition {
 	const char *message;     /* "message" */
 	hf_time last_update;     /* "lastUpdateTime" */
 	hf_time last_transition; /* "lastTransitionTime" */
-	/* The index in the stored list, -1 for a new condition.  The writer starts from the stored
-	 * element and sets the six fields above, so that unknown members survive.  In a stored
-	 * status: its own index. */
+	/* The condition's index in the stored list; -1: a new condition.  The writer starts from
+	 * the stored element and sets the six fields above, so that members that Holdfast does not
+	 * know survive. */
 	int stored;
 };
 
@@ -38,12 +38,14 @@ struct hf_replica_status {
 	const char *selector; /* "selector"; NULL for kinds without scale */
 };
 
-/* The class of a termination.  The order is that of the first match. */
+/* The class of a termination.  If several classes fit, the first in this order is taken; only a lost
+ * exit code (infrastructure) is looked for after admission (policy/classify.c). */
 enum hf_class {
-	HF_CLASS_NONE,           /* no termination */
-	HF_CLASS_OURS,           /* the operator ended the pod: never evaluated, never counted */
-	HF_CLASS_OUT_OF_MEMORY,  /* application, under a name of its own */
-	HF_CLASS_INFRASTRUCTURE, /* disruption, node, or vanished unseen */
+	HF_CLASS_NONE, /* no termination */
+	HF_CLASS_OURS, /* the operator itself ended the pod: the termination is never counted */
+	/* charged to the application's budget, but with a name of its own */
+	HF_CLASS_OUT_OF_MEMORY,
+	HF_CLASS_INFRASTRUCTURE, /* an eviction, a lost node, or a pod that vanished unseen */
 	HF_CLASS_DEVICE,
 	HF_CLASS_ADMISSION, /* infrastructure: the kubelet refused the pod */
 	HF_CLASS_USER,      /* a person deleted the pod or asked for the restart */
@@ -51,10 +53,10 @@ enum hf_class {
 };
 /* "application", "infrastructure", …; "" for NONE */
 const char *hf_class_name(enum hf_class cls);
-/* The class with that name; HF_CLASS_NONE for an unknown name. */
+/* The class of that name; HF_CLASS_NONE for an unknown name. */
 enum hf_class hf_class_parse(const char *name);
 
-/* The budget that an incident is charged to. */
+/* The budget to which an incident is charged. */
 enum hf_budget {
 	HF_BUDGET_APPLICATION,
 	HF_BUDGET_INFRASTRUCTURE,
@@ -63,11 +65,11 @@ enum hf_budget {
 	HF_BUDGET_NONE = HF_BUDGETS, /* decided, and charged to nothing */
 	HF_BUDGET_PENDING,           /* not decided yet (settling) */
 };
-/* A streak for each budget, and one at HF_BUDGET_NONE. */
+/* One streak for each budget, and one at HF_BUDGET_NONE for deletes and restarts by people. */
 #define HF_STREAKS (HF_BUDGETS + 1)
 const char *hf_streak_name(int streak); /* "application", …, "user" */
-/* The charges in words, for the tables of kubectl and holdfast and for "summary": "0", "1
- * (infrastructure)", "3 (2 application, 1 device)"; "?" for a senseless number. */
+/* Write the restarts in words, for the tables of kubectl and holdfast and for "summary": "0", "1
+ * (infrastructure)", "3 (2 application, 1 device)"; "?" for a number out of range. */
 #define HF_RESTARTS_TEXT_MAX 96
 void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX]);
 /* "application", "infrastructure", "device", "none", "" (pending) */
@@ -78,7 +80,8 @@ enum hf_phase {
 	HF_PHASE_CREATING, /* ranks of this generation are missing or not running yet */
 	HF_PHASE_RUNNING,  /* every rank runs or has succeeded */
 	HF_PHASE_TEARING,  /* pods of an older generation still exist: no pod is created */
-	/* The ledger has the suspension or the end, also before the conditions say so. */
+	/* The ledger has counted the suspension or the end of the job.  The conditions may show it
+	 * later. */
 	HF_PHASE_SUSPENDED,
 	HF_PHASE_ENDED,
 	HF_PHASES, /* how many there are */
@@ -95,22 +98,24 @@ struct hf_incident {
 	enum hf_budget charged; /* "charged" */
 };
 
-/* One restart, or the termination that failed the job: status.recovery.last and .history[] */
+/* One restart, or the termination that failed the job: status.recovery.last and .history[]. */
 struct hf_record {
 	int64_t generation;  /* "generation" that the restart led to */
 	int64_t incident;    /* "incident" */
 	enum hf_class cause; /* "cause" */
 	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
-	const char *
-		message; /* "message": the node's own text for that reason; only in the newest record; or NULL */
-	const char *scope;           /* "scope": Replica, Job, Container; NULL: the job ended */
+	/* "message": the node's own text for that reason; only in the newest record; or NULL */
+	const char *message;
+	/* "scope": Replica, Job or Container; NULL: nothing restarted, the job ended */
+	const char *scope;
 	const char *replica;         /* "replica": "worker-1"; NULL: no single rank */
 	const char *pod;             /* "pod" */
 	const char *node;            /* "node" */
 	const char *device;          /* "device" */
 	struct hf_opt_int exit_code; /* "exitCode" */
 	struct hf_opt_int signal;    /* "signal" */
-	const char *rule;    /* "rule": of podFailurePolicy by name or "#0", or the annotation */
+	/* "rule": name or "#<index>" of the podFailurePolicy rule, or holdfast.dev/restart */
+	const char *rule;
 	hf_time detected_at; /* "detectedAt" */
 	hf_time decided_at;  /* "decidedAt" */
 	hf_time running_at;  /* "runningAt": the last rank runs again */
@@ -123,19 +128,23 @@ struct hf_record {
 };
 
 /*
- * status.recovery.replicas[<type>]: compact texts, parsed and written by core only.
- * Ranges: "0-999,1003"; sparse maps: "17:2,40:1"; ascending, no blanks; NULL or "": empty.
+ * status.recovery.replicas[<type>]: compact texts that only core parses and writes.
+ *
+ * Ranges: "0-999,1003".  Sparse maps of index:value: "17:2,40:1".  Ascending, without blanks; NULL
+ * or "": empty.
  */
 struct hf_role_ledger {
 	const char *attempts;  /* "attempts": index:attempt, 0 left out */
-	const char *created;   /* "created": the present attempt's pod was seen */
+	const char *created;   /* "created": ranks whose present attempt had its pod seen */
 	const char *succeeded; /* "succeeded" in this generation */
-	/* "seen": index:terminations of the own container in the present pod that were counted, 0
-	 * left out; and "initSeen": of init containers before the own container had begun */
+	/* Sparse maps of terminations in the present pod that were counted, without zeros.
+	 * "seen": of the own container; "initSeen": of init containers before the own container
+	 * had begun. */
 	const char *seen, *init_seen;
-	const char *
-		trained; /* "trained": own container of the present attempt ended with 0, the pod not */
-	const char *covered; /* "covered": a restart by the kubelet in this incident was counted */
+	/* "trained": own container of the present attempt ended with 0, the pod not */
+	const char *trained;
+	/* "covered": ranks with a counted restart by the kubelet in the open incident */
+	const char *covered;
 	/* "hold": ranks whose process must be down and wait, because not all ranks may start yet */
 	const char *hold;
 	/* "inPlace": index:how often the rank restarted alone in its present pod, 0 left out; and
@@ -143,7 +152,7 @@ struct hf_role_ledger {
 	const char *in_place, *in_place_since;
 };
 
-/* Why the job has failed, or will fail unless later evidence changes the verdict. */
+/* Why the job has failed, or will fail unless later evidence withdraws the verdict. */
 struct hf_verdict {
 	const char *reason;  /* "reason": BackoffLimitExceeded, ExitCode, …; NULL: no verdict */
 	const char *message; /* "message": the Failed condition's */
@@ -154,31 +163,33 @@ struct hf_verdict {
 #define HF_LEDGER_SCHEMA 1
 struct hf_ledger {
 	bool present;
-	/* In a plan: the stored ledger is newer or unreadable and stays byte for byte. */
+	/* In a plan: the stored ledger is newer or unreadable, and must stay byte for byte. */
 	bool kept;
 	/* The ledger's annotation cannot be read. */
 	bool broken;
 	int64_t schema;              /* "schema" */
 	int64_t generation;          /* "generation" */
 	enum hf_phase phase;         /* "phase" */
-	hf_time since;               /* "since": the last change of phase, Running or Restarting */
+	hf_time since;               /* "since": when phase, Running or Restarting last changed */
 	struct hf_incident incident; /* "incident" (absent while id is 0) */
 	hf_time not_before;          /* "notBefore": no pod is created earlier */
 	int64_t active_seconds;      /* "activeSeconds" of earlier, suspended runs */
-	/* "restarts": {"application", "infrastructure", "device"}; and "summary", the same in
-	 * words */
+	/* "restarts": how many incidents each budget was charged, {"application", "infrastructure",
+	 * "device"}; also written in words as "summary" */
 	int64_t restarts[HF_BUDGETS];
-	/* "streak", same keys: n of the delay; the last, "user", counts deletes and restarts by
-	 * people. */
+	/* "streak": restarts in a row, from which the delay follows, by budget; the last entry,
+	 * "user", counts deletes and restarts by people */
 	int64_t streak[HF_STREAKS];
-	struct hf_role_ledger roles[HF_ROLES_MAX]; /* "replicas": by type, in the kind's order */
-	struct hf_record
-		records[HF_RECORDS_MAX]; /* newest first: [0] is "last", the rest "history" */
+	/* "replicas": by replica type, in the kind's order */
+	struct hf_role_ledger roles[HF_ROLES_MAX];
+	/* the newest record first: [0] is "last", the others are "history" */
+	struct hf_record records[HF_RECORDS_MAX];
 	size_t records_len;
-	int64_t downtime_seconds;    /* "downtimeSeconds" */
-	int64_t productive_seconds;  /* "productiveSeconds" */
-	const char *restart_handled; /* "restartHandled": the restart annotation last acted on */
-	struct hf_verdict verdict;   /* "verdict" */
+	int64_t downtime_seconds;   /* "downtimeSeconds" */
+	int64_t productive_seconds; /* "productiveSeconds" */
+	/* "restartHandled": the value of the restart annotation that was last acted on */
+	const char *restart_handled;
+	struct hf_verdict verdict; /* "verdict" */
 	/* Restarts in place.  "inPlaceBase": pods with this generation or a later one count as
 	 * present; 0: only pods of the present generation.  "inPlaceIncident": the incident of the
 	 * last restart of all ranks in place. */
@@ -205,9 +216,9 @@ struct hf_status {
 	struct hf_ledger ledger;                         /* "recovery" */
 };
 
-/* How long a restart took: from the first sign of its fault until every rank ran again.  The time
- * before and during a suspension is left out.  False: the restart is not over, or the job was
- * suspended since. */
+/* Compute how long a restart took: from the first sign of its fault until every rank ran again.  If
+ * the job was resumed after the fault, the span begins with the resume.  False: the restart is not
+ * over, or the job was suspended after it. */
 bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
 			 hf_time *ret_span);
 
@@ -217,9 +228,9 @@ bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */
 bool hf_status_is_finished(const struct hf_status *status);
 
-/* Condition types; those with the prefix are Holdfast's.  Their messages name objects and numbers
- * that are true now, but no time and no figure that moves by itself, because each change is a
- * write. */
+/* Condition types.  Those with the prefix holdfast.dev/ are Holdfast's own.  Messages name objects
+ * and numbers that are true now.  They hold no time and no figure that moves by itself, because
+ * each change of a message is a write. */
 #define HF_COND_PREFIX "holdfast.dev/"
 #define HF_COND_CREATED "Created"
 #define HF_COND_RUNNING "Running"
@@ -228,16 +239,17 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_SUCCEEDED "Succeeded"
 #define HF_COND_FAILED "Failed"
 #define HF_COND_HELD                                                                               \
-	"holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
-/* Pods of the job are on a lost node: the message says what must happen before they are given up. */
+	"holdfast.dev/Held" /* Holdfast does nothing for this job; reason and message say why */
+/* Pods of the job are on a lost node; the message says what must happen before they are given
+ * up. */
 #define HF_COND_NODE_UNREACHABLE "holdfast.dev/NodeUnreachable"
-/* A pod is past its grace on a node that is reachable. */
+/* A pod on a reachable node has not ended although its grace is over. */
 #define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
-/* No node takes a pod, because nodes with failed devices are avoided. */
+/* No node takes a pod of the job, because nodes with failed devices are excluded. */
 #define HF_COND_POD_UNPLACED "holdfast.dev/PodUnschedulable"
-/* A rank works longer in each step than its peers. */
+/* One rank works longer in each step than its peers work. */
 #define HF_COND_STRAGGLER "holdfast.dev/Straggler"
-/* The program of a rank has ended with 0, and another container keeps its pod. */
+/* The program of a rank has ended with 0, and another container keeps the rank's pod. */
 #define HF_COND_SIDECAR "holdfast.dev/HeldBySidecar"
 /* The kubelet cannot start a container of a rank. */
 #define HF_COND_NOT_STARTED "holdfast.dev/ContainerNotStarted"
@@ -246,7 +258,7 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_NAME_TAKEN                                                                         \
 	"holdfast.dev/NameTaken" /* another owner's object has the name of a rank */
 
-/* On a pod of a lost node that was given up. */
+/* A condition on a pod: its node was lost, and Holdfast has given up the pod. */
 #define HF_POD_COND_NODE_LOST "holdfast.dev/NodeLost"
 
 HF_END_DECLS

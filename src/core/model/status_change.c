@@ -6,13 +6,14 @@
 #include "base/str.h"
 
 /*
- * Whether two statuses differ, and whether the difference is urgent.  Urgent is what must be
- * written before any action: every decision.  Counts, the fact that a job runs, and bits and times
- * that only describe progress may wait for a second: a thousand pods that start are not a thousand
- * writes.
+ * Compares two statuses: whether they differ, and whether the difference is urgent.
  *
- * A job that begins may wait too: its first ledger says nothing that the stamps of its pods do not
- * say.  After a crash before the write, the next operator finds those pods, or begins anew.
+ * Urgent means: must be written before any action.  Every decision is urgent.  Counts, the fact
+ * that a job runs, and bits and times that only describe progress may wait for a second: so a
+ * thousand pods that start are not a thousand writes.
+ *
+ * The first ledger of a new job may wait too, because the stamps of its pods say the same.  After a
+ * crash before that write, the next operator finds those pods, or begins anew.
  */
 
 static bool is_same_text(const char *a, const char *b)
@@ -43,7 +44,8 @@ static bool are_same_conditions(const struct hf_status *a, const struct hf_statu
 	return true;
 }
 
-/* The change decides nothing: the job was seen, runs, runs again, or a message changed. */
+/* The change of the condition decides nothing: the job was seen, runs, runs again, or only a
+ * message changed. */
 static bool is_progress(const struct hf_condition *before, const struct hf_condition *now)
 {
 	bool is_true = hf_streq(now->status, "True");
@@ -60,7 +62,7 @@ static bool is_progress(const struct hf_condition *before, const struct hf_condi
 	       (hf_streq(now->type, HF_COND_CREATED) || hf_streq(now->type, HF_COND_RUNNING));
 }
 
-/* Every change of a condition is progress, and no condition was removed. */
+/* All changes of conditions are mere progress, and no condition was removed. */
 static bool is_conditions_progress(const struct hf_status *a, const struct hf_status *b)
 {
 	size_t kept = 0;
@@ -181,7 +183,7 @@ static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger
 	       is_same_text(a->restart_handled, b->restart_handled) && are_same_budgets(a, b) &&
 	       are_same_records(a, b) && is_same_incident(a, b) && are_same_roles(a, b) &&
 	       is_same_verdict(a, b) && are_same_streaks(a, b) &&
-	       /* A delay that begins is a decision; the end of a delay is progress. */
+	       /* A delay that begins is a decision; a delay that ends is mere progress. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }
 
@@ -201,7 +203,7 @@ static bool is_same_progress(const struct hf_ledger *a, const struct hf_ledger *
 	       a->productive_seconds == b->productive_seconds;
 }
 
-/* The job was unknown, and no decision was made yet. */
+/* The job had no status before, and no decision was made yet. */
 static bool is_beginning(const struct hf_status *a, const struct hf_status *b)
 {
 	struct hf_ledger blank;
@@ -218,8 +220,8 @@ bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, boo
 	bool written, urgent;
 
 	hf_assert(a && b && ret_urgent);
-	/* A kept ledger is not written, so its difference must not count: it would count in every
-	 * step. */
+	/* A kept ledger is not written.  If its difference counted, every step would see a
+	 * change. */
 	written = b->ledger.present && !b->ledger.kept;
 	urgent = a->start_time != b->start_time || a->ledger.present != b->ledger.present ||
 		 (written && !are_same_decisions(&a->ledger, &b->ledger));

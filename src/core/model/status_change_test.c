@@ -60,7 +60,7 @@ static void progress_may_wait(void **state)
 	b = plain();
 	b.ledger.productive_seconds = 5;
 	assert_string_equal(compare(&a, &b), "progress");
-	/* A condition of ours is told in other words. */
+	/* Only the message of a condition of Holdfast changes. */
 	own = told = (struct hf_condition){.type = HF_COND_POD_STUCK,
 					   .status = "True",
 					   .reason = "Kubelet",
@@ -139,7 +139,7 @@ static void a_ledger_that_is_kept_is_no_news(void **state)
 	assert_string_equal(compare(&a, &b), "urgent");
 }
 
-/* One condition of a job that had another before. */
+/* How urgent a change of one condition is; `was` NULL: the condition is new. */
 static const char *becomes(const char *type, const char *was, const char *is)
 {
 	struct hf_condition before[2] = {condition, {.type = type, .status = was}};
@@ -180,7 +180,7 @@ static void a_job_that_begins_may_wait_unless_something_was_decided(void **state
 	b.ledger.roles[0].attempts = "0:1";
 	assert_string_equal(compare(&a, &b), "urgent");
 	b.ledger.roles[0].attempts = NULL;
-	/* Agents stop and start processes by it. */
+	/* `hold` is urgent, because agents stop and start processes by it. */
 	b.ledger.roles[0].hold = "0-3";
 	assert_string_equal(compare(&a, &b), "urgent");
 	b.ledger.roles[0].hold = NULL;

@@ -3,7 +3,7 @@
 #include "core/model/model_internal.h"
 
 /*
- * Arithmetic with times that cannot overflow: seconds come from specs, and times from a status
+ * Arithmetic with times that cannot overflow.  Seconds come from specs, and times from a status
  * that any client may edit.  hf_time holds 292 years; a longer span is HF_TIME_NEVER.
  */
 
@@ -20,7 +20,7 @@ hf_time hf_elapsed(hf_time from, hf_time to)
 	hf_assert(from != HF_TIME_NONE && to != HF_TIME_NONE);
 	if (to <= from)
 		return 0;
-	/* Unsigned: two times can be further apart than a signed span reaches. */
+	/* Subtract unsigned numbers: two times can be further apart than a signed span reaches. */
 	span = (uint64_t)to - (uint64_t)from;
 	return span > (uint64_t)HF_TIME_NEVER ? HF_TIME_NEVER : (hf_time)span;
 }

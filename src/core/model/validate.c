@@ -10,9 +10,9 @@
 #include <string.h>
 
 /*
- * The rules that all kinds share.  Input: the job as written.  Output: errors of fields.  Words
- * and paths of name, managedBy and replicas are upstream's, those of podFailurePolicy are
- * batch/v1's; Holdfast's own fields follow the same grammar.
+ * The rules of validation that all kinds share.  Input: the job as written.  Output: errors of
+ * fields.  For name, managedBy and replicas, words and paths are upstream's; for podFailurePolicy,
+ * batch/v1's.  Holdfast's own fields follow the same grammar.
  */
 
 #define RUN_POLICY "spec.runPolicy"
@@ -47,7 +47,8 @@ static void check_at_least(struct hf_field_errors *errors, struct hf_opt_int val
 		     field);
 }
 
-/* The words are quoted already; the list ends with NULL.  A NULL value is absent. */
+/* Report a value that is not in the list of allowed words.  The words are already quoted, and NULL
+ * ends the list.  A value of NULL means that the field is absent, which is allowed. */
 static void check_one_of(struct hf_field_errors *errors, const char *value,
 			 const char *const *words, const char *field)
 {
@@ -80,7 +81,8 @@ static void check_name(const struct hf_job_view *view, struct hf_field_errors *e
 		     hf_arena_printf(errors->arena, "should match: %s", problem), "metadata.name");
 }
 
-/* Absent and "" differ: the empty text is refused, as in upstream's set. */
+/* managedBy must be one of upstream's two values.  An absent field is allowed, but "" is refused,
+ * as in upstream's set. */
 static void check_managed_by(const struct hf_job_view *view, const struct hf_job_view *old,
 			     struct hf_field_errors *errors)
 {
@@ -110,7 +112,7 @@ static void check_run_policy(const struct hf_job_view *view, struct hf_field_err
 		       SCHEDULING ".scheduleTimeoutSeconds");
 }
 
-/* A bound below 0 gives only that error. */
+/* A bound below 0 is reported as negative only, not also as out of order with the other bound. */
 static void check_elastic(const struct hf_elastic_policy *elastic, struct hf_field_errors *errors)
 {
 	const struct hf_opt_int *min = &elastic->min_replicas, *max = &elastic->max_replicas;
@@ -209,7 +211,7 @@ static bool template_has(const struct hf_template *pod, const char *container)
 	return false;
 }
 
-/* At least one replica type of the rule must have the container. */
+/* At least one replica type to which the rule applies has a container of that name. */
 static bool container_exists(const struct hf_job_view *view, const struct hf_rule *rule)
 {
 	for (size_t i = 0; i < view->replicas_len; i++) {
@@ -224,7 +226,7 @@ static bool container_exists(const struct hf_job_view *view, const struct hf_rul
 	return false;
 }
 
-/* The value stands earlier in the list, as in batch/v1; at most 255 values. */
+/* The value stands earlier in the list, which batch/v1 refuses.  A list has at most 255 values. */
 static bool is_repeated(const struct hf_rule *rule, size_t v)
 {
 	for (size_t i = 0; i < v; i++) {
@@ -314,7 +316,7 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 	}
 }
 
-/* A field that is a list of texts: reasons or classes. */
+/* A field of a rule that is a list of texts: reasons, or device classes. */
 struct words {
 	bool present;
 	const char *const *items;
@@ -344,7 +346,7 @@ static void check_words(const struct words *words, size_t i, struct hf_field_err
 			     "must have at most 20 items", RULES "[%zu].%s", i, field);
 }
 
-/* A newer agent may publish further classes. */
+/* An unknown device class is only a warning, because a newer agent may publish further classes. */
 static void warn_of_classes(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
 {
 	for (size_t c = 0; c < rule->device_classes_len && c <= HF_RULE_PATTERNS_MAX; c++) {
@@ -446,12 +448,13 @@ static void check_rules(const struct hf_job_view *view, struct hf_field_errors *
 
 /* ---- replicas ------------------------------------------------------------------------------------------ */
 
-/* All types together, so that a mixture of types does not pass the limit of a job. */
+/* The number of ranks is checked for all types together, so that several types cannot exceed the
+ * limit of a job. */
 const char *hf_job_unnameable(const struct hf_job_view *view, struct hf_arena *arena)
 {
 	const struct hf_replica_spec *const *specs = hf_job_replicas(view, arena);
 
-	/* An invalid job name has an error of its own. */
+	/* Another error reports an invalid job name. */
 	if (!view->framework->has_services || hf_dns1035_label_problem(hf_str_or(view->name, "")))
 		return NULL;
 	for (size_t i = 0; i < view->replicas_len; i++) {
@@ -480,7 +483,8 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 	for (size_t i = 0; i < view->replicas_len; i++) {
 		const struct hf_replica_spec *spec = specs[i];
 
-		/* Each number is cut before adding, so 64 bits do not overflow. */
+		/* Each number is limited before the addition, so that the 64-bit sum cannot
+		 * overflow. */
 		if (spec->replicas.set && spec->replicas.value > 0)
 			ranks +=
 				spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;

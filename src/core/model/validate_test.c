@@ -12,7 +12,8 @@
 static struct brain b;
 static struct hf_field_errors errors;
 
-/* The words are in tests/golden/validation; here is what is counted and bounded. */
+/* How many errors the job has.  The texts of errors are in tests/golden/validation; these tests
+ * check numbers and limits. */
 static size_t complaints(const struct hf_job_view *old)
 {
 	hf_field_errors_init(&errors, b.pass);
@@ -76,7 +77,7 @@ static void rules_have_plain_names_and_no_empty_words(void **state)
 	assert_int_equal(complaints(NULL), 2);
 	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onDevice[0]"));
 	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[1].onPodReasons[0]"));
-	/* A class that nobody has is no mistake for sure. */
+	/* An unknown device class gives a warning, because it may be a class of a newer agent. */
 	assert_int_equal(errors.warnings_len, 1);
 	b.rules[0].device_classes = b.rules[1].pod_reasons = words + 2;
 	b.rules[0].device_classes_len = b.rules[1].pod_reasons_len = 1;
@@ -227,7 +228,7 @@ static void long_names_and_lists_of_a_rule_are_refused(void **state)
 	brain_release(&b);
 }
 
-/* What the CRDs say of the same fields. */
+/* The same limits as in the CRDs: lengths count characters, and types are compared as written. */
 static void lengths_are_of_characters_and_types_are_as_written(void **state)
 {
 	static const char *const worker[] = {"hand"};

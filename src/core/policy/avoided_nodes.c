@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * Which nodes a new pod is kept off.  Input: the ledger's records of the last day, and the nodes
- * with a device out of service.  Output: edits of the pod's node affinity.
+ * Which nodes a new pod must not, or should not, run on.  Input: the ledger's records of the last
+ * day, and the nodes with a device out of service.  Output: edits of the pod's node affinity.
  *
  * - A preference: nodes that were lost, that refused a pod, or where a device failed.  The job
  *   still runs if it has no other node.
@@ -25,10 +25,12 @@
  */
 
 #define AVOID_SECONDS (24 * 3600)
-/* Names in one pod's affinity: more than there are records, a few kilobytes of text. */
+/* The most node names in one pod's affinity: more than the ledger has records, and a few kilobytes
+ * of text. */
 #define AVOID_NODES_MAX 32
 
-/* After a day the administrator has accepted the failure, or the kubelet knows of the device. */
+/* The time is less than a day ago.  After a day the administrator has accepted the failure, or the
+ * kubelet knows that the device is broken. */
 static bool is_lately(const struct hf_brain *b, hf_time at)
 {
 	return hf_elapsed(at, b->now) < hf_seconds(AVOID_SECONDS);
@@ -46,7 +48,8 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 
 /* ---- devices out of service now ------------------------------------------------------------- */
 
-/* Most steps create no pod, so the index is made when it is first asked for. */
+/* The nodes with a device out of service, sorted by name.  Most steps create no pod, so the list is
+ * sorted when it is first asked for. */
 static const struct hf_sick_seen **index_sick(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
@@ -74,7 +77,8 @@ static int compare_sick_key(const void *key, const void *item)
 	return order != 0 ? order : (*sick)->node[name->len] == '\0' ? 0 : -1;
 }
 
-/* The template of the role asks for devices, or a pod of the role had a device that failed. */
+/* Pods of the role use devices: the template asks for one, or a device failed in a pod of the
+ * role. */
 static bool has_devices(const struct hf_brain *b, int role)
 {
 	if (b->job.roles[role].pod->devices)
@@ -91,14 +95,15 @@ static bool has_devices(const struct hf_brain *b, int role)
 	return false;
 }
 
-/* A device is out of service now.  An agent that is silent reports nothing about now. */
+/* The node has a device out of service now.  The report of a silent agent may be out of date, so it
+ * does not count. */
 static bool is_out(const struct hf_brain *b, const struct hf_sick_seen *sick)
 {
 	return !sick->silent && (sick->since == HF_TIME_NONE || is_lately(b, sick->since));
 }
 
-/* The record names a device of this job on that node.  Silence of the agent does not repair a
- * device. */
+/* A record of the ledger names a device of this job on that node.  Such a node stays excluded even
+ * if its agent falls silent: silence does not repair a device. */
 static bool is_recorded(const struct hf_brain *b, const struct hf_sick_seen *sick)
 {
 	for (size_t i = 0; i < b->ledger.records_len; i++) {
@@ -136,7 +141,8 @@ static void add_node(struct hf_edits *edits, const char *node, bool must)
 		hf_edits_add(edits, &edit);
 }
 
-/* The job's own nodes come first: the ranks that end there leave room. */
+/* Exclude the nodes with a device out of service.  The job's own nodes come first in the limited
+ * list: the ranks that end there leave room for new pods. */
 static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 {
 	const struct hf_sick_seen **sick = index_sick(b);
@@ -153,8 +159,8 @@ static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 	}
 }
 
-/* Write the musts on the pod.  The pod keeps its affinity after the reason is over;
- * unschedulable.c makes it anew then. */
+/* List the excluded nodes in the pod's annotation holdfast.dev/avoids.  A pod keeps its affinity
+ * for life, so unschedulable.c replaces a waiting pod when a reason for its affinity is over. */
 static void note_musts(struct hf_edits *edits)
 {
 	size_t len = edits->len;

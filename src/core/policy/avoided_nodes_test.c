@@ -41,7 +41,7 @@ static void record(struct world *world, const char *node, const char *reason, en
 		.node = node, .reason = reason, .cause = cause, .detected_at = at};
 }
 
-/* "n1 n2": the nodes that are avoided, in order. */
+/* Check that a new pod avoids these nodes as a preference, in this order; names: "n1 n2". */
 static void expect(struct world *world, const char *names)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(256);
@@ -93,7 +93,8 @@ static void a_device_that_is_out_of_service_must_be_avoided(void **state)
 	hf_arena_destroy(world.arena);
 }
 
-/* "n1 n2", of n0 to n<len - 1>, failed a second ago: those that may not be gone to, in order. */
+/* Let the nodes n0 to n<len - 1> of the list `sick` have a device that failed a second ago.  Check
+ * that a new pod must not run on the nodes in names ("n1 n2"), in this order. */
 static void expect_musts(struct world *world, struct hf_sick_seen *sick, size_t len, bool replaces,
 			 const char *names)
 {
@@ -126,7 +127,8 @@ static void what_is_out_of_service_now_must_be_avoided_whoever_had_it(void **sta
 	begin(&world);
 	world.pod.devices = true;
 	expect_musts(&world, sick, HF_ARRAY_LEN(sick), true, "n0 n3 n4");
-	/* Order: nodes with a record, then the job's own nodes, then the rest. */
+	/* The order of excluded nodes: nodes with a record, then the job's own nodes, then the
+	 * others. */
 	hf_node_seen_init(&node, "n4", HF_NODE_READY, now);
 	world.seen.nodes = &node;
 	world.seen.nodes_len = 1;

@@ -6,17 +6,19 @@
 #include "core/model/names.h"
 
 /*
- * The barrier of a restart in place.  A held rank has its process stopped, and starts the next one
- * when it is held no more.  All held ranks are released in one write, when no old process
- * runs and each held rank waits.  In order of escalation:
+ * The barrier of a restart in place.
  *
- * - a rank that is not down at its deadline, or whose pod has ended: its pod is re-created, and
- *   the others wait;
- * - a new pod that ends or does not report that it waits: all pods are re-created;
- * - a new pod that does not come in inPlaceWaitSeconds: the others start without it.
+ * The agent stops the process of a held rank, and starts the next process when the rank is no
+ * longer held.  All held ranks are released in one write, once no old process runs and each held
+ * rank waits.  In order of escalation:
  *
- * So no job waits here for ever.  Nothing is charged: the incident that caused the restart was.
- * Writes: the slots, the last record, the generation if all pods are re-created.
+ * - A rank is not down at its deadline, or its pod has ended: its pod is re-created, and the other
+ *   ranks wait.
+ * - A new pod ends, or does not report that it waits: all pods are re-created.
+ * - A new pod does not come within inPlaceWaitSeconds: the other ranks start without it.
+ *
+ * So no job waits here for ever.  Nothing is charged here: the incident that caused the restart was
+ * charged.  Writes: the slots, the last record, the generation if all pods are re-created.
  */
 
 static void record_recreation(struct hf_brain *b)
@@ -29,13 +31,13 @@ static void record_recreation(struct hf_brain *b)
 	b->ledger.records[0].running_at = HF_TIME_NONE;
 }
 
-/* The restart in place has failed: all pods are re-created. */
+/* Give up the restart in place: re-create all pods as a new generation. */
 static void recreate_all(struct hf_brain *b, const char *why)
 {
 	const char *message = hf_arena_printf(
 		b->arena, "%s: the restart in place is given up, and all pods are re-created", why);
 
-	/* The new pods are not to fail in a loop. */
+	/* If the new pods fail as well, each further try waits longer. */
 	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 	hf_gang_restart(b);
 	hf_in_place_count(b, false);
@@ -70,7 +72,7 @@ static void move_rank(struct hf_brain *b, int role, int32_t index, struct moved 
 	hf_restart_replica(b, role, index);
 }
 
-/* The new pod of a held rank has ended, or runs without a report. */
+/* Why the new pod of a held rank counts as failed: it has ended, or it runs without a report. */
 static const char *find_failure(const struct hf_brain *b, int role, int32_t index)
 {
 	const struct hf_slot *slot = &b->roles[role].slots[index];
@@ -82,7 +84,8 @@ static const char *find_failure(const struct hf_brain *b, int role, int32_t inde
 			       name_rank(b, role, index));
 }
 
-/* The rank does not answer in time; else sets the wake-up. */
+/* The held rank has not reported in time that its process is down.  If there is time left, sets the
+ * wake-up. */
 static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_container_seen *own =
@@ -91,7 +94,8 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 
 	if (!slot->held || !slot->current || hf_slot_is_down(b, role, slot))
 		return false;
-	/* A new pod may take as long to start as any other. */
+	/* No deadline runs before the container of a new pod runs: scheduling and pulls may take
+	 * long. */
 	if (hf_slot_has_new_pod(b, slot) && (!own || own->phase != HF_CONTAINER_RUNNING))
 		return false;
 	deadline = hf_in_place_deadline(b, role, slot);
@@ -140,7 +144,7 @@ static void tell_moved(struct hf_brain *b, const struct moved *moved)
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
 
-/* When the ranks that wait start without those that have no pod yet. */
+/* The time at which the waiting ranks start without the ranks that have no new pod yet. */
 static hf_time find_latest(const struct hf_brain *b)
 {
 	const struct hf_ledger *stored = &b->view->status.ledger;
@@ -157,7 +161,7 @@ static void note_release(struct hf_brain *b)
 	hf_ranks_refresh(b);
 }
 
-/* The delay of the restart is not over; sets the wake-up. */
+/* The delay between restarts is not over.  If so, sets the wake-up. */
 static bool is_delayed(const struct hf_brain *b)
 {
 	if (b->ledger.not_before == HF_TIME_NONE || b->now >= b->ledger.not_before)
@@ -166,7 +170,7 @@ static bool is_delayed(const struct hf_brain *b)
 	return true;
 }
 
-/* The held ranks that the barrier waits for. */
+/* The held ranks that are not down yet: `running` with an old process, `coming` with a new pod. */
 struct awaited {
 	int32_t running, coming;
 	const char *first_running, *first_coming;
@@ -214,7 +218,8 @@ static void release_all(struct hf_brain *b)
 	hf_say(b, b->now, HF_TOPIC_DECISION, "no old process runs: all ranks start");
 }
 
-/* Ranks that restart alone do not wait for each other. */
+/* Release ranks that restart alone, each as soon as its own process is down.  Such ranks do not
+ * wait for each other. */
 static void release_each(struct hf_brain *b)
 {
 	bool released = false;
@@ -245,7 +250,8 @@ static bool does_job_report(const struct hf_brain *b)
 	return false;
 }
 
-/* An exec in a pod that is to go would start the new attempt there.  So its rank is held too. */
+/* Hold each rank with a pod that is about to be deleted.  Otherwise the exec in that pod could
+ * start the new attempt there. */
 void hf_barrier_hold_old(struct hf_brain *b)
 {
 	if (hf_cond_finished(b) || !does_job_report(b))
@@ -261,8 +267,8 @@ void hf_barrier_hold_old(struct hf_brain *b)
 	}
 }
 
-/* All at once, so that a gang that goes pod by pod is one write.  The new pods of a restart in place
- * stay held. */
+/* Release held ranks that have no pod any more, once all old pods are gone: one write for the whole
+ * gang instead of one for each pod.  In a restart of all ranks in place, the new pods stay held. */
 void hf_barrier_release_gone(struct hf_brain *b)
 {
 	if (hf_barrier_is_of_all(b) || b->older_pods > 0)
@@ -293,7 +299,8 @@ void hf_barrier_step(struct hf_brain *b)
 	struct moved moved = {0};
 
 	hf_barrier_release_gone(b);
-	/* Nothing starts while a verdict settles.  A caller that sees no reports decides nothing. */
+	/* While a verdict settles, no process starts.  A blind caller sees no reports, so it
+	 * decides nothing here. */
 	if (hf_verdict_pending(b) || b->seen->blind || (!b->barrier && !has_fallen(b)))
 		return;
 	if (b->barrier && !b->job.recovery.in_place && hf_barrier_is_of_all(b)) {

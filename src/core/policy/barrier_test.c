@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 /*
- * The whole way of a restart in place: a boss and three hands under exec on two nodes with agents,
- * and every write of the operator counted.
+ * A restart in place from the fault until all ranks run again: one Boss and three Hands under exec,
+ * on two nodes with agents.  The tests count every status write of the operator.
  */
 
-/* The exit code of `holdfast exec` when it waited in vain for the order to start. */
+/* The exit code of `holdfast exec` if no order to start came in time. */
 #define EXEC_CODE_BARRIER 227
 
 static struct brain b;
@@ -33,7 +33,7 @@ static void begin(const char *scope)
 	writes = 0;
 }
 
-/* One step and what it asks for; deletes end at once. */
+/* Do one step and perform the actions of the plan; deleted pods end at once. */
 static void turn(void)
 {
 	brain_step(&b);
@@ -77,7 +77,7 @@ static void a_gang_restarts_with_three_writes_and_no_pod_goes(void **state)
 	turn();
 	assert_int_equal(writes, 3);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
-	/* The reports of the processes come with the agents' next writes, and change nothing. */
+	/* The agents' next writes report that the processes run; the status does not change. */
 	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
 	turn();
 	assert_int_equal(writes, 3);
@@ -102,7 +102,7 @@ static void no_rank_starts_before_the_last_is_down(void **state)
 		turn();
 		assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
 	}
-	/* Down for an older order is not down for this one. */
+	/* A report of Down for an older generation does not release the rank. */
 	brain_report(&b, "demo-hand-2", HF_PROCESS_DOWN, 1, 0);
 	turn();
 	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
@@ -112,7 +112,8 @@ static void no_rank_starts_before_the_last_is_down(void **state)
 	brain_release(&b);
 }
 
-/* A pod of its own waits for the new generation too; the others are not touched. */
+/* A rank that does not stop in time gets a new pod, which waits for the new generation, too.  The
+ * pods of the other ranks stay. */
 static void who_does_not_answer_moves_and_the_others_wait(void **state)
 {
 	(void)state;
@@ -159,7 +160,8 @@ static void a_second_failure_re_creates_all(void **state)
 	turn();
 	assert_int_equal(ledger()->generation, 3);
 	assert_int_equal(ledger()->in_place_base, 0);
-	/* No process starts in pods that are to go. */
+	/* Ranks with a pod that is being deleted are held, so that no process starts in such a
+	 * pod. */
 	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0,2");
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
@@ -172,7 +174,7 @@ static void a_second_failure_re_creates_all(void **state)
 	brain_release(&b);
 }
 
-/* The operator was away: the report and the failed pod speak of one termination. */
+/* The operator was away: the agent's report and the failed pod describe the same termination. */
 static void a_termination_counts_once_whichever_way_it_comes(void **state)
 {
 	(void)state;
@@ -184,7 +186,8 @@ static void a_termination_counts_once_whichever_way_it_comes(void **state)
 	assert_int_equal(ledger()->incident.id, 1);
 	brain_release(&b);
 
-	/* The report first, then no order in time. */
+	/* Here the agent's report comes first, and then exec ends, because no order came in
+	 * time. */
 	begin("Job");
 	end_process("demo-hand-1", 1, 0, 1);
 	turn();
@@ -222,7 +225,7 @@ static void the_next_failure_in_the_same_pod_is_another_incident(void **state)
 	brain_release(&b);
 }
 
-/* The operator's file has defaults that no agent can read. */
+/* Agents cannot read the operator's file, so its defaults must reach them through the ledger. */
 static void agents_are_told_the_resolved_configuration(void **state)
 {
 	struct hf_settings file = {.recovery = {.in_place_wait_seconds = HF_SOME_INT(20),
@@ -242,7 +245,8 @@ static void agents_are_told_the_resolved_configuration(void **state)
 	assert_int_equal(ledger()->in_place_wait_seconds, 20);
 	assert_int_equal(ledger()->in_place_save_seconds, 90);
 	assert_int_equal(ledger()->in_place_grace_seconds, 0);
-	/* The job's own fields come first.  Without a grace a process still gets its SIGTERM. */
+	/* The job's own fields override the file.  With restartGraceSeconds 0 a process still gets
+	 * SIGTERM, one second before SIGKILL. */
 	b.view.run_policy.recovery.in_place_wait_seconds = HF_SOME_INT(7);
 	b.view.run_policy.recovery.restart_grace_seconds = HF_SOME_INT(0);
 	turn();
@@ -273,7 +277,7 @@ static void a_rank_of_scope_replica_restarts_without_a_barrier(void **state)
 	turn();
 	assert_int_equal(writes, 2);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
-	/* The delay of the second restart is waited for at the barrier. */
+	/* Before the second restart the rank waits at the barrier until the delay is over. */
 	end_process("demo-hand-1", 1, 1, 1);
 	turn();
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 2);
@@ -289,8 +293,8 @@ static void a_rank_of_scope_replica_restarts_without_a_barrier(void **state)
 	brain_release(&b);
 }
 
-/* The pods' stamps are behind since the restart of all ranks; the barrier is of one rank all the
- * same, from the first step on. */
+/* After a restart of all ranks in place, the pods' stamps are behind the ledger.  The barrier of a
+ * later restart of one rank must hold only that rank, from the first step on. */
 static void a_rank_restarts_alone_after_a_restart_of_all(void **state)
 {
 	(void)state;
@@ -311,7 +315,7 @@ static void a_rank_restarts_alone_after_a_restart_of_all(void **state)
 	brain_report(&b, "demo-hand-1", HF_PROCESS_RUNNING, 2, 1);
 	turn();
 	writes = 0;
-	/* The second restart waits for its delay. */
+	/* Before the second restart the rank is held until its delay is over. */
 	end_process("demo-hand-1", 2, 1, 137);
 	turn();
 	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "1");
@@ -334,7 +338,8 @@ static void without_an_agent_all_is_as_without_exec(void **state)
 	brain_release(&b);
 }
 
-/* At any moment of a restart; no process starts in a pod that goes, and nothing is left held. */
+/* Suspend the job at each moment of a restart in place: no process starts in a pod that is deleted,
+ * and no rank stays held. */
 static void suspend_clears_the_barrier(void **state)
 {
 	(void)state;
@@ -362,7 +367,7 @@ static void suspend_clears_the_barrier(void **state)
 	}
 }
 
-/* Each set of agents that answer: the job never stays at the barrier. */
+/* For each set of agents that answer: the job leaves the barrier in the end. */
 static void no_job_waits_for_ever(void **state)
 {
 	(void)state;

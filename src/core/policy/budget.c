@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * Three budgets, one for each kind of cause. An incident is charged one unit of one budget.
- * backoffLimit 2 allows two restarts; the third incident ends the job. Writes: the ledger's
- * counters and what the open incident is charged to.
+ * Three budgets, one for each kind of cause: application, infrastructure, device.  An incident is
+ * charged one unit of one budget.  backoffLimit 2 allows two restarts; the third incident ends the
+ * job.  Writes: the ledger's counters, and in the open incident which budget was charged.
  */
 
 static const struct {

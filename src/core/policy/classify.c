@@ -11,8 +11,8 @@
  * has no row, because a termination of an older generation or attempt is never collected.
  */
 
-/* If the kind's own container has failed, its reason decides.  Another container may have run out
- * of memory long before. */
+/* The deciding container exceeded its memory limit.  If the kind's own container has failed, its
+ * reason decides, because another container may have run out of memory long before. */
 static bool is_out_of_memory(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
@@ -45,9 +45,10 @@ static const struct hf_pod_condition *find_disruption(const struct hf_pod *pod)
 	return NULL;
 }
 
-/* The control plane or the kubelet reports that it took the pod away.  Plain "Evicted" does not
- * count: without the condition, the pod broke a limit of its own.  A container that was restarted
- * does not count either, because a pod that is taken away is not started again. */
+/* The control plane or the kubelet reports that it took the pod away.  A pod with reason "Evicted"
+ * but without the condition DisruptionTarget does not count: that pod broke a limit of its own.  A
+ * container that the kubelet restarted does not count either, because a pod that is taken away is
+ * not started again. */
 static bool is_disrupted(const struct hf_termination *termination)
 {
 	if (!termination->pod || termination->kind == HF_TERMINATION_RESTARTED)
@@ -59,14 +60,15 @@ static bool is_disrupted(const struct hf_termination *termination)
 		hf_streq(termination->pod->reason, "Terminated"));
 }
 
-/* A restart by the kubelet does not show a lost node. */
+/* The node of the pod is lost.  If the kubelet restarted the container, the node was alive. */
 static bool is_lost(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_LOST ||
 	       (termination->lost && termination->kind != HF_TERMINATION_RESTARTED);
 }
 
-/* The process ended itself: its node had no contact with the control plane. */
+/* The process ended itself (exit code 226), because its node had no contact with the control
+ * plane. */
 static bool is_fenced(const struct hf_termination *termination)
 {
 	return termination->fenced;
@@ -77,8 +79,8 @@ static bool has_vanished(const struct hf_termination *termination)
 	return termination->kind == HF_TERMINATION_VANISHED;
 }
 
-/* A device explains the termination only if no eviction and no lost node does.  A person's delete
- * stays a person's delete. */
+/* A device failed while the pod had it.  In the table this row stands below eviction and lost node,
+ * which are better explanations.  A pod that a person deleted keeps class user. */
 static bool has_failed_device(const struct hf_termination *termination)
 {
 	return termination->device && termination->kind != HF_TERMINATION_DELETED;
@@ -96,8 +98,9 @@ static bool is_refused(const struct hf_termination *termination)
 		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
-/* The node lost the container: it was rebooted, or its container runtime ended.  A program that ends
- * has a code.  If the pod has a reason, its kubelet ended the pod, and that reason decides. */
+/* The node lost the container and its exit code: the machine was rebooted, or the container runtime
+ * ended.  A program that ends has an exit code.  If the pod has a reason, its kubelet ended the
+ * pod, and that reason decides instead. */
 static bool is_code_lost(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
@@ -135,7 +138,8 @@ static const struct {
 	{is_killed_for_memory, HF_CLASS_OUT_OF_MEMORY, true},
 	{is_disrupted, HF_CLASS_INFRASTRUCTURE, true},
 	{is_lost, HF_CLASS_INFRASTRUCTURE, true},
-	{is_fenced, HF_CLASS_INFRASTRUCTURE, true}, /* the operator does not see the node as lost */
+	/* here the operator does not see the node as lost */
+	{is_fenced, HF_CLASS_INFRASTRUCTURE, true},
 	{has_vanished, HF_CLASS_INFRASTRUCTURE, false},
 	{has_failed_device, HF_CLASS_DEVICE, true},
 	{is_refused, HF_CLASS_ADMISSION, true},
@@ -144,15 +148,15 @@ static const struct {
 	{is_any, HF_CLASS_APPLICATION, true},
 };
 
-/* An earlier pod of the rank had the same name. */
+/* The rank had an earlier pod, and that pod had the same name. */
 static bool has_predecessor(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	return b->ledger.generation > 1 ||
 	       b->roles[termination->role].slots[termination->index].attempt > 0;
 }
 
-/* The node has a NoExecute taint, or had one a short time ago: the operator may hear of the pod
- * after the taint is gone. */
+/* The taint controller may evict pods from this node: the node has a NoExecute taint, or had one
+ * within the last five minutes.  The operator may hear of a pod's end after the taint is gone. */
 static bool may_evict(const struct hf_brain *b, const struct hf_node_seen *node)
 {
 	return hf_node_is_lost(node) || node->no_execute ||
@@ -161,8 +165,9 @@ static bool may_evict(const struct hf_brain *b, const struct hf_node_seen *node)
 }
 
 /*
- * Taint eviction keeps one timer for each pod name and deletes by name.  A timer that was set for
- * a pod of a tainted node, and not cancelled, deletes the replacement on another node.
+ * Taint eviction hit the wrong pod.  The control plane keeps one timer for each pod name and
+ * deletes by name.  If a timer for a pod of a tainted node is not cancelled, it deletes the
+ * replacement, which has the same name, on another node.
  */
 static bool is_stray(const struct hf_brain *b, const struct hf_termination *termination)
 {
@@ -203,9 +208,13 @@ const char *hf_termination_reason(const struct hf_termination *termination)
 							 : termination->pod->reason;
 }
 
-/* The loss of the node explains the termination.  Exception: a kubelet that reports the
- * termination was alive at that time, so the pod ended by itself.  But if the kubelet is not heard
- * of again before its node counts as lost, that termination was the first sign of the loss. */
+/*
+ * The loss of the node explains the termination.
+ *
+ * Exception: the kubelet reported the termination, so it was alive at that time, and the pod ended
+ * by itself.  But if the node then counts as lost without any later sign of life, that termination
+ * was the first sign of the loss.
+ */
 static bool is_lost_with_its_node(const struct hf_brain *b,
 				  const struct hf_termination *termination)
 {

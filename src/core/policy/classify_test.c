@@ -7,7 +7,7 @@
 
 static struct brain b;
 
-/* The class that an end of hand-0 gets, as the record of its incident has it. */
+/* Do a step and return the class of the termination, from the record of its incident. */
 static const char *class_of_step(void)
 {
 	brain_step(&b);
@@ -82,8 +82,8 @@ static void restarts_in_place_are_the_applications_whatever_ends_the_pod(void **
 	brain_exit(&b, "demo-hand-0", 137);
 	brain_disrupt(&b, "demo-hand-0");
 	brain_step(&b);
-	/* Two restarts are two incidents.  The pod had started before both: its end belongs to the
-	 * later, and is its cause. */
+	/* The two restarts by the kubelet are two incidents.  The end of the pod belongs to the
+	 * second one, because the pod is older than both, and it is that incident's cause. */
 	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
 	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
 	brain_release(&b);
@@ -137,7 +137,7 @@ static void a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure(void **
 	brain_release(&b);
 }
 
-/* A pod that was on its way when it was seen last has gone before a step looked. */
+/* The pod was last seen with a deletion timestamp, and disappeared before the next step. */
 static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
 {
 	(void)state;
@@ -165,7 +165,9 @@ static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
 static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 {
 	static const struct {
-		int bound, deleted, unknown; /* seconds; deleted 0: it fails by itself */
+		/* seconds at which the pod is bound, deleted (0: it fails by itself), and its node
+		 * Unknown */
+		int bound, deleted, unknown;
 		const char *cls;
 	} cases[] = {
 		{10, 0, 20, "application"},     {10, 0, 9, "application"},
@@ -193,7 +195,8 @@ static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
 	}
 }
 
-/* A kubelet that tells of an end was alive then, also where its node is Unknown. */
+/* A kubelet that reports a termination was alive at that time, even if its node is Unknown later.
+ * The node is the cause only if it counts as lost. */
 static void an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_lost(void **state)
 {
 	(void)state;
@@ -208,7 +211,7 @@ static void an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_l
 		node->lease_read_at = b.now;
 		brain_exit(&b, pod->name, 137);
 		pod->pod.news_at =
-			HF_TIME_NONE; /* the kubelet reported the end before; the operator was late */
+			HF_TIME_NONE; /* the kubelet's report came before the operator watched */
 		assert_string_equal(class_of_step(),
 				    silent < 60 ? "application" : "infrastructure");
 		brain_release(&b);
@@ -231,7 +234,8 @@ static void a_pod_that_a_controller_failed_is_not_reported_by_its_kubelet(void *
 	assert_true(hf_pod_is_reported(&pod, own));
 	pod.phase = HF_POD_RUNNING;
 	assert_false(hf_pod_is_reported(&pod, own));
-	/* Another container keeps the pod, and the kubelet does not start the training container again. */
+	/* Another container keeps the pod, and the kubelet does not start the own container
+	 * again. */
 	containers[1].again = HF_AGAIN_NEVER;
 	assert_true(hf_pod_is_reported(&pod, own));
 	pod = (struct hf_pod){.phase = HF_POD_FAILED, .reason = "Evicted"};

@@ -3,8 +3,8 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * activeDeadlineSeconds, measured over active time: suspended time does not count. The deadline
- * has its own wake-up.
+ * activeDeadlineSeconds, measured over active time: time in which the job was suspended does not
+ * count.  An active job with a deadline always has a wake-up at that deadline.
  */
 
 int64_t hf_active_seconds(const struct hf_brain *b)

@@ -14,11 +14,14 @@
  */
 #define OTHER_INITIAL_SECONDS 5
 #define OTHER_MAX_SECONDS 300
-/* Kueue evicts a job that is not ready again within its recoveryTimeout of 5 minutes. */
+/* The longest delay of a job in a Kueue queue, in seconds.  Kueue evicts a job that is not ready
+ * again within its recoveryTimeout of 5 minutes. */
 #define KUEUE_MAX_SECONDS 240
-/* Jobs that failed together start again spread over a tenth of their delay. */
+/* Jobs that fail together do not restart together: up to a tenth of the delay is added, in one of
+ * 1,000 parts chosen by the job's UID. */
 #define SPREAD_PARTS 1000
-/* A pod that waited in vain waits a tenth of the time for which ranks have been missing. */
+/* If the init container of a pod waited in vain, the new pod is delayed by a tenth of the time for
+ * which ranks have been missing. */
 #define WAITED_PARTS 10
 /* 30 years */
 #define DELAY_SECONDS_MAX ((int64_t)1000000000)
@@ -28,7 +31,8 @@ static hf_time double_seconds(int64_t initial_seconds, int64_t max_seconds, int6
 	int64_t seconds = initial_seconds < max_seconds ? initial_seconds : max_seconds;
 
 	hf_assert(max_seconds <= DELAY_SECONDS_MAX);
-	/* Doubling 0 gives 0; validation asks for 1 at least. */
+	/* Doubling 0 gives 0, so the first step is 1 s.  Validation refuses a smaller
+	 * initialSeconds. */
 	if (seconds < 1)
 		seconds = 1;
 
@@ -58,13 +62,15 @@ hf_time hf_delay_compute(const struct hf_recovery *recovery, enum hf_budget budg
 	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
 }
 
-/* The job has run for that long without a break since its last restart; a suspension is a break. */
+/* The job has run for that span without a break since its last restart.  A suspension is a
+ * break. */
 static bool has_run_for(const struct hf_brain *b, hf_time span)
 {
 	hf_time start = b->plan->status.start_time;
 	hf_time from;
 
-	/* records[0] is the last restart, because the caller records the new one afterwards. */
+	/* records[0] is still the previous restart: the caller writes the record of the new one
+	 * later. */
 	if (b->ledger.records_len == 0 || b->ledger.records[0].running_at == HF_TIME_NONE)
 		return false;
 	from = b->ledger.records[0].running_at;
@@ -75,7 +81,8 @@ static bool has_run_for(const struct hf_brain *b, hf_time span)
 
 void hf_delay_reset(struct hf_brain *b)
 {
-	/* A delete after five minutes of running begins a new streak. */
+	/* People's deletes have a streak of their own.  It begins anew when the job has run for
+	 * five minutes. */
 	if (has_run_for(b, OTHER_MAX_SECONDS * HF_SECOND))
 		b->ledger.streak[HF_BUDGET_NONE] = 0;
 	if (!has_run_for(b, hf_seconds(b->job.recovery.backoff_reset_after_seconds)))

@@ -8,7 +8,7 @@ static const struct hf_recovery defaults = {.backoff_initial_seconds = 10,
 					    .backoff_max_seconds = 600,
 					    .backoff_reset_after_seconds = 3600};
 
-/* Seconds without the spread, which adds less than a tenth. */
+/* The delay in seconds.  The UID "" adds no spread, which would add up to a tenth. */
 static int seconds(enum hf_budget budget, int64_t n, bool kueue)
 {
 	return (int)(hf_delay_compute(&defaults, budget, n, "", kueue) / HF_SECOND);
@@ -89,11 +89,11 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 	b.ledger.streak[HF_BUDGET_INFRASTRUCTURE] = 1;
 	hf_delay_next(&b, HF_BUDGET_INFRASTRUCTURE);
 	assert_in_range(b.ledger.not_before - b.now, 320 * HF_SECOND, 352 * HF_SECOND);
-	/* An hour after the last rank ran again every streak is over. */
+	/* One hour after the last rank ran again, all streaks are over. */
 	b.ledger.records_len = 1;
 	b.ledger.records[0].running_at = b.now;
 	b.now += 3600 * HF_SECOND;
-	/* Exception: a suspension since then, which moved the start time. */
+	/* Exception: a suspension within that hour, seen by the later start time. */
 	plan.status.start_time = b.now - HF_SECOND;
 	hf_delay_reset(&b);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 7);

@@ -7,19 +7,21 @@
 #include <string.h>
 
 /*
- * Which device explains a termination, and which device is reason to restart a running pod.
- * Input: the devices of one pod, as its node's agent and its kubelet report them.
+ * Which device explains a termination, and which device is reason to restart a running pod. Input:
+ * the devices of one pod, as its node's agent and its kubelet report them.
  *
- * A report that a device is broken counts, from either side.  A missing report does not mean that
- * a device works.  A device that cannot be worked with explains the termination of its pod, with
- * any exit code, and is reason to restart a running pod.  A degraded device explains
+ * A report of a broken device counts, whether the agent or the kubelet wrote it.  A missing report
+ * does not mean that a device works.  An unusable device (fatal) explains the termination of its
+ * pod, with any exit code, and is reason to restart a running pod.  A degraded device explains
  * nothing by itself: a program with a fault of its own would be restarted for ever on a slow
  * device.
  */
 
-/* Collectives give up on a peer after half an hour at most. */
+/* A device fault this long before a termination may still be its cause: collective operations give
+ * up on a dead peer after half an hour at most. */
 #define BEFORE_SECONDS 1800
-/* Device plugins that restart report devices as broken for a moment. */
+/* A running pod is restarted only after the kubelet has called its device unhealthy for this long.
+ * A device plugin that restarts reports all its devices as broken for a moment. */
 #define KUBELET_SECONDS 30
 
 static bool may_explain(const struct hf_device_seen *device, hf_time at)
@@ -28,13 +30,14 @@ static bool may_explain(const struct hf_device_seen *device, hf_time at)
 		return true;
 	if (device->first != HF_TIME_NONE && device->first > hf_time_add(at, HF_LINE_LATE))
 		return false;
-	/* A fatal fault does not pass by itself.  A weak fault, or one that is over, must have
-	 * been seen lately. */
+	/* A fatal fault does not pass by itself.  A weak fault, or a fault that is over, must have
+	 * been seen within BEFORE_SECONDS before the termination. */
 	return (device->fatal && !device->over) || device->last == HF_TIME_NONE ||
 	       hf_time_add(device->last, hf_seconds(BEFORE_SECONDS)) >= at;
 }
 
-/* Fatal before weak, the agent's report before the kubelet's, then by name. */
+/* Order of devices as evidence: fatal before weak, the agent's report before the kubelet's, then by
+ * name and class. */
 bool hf_device_is_better(const struct hf_device_seen *a, const struct hf_device_seen *b)
 {
 	int order;
@@ -77,7 +80,7 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 	return best;
 }
 
-/* A pod on a lost node belongs to node_loss.c: its agent's last report may be out of date. */
+/* On a lost node the agent's last report may be out of date, so node_loss.c decides on the pod. */
 bool hf_device_ends_pod(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	hf_time at;

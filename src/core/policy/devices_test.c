@@ -4,7 +4,8 @@
 
 #include "harness/test.h"
 
-/* Which device explains an end; the decisions that follow are in tests/golden/devices. */
+/* Tests which device explains a termination.  The decisions that follow are in
+ * tests/golden/devices. */
 
 #define T0 (1700000000 * HF_SECOND)
 
@@ -46,9 +47,9 @@ static void a_fault_explains_ends_until_ten_seconds_before_it(void **state)
 	(void)state;
 	assert_ptr_equal(hf_device_find_cause(&pod, T0 - 10 * HF_SECOND), &device);
 	assert_null(hf_device_find_cause(&pod, T0 - 11 * HF_SECOND));
-	/* What is fatal does not pass by itself. */
+	/* A fatal fault does not pass by itself, so it explains a termination a day later. */
 	assert_ptr_equal(hf_device_find_cause(&pod, T0 + 86400 * HF_SECOND), &device);
-	/* When it ended is not known: then the fault is believed. */
+	/* If the time of the termination is unknown, the fault counts as its cause. */
 	assert_ptr_equal(hf_device_find_cause(&pod, HF_TIME_NONE), &device);
 	device.first = device.last = HF_TIME_NONE;
 	assert_ptr_equal(hf_device_find_cause(&pod, T0), &device);

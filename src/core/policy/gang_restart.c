@@ -3,29 +3,31 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * Restart all ranks as one generation, in new pods or in the present ones.  The new generation is
- * written first.  From then on a pod of an older generation is the operator's to delete, and its
- * termination is never counted.  No pod of the new generation is created while an older one exists
- * (hf_brain.older_pods, checked in actions/pods.c).
+ * Restart all ranks as one generation, in new pods or in the present ones.
  *
- * In place the pods stay.  Every rank is held: the agents stop its process and start the next one
- * only when no rank is held any more (barrier.c).  A rank whose pod cannot stay gets a new one,
- * which is held as well.
+ * In new pods: the new generation is written first.  From then on the operator deletes each pod of
+ * an older generation, and never counts its termination.  No pod of the new generation is created
+ * while an older one exists (hf_brain.older_pods, checked in actions/pods.c).
+ *
+ * In place: the pods stay.  Every rank is held: the agents stop its process and start the next one
+ * only when no rank is held any more (barrier.c).  If the pod of a rank cannot stay, the rank gets
+ * a new pod, which is held as well.
  */
 void hf_gang_restart(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);
-	/* Pods without stamps that were taken over count as generation 0.  The next generation
-	 * must differ from a first generation, which has the plain rendezvous id. */
+	/* A job that was taken over from upstream's operator has pods without stamps, in generation
+	 * 0.  Its next generation is 2: generation 1 is the first generation of a new job, which
+	 * has the plain rendezvous id. */
 	b->ledger.generation = b->ledger.generation == 0 ? 2 : b->ledger.generation + 1;
-	/* From now on a pod without stamps is of an older generation. */
+	/* In this phase a pod without stamps counts as a pod of an older generation. */
 	b->ledger.phase = HF_PHASE_TEARING;
 	b->ledger.in_place_base = b->ledger.in_place_incident = 0;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
 
-			/* Ranks that succeeded run again: the other ranks start from the
+			/* Ranks that had succeeded run again: the other ranks continue from the
 			 * checkpoint and need them as peers. */
 			slot->created = slot->succeeded = slot->trained = slot->covered = false;
 			slot->held = slot->fell = false;
@@ -36,7 +38,8 @@ void hf_gang_restart(struct hf_brain *b)
 	hf_assert(b->ledger.generation > 1);
 }
 
-/* The pod stays, with what was counted of its containers; or the rank gets a new one. */
+/* If the pod stays, keep the counts of its terminations.  Otherwise begin a new attempt in a new
+ * pod. */
 static void hold_rank(struct hf_slot *slot, bool stays, bool wanted)
 {
 	slot->succeeded = slot->trained = slot->covered = false;
@@ -55,7 +58,8 @@ static void restart_all_in_place(struct hf_brain *b)
 	struct hf_ledger *ledger = &b->ledger;
 	bool *stays[HF_ROLES_MAX];
 
-	/* Each answer rests on the generation of before. */
+	/* hf_in_place_rank reads the present generation, so all ranks are asked before it is
+	 * raised. */
 	for (int r = 0; r < b->roles_len; r++) {
 		stays[r] = HF_ARENA_ARRAY(b->arena, bool, (size_t)b->roles[r].slots_len + 1);
 		for (int32_t i = 0; i < b->roles[r].replicas; i++)

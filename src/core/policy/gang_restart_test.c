@@ -118,7 +118,7 @@ static void attempts_do_not_fall(void **state)
 	brain_release(&b);
 }
 
-/* A new pod's kubelet counts from 0. */
+/* In a new pod, the kubelet's restart counts begin at 0. */
 static void restarts_by_the_kubelet_are_counted_anew(void **state)
 {
 	(void)state;

@@ -16,8 +16,9 @@
  * - no evidence of a device, a node, the cluster or a person speaks against this pod.
  */
 
-/* An agent may write the first report of a process minutes after its start.  A report of another
- * rank of the same type shows that the type runs under exec: they share the template. */
+/* The role's program runs under `holdfast exec`, because at least one of its pods has reported a
+ * process.  All ranks of a role share one template.  A rank's own first report may come minutes
+ * after its start, so it is not waited for. */
 static bool does_role_report(const struct hf_brain *b, int role)
 {
 	struct hf_cache *cache = b->cache;
@@ -40,14 +41,15 @@ static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
 	return node && node->seen->has_agent && !hf_node_is_lost(node->seen);
 }
 
-/* The pod is of the present attempt, and its program may run. */
+/* The pod belongs to the present attempt and has not ended, so a process may run in it. */
 static bool is_pod_present(const struct hf_slot *slot)
 {
 	return slot->pod && slot->current && !slot->fell && !slot->succeeded &&
 	       !hf_pod_is_terminating(slot->pod) && !hf_pod_is_terminal(slot->pod);
 }
 
-/* No order would reach exec, or the next process would meet the same fault. */
+/* A restart in this pod would not help: no order would reach its exec, or the next process would
+ * meet the same fault. */
 static bool is_pod_unfit(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	return slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
@@ -69,15 +71,15 @@ enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t in
 	return is_pod_unfit(b, slot) ? HF_IN_PLACE_MOVES : HF_IN_PLACE_STAYS;
 }
 
-/* recovery.inPlace is Auto, and inPlaceLimit is not used up. */
+/* recovery.inPlace is Auto, the job is not suspended, and inPlaceLimit is not used up. */
 static bool is_wanted(const struct hf_brain *b)
 {
 	return b->job.recovery.in_place && !b->job.suspend &&
 	       b->ledger.in_place_streak < b->job.recovery.in_place_limit;
 }
 
-/* A kubelet that restarts a container starts the program with the generation of its pod, which may
- * be an older one by then. */
+/* The kubelet may restart containers of the job.  Then a restarted container would start its
+ * program with the generation in its pod's variables, which is too old after a restart in place. */
 static bool may_kubelet_restart(const struct hf_brain *b)
 {
 	for (int r = 0; r < b->roles_len; r++) {
@@ -90,8 +92,8 @@ static bool may_kubelet_restart(const struct hf_brain *b)
 	return false;
 }
 
-/* All ranks restart: one container that runs outside of exec would go on beside the new
- * generation. */
+/* All ranks can restart in place.  One container that runs outside of exec forbids it: its program
+ * would run on beside the new generation. */
 bool hf_in_place_allows_all(const struct hf_brain *b)
 {
 	bool stays = false;
@@ -110,7 +112,8 @@ bool hf_in_place_allows_all(const struct hf_brain *b)
 	return stays;
 }
 
-/* One rank restarts: its exec must have reported itself. */
+/* The rank can restart alone in its pod.  Unlike for a restart of all ranks, its own exec must have
+ * reported. */
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
 {
 	return is_wanted(b) && hf_slot_process(b, role, &b->roles[role].slots[index]) &&
@@ -119,11 +122,13 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
 
 /* ---- ranks at the barrier ------------------------------------------------------------------- */
 
-/* Beyond the grace: the agent's order, its kills and its report. */
+/* Seconds beyond the grace for a held rank to be down: for the agent's order, its kills and its
+ * report. */
 #define DOWN_SECONDS 15
-/* The default of Kubernetes, where the template names no grace. */
+/* Kubernetes' default of terminationGracePeriodSeconds, for a template without that field. */
 #define POD_GRACE_SECONDS 30
-/* A replacement that runs reports within this time that it waits, or it is not under exec. */
+/* A new pod under exec must report within this time, counted from the start of its container, that
+ * it waits. */
 #define ARRIVE_SECONDS 15
 
 static int64_t find_grace(const struct hf_brain *b, int role)
@@ -153,8 +158,8 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 	return hf_time_add(from == HF_TIME_NONE ? b->now : from, hf_seconds(ARRIVE_SECONDS));
 }
 
-/* Ranks that end later of the same fault are no further restart.  The caller has not written into
- * the record yet that this one happens in place. */
+/* Count restarts in place in a row.  Ranks that end later of the same fault do not count again: the
+ * incident's record already says that it restarted in place. */
 void hf_in_place_count(struct hf_brain *b, bool in_place)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -178,8 +183,8 @@ static bool does_any_report(const struct hf_brain *b)
 	return false;
 }
 
-/* Agents do not see the operator's configuration.  The grace is the one that the deadline of a
- * held rank is made of. */
+/* Write the resolved settings into the ledger, because agents do not see the operator's
+ * configuration. hf_in_place_deadline uses the same grace. */
 void hf_in_place_tell_agents(struct hf_brain *b)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;

@@ -9,10 +9,12 @@
 #include <string.h>
 
 /*
- * Incidents: one fault and all terminations that it causes.  An incident opens at the first
- * counted termination.  It covers each termination of an attempt that had started before, and
- * those cost nothing.  Each pod is stamped with the number of the incident after which it was
- * created, so no time window is needed.  Writes: the ledger's incident and records.
+ * Incidents: one fault and all terminations that it causes.
+ *
+ * An incident opens at the first counted termination.  It covers each termination of an attempt
+ * that had started before the incident, and such terminations charge nothing.  Each pod is stamped
+ * with the number of the incident after which it was created, so the comparison needs no time
+ * window. Writes: the ledger's incident and records.
  */
 
 bool hf_incident_is_open(const struct hf_brain *b)
@@ -25,13 +27,15 @@ bool hf_incident_is_open(const struct hf_brain *b)
 		return false;
 	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE)
 		return true;
-	/* The record was erased with its ledger: the incident began when that was found. */
+	/* If the record was erased with its ledger, the incident counts from the moment at which
+	 * the operator began the new ledger. */
 	running_at = ledger->records_len > 0 ? ledger->records[0].running_at
 					     : ledger->incident.opened_at;
 	return b->now < hf_time_add(running_at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
-/* A termination is seen this late only if the operator was away, or the node's clock is behind. */
+/* The operator usually sees a termination within a minute.  Later than that, the operator was away,
+ * or the node's clock is behind. */
 #define SEEN_LATE_SECONDS 60
 
 hf_time hf_incident_time(const struct hf_brain *b)
@@ -46,15 +50,15 @@ hf_time hf_incident_time(const struct hf_brain *b)
 	return at < opened_at ? at : opened_at;
 }
 
-/* A termination that a rule ignores is not counted and opens no fault: the next failure is a fault
- * of its own. */
+/* A rule with action Ignore matched the termination of this incident.  Such an incident covers
+ * nothing: the next failure is a fault of its own. */
 static bool is_ignored(const struct hf_incident *incident)
 {
 	return incident->charged == HF_BUDGET_NONE && hf_class_is_application(incident->cause);
 }
 
-/* A lost node is one fault until its pod is gone and all ranks run again.  Until then its peers
- * crash again and again, and each crash would be charged to the same node. */
+/* A lost node is one fault until its pod is gone and all ranks run again.  Until then the peers of
+ * its rank crash again and again, and each crash would be charged to the same node. */
 static bool is_loss_being_mended(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -67,8 +71,8 @@ static bool is_loss_being_mended(const struct hf_brain *b)
 	return last->running_at == HF_TIME_NONE || hf_node_lost(b, &there);
 }
 
-/* A lost node may turn out to be the cause of the open incident, which has an application's cause
- * so far. */
+/* The open incident has an application's cause so far, and a lost node may turn out to be its real
+ * cause. */
 static bool is_loss_suspected(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -98,7 +102,7 @@ static bool is_rank_missed(const struct hf_brain *b, int *ret_role, int32_t *ret
 	const struct hf_record *last = &b->ledger.records[0];
 	const struct hf_slot *slot;
 
-	/* If all ranks restart together, no rank starts before another. */
+	/* If all ranks restart together, no peer starts before the lost rank. */
 	if (b->ledger.records_len == 0 || hf_streq(last->scope, "Job"))
 		return false;
 	if (is_loss_suspected(b)) {
@@ -123,12 +127,14 @@ int64_t hf_incident_stamp(const struct hf_brain *b, int role, int32_t index)
 	hf_assert(role < b->roles_len);
 	if (!is_rank_missed(b, &missed_role, &missed_index))
 		return id;
-	/* The next termination of the missed rank itself is a fault of its own. */
+	/* Other ranks get the number of the previous incident, so that the open incident covers
+	 * their next termination.  The lost rank gets the present number: its next termination is a
+	 * new fault. */
 	return role == missed_role && index == missed_index ? id : id - 1;
 }
 
-/* The pod restarted in place within the incident, and its device had failed before that: the fault
- * is the cause of the incident, and no other one. */
+/* The pod restarted in place within the incident, and its device had failed before the incident
+ * opened.  So the device is the cause of this incident, not of a new one. */
 static bool is_fault_older(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	hf_time opened_at = b->ledger.incident.opened_at;
@@ -145,14 +151,15 @@ static bool is_older_attempt(const struct hf_brain *b, const struct hf_terminati
 {
 	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
 
-	/* The container was started again within the incident, so its next termination is another
-	 * fault.  But evidence of another cause is the cause of the whole incident. */
+	/* A restart of this container within the incident was already counted, so its next
+	 * termination is another fault.  Exception: evidence of infrastructure or a device is the
+	 * cause of the whole incident. */
 	if (slot->covered && !hf_termination_outranks(termination))
 		return false;
 	if (termination->kind == HF_TERMINATION_RESTARTED)
 		return true;
-	/* The pod and its stamps are gone: the termination belongs to the incident while that is
-	 * being mended. */
+	/* The pod is gone, and its stamps with it.  The termination belongs to the incident as long
+	 * as not all ranks run again. */
 	if (!termination->pod)
 		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
 	return hf_slot_incident(b, slot, termination->pod) < b->ledger.incident.id ||
@@ -165,14 +172,16 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *t
 
 	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
 		return false;
-	/* The pod's phase follows the container's termination that opened the incident. */
+	/* The termination of the container opened the incident; the end of its pod is the same
+	 * termination. */
 	if (termination->counted && !hf_termination_outranks(termination))
 		return true;
-	/* If the node was heard of after the application failed, the node is another fault. */
+	/* If the node was still heard of after the application had failed, its loss is another
+	 * fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&
 	    !hf_node_loss_precedes(b, termination, hf_incident_time(b)))
 		return false;
-	/* Peers of a lost node crash again and again until its rank runs: this is one fault. */
+	/* Peers of a lost node crash again and again until its rank runs: all that is one fault. */
 	if (slot->covered && termination->kind == HF_TERMINATION_RESTARTED)
 		return is_loss_being_mended(b) || is_loss_suspected(b);
 	return is_older_attempt(b, termination);
@@ -186,15 +195,15 @@ bool hf_termination_is_ignored(const struct hf_termination *termination)
 
 bool hf_termination_outranks(const struct hf_termination *termination)
 {
-	/* A missing pod is no evidence.  It is charged to infrastructure, and does not replace a
-	 * cause that was seen. */
+	/* A missing pod is no evidence of its cause.  Its incident is charged to infrastructure,
+	 * but it does not replace a cause that was seen. */
 	return termination->evidence &&
 	       (termination->cls == HF_CLASS_INFRASTRUCTURE ||
 		termination->cls == HF_CLASS_DEVICE || termination->cls == HF_CLASS_ADMISSION);
 }
 
-/* How the kind's own container ended, although the kubelet starts it again: for people and for the
- * exit code of `holdfast run`.  No decision depends on it. */
+/* Write into the record how the kind's own container ended, although the kubelet starts it again.
+ * People and the exit code of `holdfast run` use it; no decision does. */
 static void record_last_exit(const struct hf_brain *b, const struct hf_termination *termination,
 			     struct hf_record *record)
 {
@@ -212,7 +221,8 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_terminati
 		record->signal = HF_SOME_INT(last.signal);
 }
 
-/* The node's own text for the reason of the record, else the program's own message; NULL: neither. */
+/* The text for the record: the node's message for the record's reason, else the program's own
+ * termination message; NULL if there is neither. */
 static const char *find_message(const struct hf_brain *b, const struct hf_termination *termination,
 				const char *reason)
 {
@@ -251,7 +261,8 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 		record->exit_code = HF_SOME_INT(termination->matched_code);
 	record->pod = termination->pod ? termination->pod->name : NULL;
 	record->node = termination->pod ? termination->pod->node : NULL;
-	/* By the node's clock, which may be ahead: ours is that of the API server, in whole seconds. */
+	/* endedAt is a time of the node's clock, which may be ahead.  The operator's time is the
+	 * API server's, in whole seconds, so endedAt is limited to it. */
 	record->ended_at = termination->process || is_seen_late(record, termination)
 				   ? termination->finished_at
 				   : HF_TIME_NONE;
@@ -265,7 +276,7 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 					 hf_arena_printf(b->arena, "#%d", termination->rule));
 }
 
-/* The newest record comes first; the oldest is dropped. */
+/* Add a record at the front, and drop the oldest if the list is full. */
 void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -275,7 +286,7 @@ void hf_incident_record(struct hf_brain *b, const struct hf_termination *termina
 
 	memmove(first + 1, first, kept * sizeof(*first));
 	ledger->records_len = kept + 1;
-	/* The ledger has room for one such text. */
+	/* The ledger has room for one node's message: only the newest record keeps it. */
 	if (kept > 0)
 		first[1].message = NULL;
 	*first = (struct hf_record){
@@ -330,7 +341,8 @@ void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *term
 
 	hf_assert(ledger->incident.id > 0);
 	ledger->incident.cause = termination->cls;
-	/* The record names the cause, not the first rank that died of it. */
+	/* The record of the open incident names the cause, not the first rank that terminated
+	 * because of it. */
 	if (ledger->records_len == 0 || ledger->records[0].incident != ledger->incident.id)
 		return;
 	ledger->records[0].cause = termination->cls;
@@ -344,7 +356,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 
 	hf_assert(hf_termination_outranks(termination) && incident->id > 0 &&
 		  budget <= HF_BUDGET_NONE);
-	/* The first cause that outranks the application's stands. */
+	/* An incident with a cause other than the application's keeps its cause. */
 	if (!hf_class_is_application(incident->cause))
 		return true;
 	hf_incident_set_cause(b, termination);
@@ -352,7 +364,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 		return true;
 	if (!hf_budget_allows(b, budget))
 		return false;
-	/* A person may have edited the counter. */
+	/* Any client may have edited the counter, so it may be 0 already. */
 	if (b->ledger.restarts[HF_BUDGET_APPLICATION] > 0)
 		b->ledger.restarts[HF_BUDGET_APPLICATION]--;
 	hf_budget_charge(b, budget);

@@ -14,7 +14,7 @@ static const struct hf_ledger *ledger(void)
 	return &b.plan.status.ledger;
 }
 
-/* hand-0 crashes, is replaced, and everything runs again. */
+/* One incident from start to end: hand-0 crashes, is replaced, and all ranks run again. */
 static void one_incident(void)
 {
 	brain_init(&b, &brain_kind, 1, 3);
@@ -42,7 +42,7 @@ static void two_hundred_peers_cost_one(void **state)
 		brain_exit(&b, name, 137);
 	}
 	brain_quiet(&b);
-	/* The peers notice the fault later, at different times. */
+	/* The remaining peers notice the fault later, at different times. */
 	for (int i = 1; i < 200; i += 2) {
 		brain_after(&b, 5);
 		snprintf(name, sizeof(name), "demo-hand-%d", i);
@@ -180,13 +180,13 @@ static void the_end_that_finished_first_explains_the_incident(void **state)
 	brain_after(&b, 10);
 	brain_exit(&b, "demo-hand-2", 137); /* the cause … */
 	brain_after(&b, 1);
-	brain_exit(&b, "demo-hand-0", 1); /* … and what it did to the others */
+	brain_exit(&b, "demo-hand-0", 1); /* ranks that fail because of hand-2's termination */
 	brain_exit(&b, "demo-hand-1", 1);
 	brain_step(&b);
 	assert_string_equal(ledger()->records[0].replica, "hand-2");
 	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
 	brain_release(&b);
-	/* The other way round, the permanent code came first. */
+	/* In the opposite order, the permanent exit code comes first and fails the job. */
 	brain_init(&b, &brain_kind, 1, 3);
 	b.replicas[1].restart_policy = "ExitCode";
 	brain_run_up(&b);

@@ -3,9 +3,9 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * The init container that a kind adds to a rank waits for ranks of another role, and gives up
- * after a while.  The program has not begun then and is not at fault: nothing is charged, no other
- * rank restarts, and the pod is made anew to wait again.  Writes: attempts of slots, notBefore.
+ * Some kinds add an init container that waits for the ranks of another role, and gives up after a
+ * while.  The program has not begun then and is not at fault.  So nothing is charged, no other rank
+ * restarts, and a new pod waits again.  Writes: attempts of slots, notBefore.
  */
 
 static const struct hf_container_seen *find_added(const struct hf_brain *b, int role,
@@ -25,8 +25,8 @@ static hf_time find_start_time(const struct hf_brain *b, int role, const struct 
 	return own ? own->started_at : HF_TIME_NONE;
 }
 
-/* All awaited ranks ran before the wait began, by their nodes' clocks: then it did not wait in
- * vain for them. */
+/* All awaited ranks ran before the init container started, by their nodes' clocks.  Then its
+ * failure has another cause. */
 static bool did_awaited_run(const struct hf_brain *b, const struct hf_container_seen *wait)
 {
 	int role = b->job.framework->awaited_role;
@@ -59,7 +59,8 @@ const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 	return did_awaited_run(b, added) ? NULL : added;
 }
 
-/* The first awaited rank that does not run. */
+/* The pod name of the first awaited rank that does not run.  If all run, sets ret_up and returns
+ * the name of the first awaited rank. */
 static const char *find_awaited(const struct hf_brain *b, bool *ret_up)
 {
 	int role = b->job.framework->awaited_role;
@@ -78,7 +79,7 @@ static void tell_restart(const struct hf_brain *b, const struct hf_pod *pod, int
 	const char *message = hf_arena_printf(
 		b->arena,
 		"Pod %s%s waited in vain for %s, which %s: init container %s ended before the "
-		"program began. It is made anew, and nothing is charged",
+		"program began. The pod is created again, and nothing is charged",
 		pod->name, count > 1 ? hf_arena_printf(b->arena, " and %d more", count - 1) : "",
 		whom, up ? "runs by now" : "does not run", b->job.framework->init_container);
 
@@ -98,7 +99,8 @@ void hf_init_wait_restart(struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			/* Another reason may have restarted all ranks in this step. */
+			/* If all ranks were restarted in this step for another reason, this pod
+			 * belongs to an old attempt. */
 			if (!slot->gave_up || !slot->current)
 				continue;
 			if (count++ == 0)

@@ -5,9 +5,10 @@
 #include "base/str.h"
 
 /*
- * Evidence that arrives after its incident was opened: a node that turns out to be lost, a device
- * that turns out to have failed.  While the incident is being mended, it takes the new cause, and
- * its charge moves to that budget.  Writes: the ledger's incident and verdict.
+ * Evidence that arrives after its incident was opened: a node turns out to be lost, or a device
+ * turns out to have failed.  As long as the incident has an application's cause and not all ranks
+ * run again, it takes the new cause, and its charge moves to that budget.  Writes: the ledger's
+ * incident and verdict.
  */
 
 void hf_late_node_adopt(struct hf_brain *b)
@@ -24,8 +25,8 @@ void hf_late_node_adopt(struct hf_brain *b)
 	if (!hf_node_loss_cause(b, incident->id, hf_incident_time(b), &cause)) {
 		hf_ask(b, HF_ASK_LEASE, cause.pod->node);
 		hf_say(b, b->now, HF_TOPIC_NEXT,
-		       "incident %lld is put down to node %s if that counts as lost, after %lld s "
-		       "without a sign of life (nodeLost.afterSeconds)",
+		       "incident %lld is attributed to node %s if that node counts as lost, after "
+		       "%lld s without a sign of life (nodeLost.afterSeconds)",
 		       (long long)incident->id, cause.pod->node,
 		       (long long)b->job.recovery.node_lost_after_seconds);
 		return;
@@ -37,7 +38,8 @@ void hf_late_node_adopt(struct hf_brain *b)
 	}
 }
 
-/* The pod that the record names, with the device that was reported late. */
+/* A stand-in for the pod that the record names, which is gone, with the device that was reported
+ * late. */
 static const struct hf_pod *make_past_pod(const struct hf_brain *b, const struct hf_record *record,
 					  const struct hf_late_seen *late)
 {
@@ -84,7 +86,7 @@ void hf_late_device_adopt(struct hf_brain *b)
 		.finished_at = b->ledger.records_len > 0 ? record->ended_at : HF_TIME_NONE};
 	const struct hf_late_seen *late;
 
-	/* A termination for want of memory has evidence of its own: no device explains it
+	/* A termination for want of memory explains itself, so no device replaces its cause
 	 * (classify.c). */
 	if (b->ledger.incident.id == 0 || b->ledger.records_len == 0 ||
 	    b->ledger.incident.cause == HF_CLASS_OUT_OF_MEMORY ||

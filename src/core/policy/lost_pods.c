@@ -8,16 +8,18 @@
 #include <string.h>
 
 /*
- * Acts on the pods of lost nodes that are to be given up.  A terminating pod gets the phase Failed
- * first, so that others see what became of it.  In a later step, if all evidence still holds, its
- * object is deleted by force.  Both requests name the pod's resourceVersion: if the kubelet comes
- * back and writes, the request is refused.
+ * Acts on the pods of lost nodes that are to be given up.
  *
- * When a deleted job leaves such pods, the next job of its name and kind acts on them, because it
- * waits for the names.
+ * A terminating pod first gets the phase Failed, so that other clients see what became of it.  In a
+ * later step, if all evidence still holds, the operator deletes the pod object by force.  Both
+ * requests name the pod's resourceVersion: if the kubelet comes back and writes, the request is
+ * refused.
+ *
+ * When a job is deleted while such pods exist, the next job of the same name and kind acts on them,
+ * because it waits for their names.
  */
 
-/* A read that was asked for should be done by then. */
+/* A step that waits for a read runs again after this time; the read should be done by then. */
 #define READ_AGAIN_SECONDS 2
 
 /* The rank has succeeded, so the job waits neither for the pod nor for its node. */
@@ -31,7 +33,8 @@ static bool is_of_succeeded_rank(const struct hf_brain *b, const struct hf_pod *
 	       b->roles[role].slots[index].succeeded;
 }
 
-/* No pod of a finished job is given up, unless it is terminating: cleanPodPolicy left it running. */
+/* The pod is on a lost node and may have to be given up.  In a finished job only terminating pods
+ * are: cleanPodPolicy left the others running. */
 static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, bool finished)
 {
 	if (!pod->node || b->nodes_lost == 0)
@@ -71,7 +74,8 @@ static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finishe
 	return pods;
 }
 
-/* The reads that hf_node_evidence needs, in its order (policy/node_evidence.c). */
+/* Ask the caller for the reads that hf_node_evidence needs, in the same order
+ * (policy/node_evidence.c). */
 static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *node,
 			  const struct hf_pod *pod)
 {
@@ -87,7 +91,7 @@ static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *n
 			hf_ask(b, HF_ASK_LEASE, node->name);
 		return;
 	}
-	/* Also while the Lease is missing, because it may appear. */
+	/* A missing Lease is asked for as well, because it may appear. */
 	if (pod->fence_seconds > 0)
 		hf_ask(b, HF_ASK_LEASE, node->name);
 	if (hf_node_is_fenced(node, pod))
@@ -123,7 +127,8 @@ static const char *describe_death(const struct hf_brain *b, const struct hf_node
 			       hf_time_text(b->arena, node->since));
 }
 
-/* Set the phase first; delete the object in a later step. */
+/* A pod that is not terminal gets the phase Failed.  A later step, which sees that phase, deletes
+ * the object by force. */
 static void give_up_pod(struct hf_brain *b, const struct hf_node_seen *node,
 			const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
@@ -133,7 +138,8 @@ static void give_up_pod(struct hf_brain *b, const struct hf_node_seen *node,
 				   .resource_version = pod->resource_version};
 
 	hf_assert(hf_pod_is_terminating(pod) && !pod->forced);
-	/* Without a version the request cannot be guarded. */
+	/* Without uid and resourceVersion the request cannot be refused when the pod has
+	 * changed. */
 	if (hf_str_is_empty(pod->uid) || hf_str_is_empty(pod->resource_version))
 		return;
 	if (!hf_pod_is_terminal(pod)) {
@@ -169,7 +175,7 @@ static void visit_pods(struct hf_brain *b, bool finished, struct hf_guarded guar
 		const struct hf_node *node = hf_node_lost(b, pods[i]);
 		struct hf_evidence evidence = hf_node_loss_evidence(b, node, pods[i]);
 
-		/* The pod is deleted by force already, and only finalizers keep it
+		/* The pod was deleted by force in an earlier step, and only finalizers keep it
 		 * (explain/overdue_pods.c). */
 		if (pods[i]->forced)
 			continue;

@@ -8,9 +8,11 @@
 #include <string.h>
 
 /*
- * Names that stay empty for a while.  Taint eviction keeps a timer for each pod of a tainted node,
- * by name.  It cancels the timer when it sees that the pod is gone.  If a new pod with that name
- * exists by then, on another node, it does not cancel, and the timer deletes the new pod.
+ * Pod names that must stay unused for a while.
+ *
+ * The taint controller keeps a timer for each pod of a tainted node, by name.  It cancels the timer
+ * when it sees that the pod is gone.  If a new pod with that name already exists on another node,
+ * the controller does not cancel the timer, and the timer deletes the new pod.
  */
 
 static int compare_gone_key(const void *key, const void *item)
@@ -34,7 +36,8 @@ static void index_gone(const struct hf_brain *b)
 		      hf_compare_pointers_by_name);
 }
 
-/* The rank had a pod, which may have disappeared just before the operator began to watch. */
+/* The rank had a pod that may have disappeared before the operator began to watch.  So the operator
+ * may have missed its end, and the name stays unused for the same delay. */
 static bool may_have_lost_pod(const struct hf_brain *b, const struct hf_slot *slot, hf_time delay)
 {
 	hf_time since = b->seen->watched_since;

@@ -3,7 +3,7 @@
 #include "harness/brain.h"
 #include "harness/test.h"
 
-/* Big, so not on the stack; set up anew by each test. */
+/* The state of one job.  Static because of its size; each test sets the state up anew. */
 static struct brain b;
 
 /* Taint eviction removes a Hand from a tainted node. */

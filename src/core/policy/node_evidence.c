@@ -5,29 +5,34 @@
 #include "base/str.h"
 
 /*
- * Whether the node of a pod is dead: the evidence, and the guard that holds back giving up the
- * pod.  Input: the facts about the node, and the claims of the pod.  Output: struct hf_evidence.
+ * Whether the node of a pod is dead: the evidence, and the guard that holds back giving up the pod.
+ * Input: the facts about the node, and the claims of the pod.  Output: struct hf_evidence.
  *
  * A node that is silent is not always dead: its kubelet may have crashed while the containers run
- * on.  So there are two kinds of evidence.
+ * on. So there are two kinds of evidence.
  *
- * - Proof: the Node object is gone and stays gone, or an administrator declares by the
- *   out-of-service taint that the machine is off.
+ * - Proof: the Node object is gone and stays gone; or an administrator declares by the
+ *   out-of-service taint that the machine is off; or the pod ends itself without contact, and its
+ *   node's Lease has stood still for longer than that.
  * - A presumption: the control plane calls the node Unknown, its Lease stands still between two
  *   reads, and no pod on it changes.
  *
- * Every span is measured on the operator's clock, from what it saw; no time that the node wrote
- * enters a computation.
+ * Every span is measured on the operator's clock, from what the operator saw.  No time that the
+ * node wrote enters a computation.
  */
 
-/* The control plane calls a node Unknown 40 to 50 s after its last renewal, and looks every 5 s. */
+/* The control plane calls a node Unknown 40 to 50 s after the last renewal of its Lease, and checks
+ * every 5 s.  So a node that became Unknown later than this after a failure was alive at the
+ * failure. */
 #define UNKNOWN_AFTER_SECONDS 60
-/* The last reports of an agent or a kubelet may arrive after its node died. */
+/* The last reports of an agent or a kubelet may reach the operator this long after its node
+ * died. */
 #define NEWS_LATE_SECONDS 10
-/* A node that is registered again comes back within seconds; the pod garbage collector waits as
- * long. */
+/* A deleted Node object counts as proof after this time.  A node that registers again does so
+ * within seconds, and Kubernetes' pod garbage collector waits as long. */
 #define GONE_SECONDS 40
-/* A live read is asked for every two seconds while it is awaited. */
+/* A read older than this is out of date.  While a read is awaited, the operator repeats it every
+ * two seconds. */
 #define LOOK_FRESH_SECONDS 10
 
 /* ---- evidence of death ---------------------------------------------------------------------- */
@@ -48,30 +53,31 @@ static struct hf_evidence weigh_gone(const struct hf_brain *b, const struct hf_n
 
 	if (b->now < at)
 		return make_guarded(HF_GUARD_SILENCE, at);
-	/* The watch may be behind, so a live read after that time decides. */
+	/* The watch may be behind, so only a live read made after `at` proves that the node is
+	 * gone. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at)
 		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 	return make_proven();
 }
 
-/* The Lease was read after that time, and lately.  Reads may fail for minutes while another guard
- * holds a pod: an older read may be out of date. */
+/* The Lease was read at or after `at`, and within the last LOOK_FRESH_SECONDS.  Reads may fail for
+ * minutes while another guard holds a pod, so an older read may be out of date. */
 static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *node, hf_time at)
 {
 	return node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at &&
 	       hf_elapsed(node->lease_read_at, b->now) <= hf_seconds(LOOK_FRESH_SECONDS);
 }
 
-/* The taint declares that the machine is off.  But if the node's kubelet was heard of a moment
- * ago, the taint merely evicts, and evicted pods end by themselves: then the Lease must stand
+/* The out-of-service taint declares that the machine is off.  But if the node's kubelet is still
+ * heard of, the taint only evicts, and evicted pods end by themselves.  Then the Lease must stand
  * still as well. */
 static struct hf_evidence weigh_taint(const struct hf_brain *b, const struct hf_node_seen *node,
 				      const struct hf_pod *pod)
 {
 	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
 
-	/* The watch may be behind: the taint removed, the machine back, and this pod new on it.
-	 * So a live read must have found the taint while the pod was there. */
+	/* The operator's view may be old: the taint may be removed, the machine back, and this pod
+	 * new on it. So a live read must have found the taint while the pod existed. */
 	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
 	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
 		return make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
@@ -92,7 +98,8 @@ static bool is_storm(const struct hf_node_seen *node)
 	       node->calm_since == HF_TIME_NONE;
 }
 
-/* A claim that has not been read may be exclusive to one node. */
+/* Whether the pod's volumes hold it back.  A claim that has not been read yet may be exclusive to
+ * one node. */
 static enum hf_guard find_claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	enum hf_guard guard = HF_GUARD_NONE;
@@ -125,10 +132,11 @@ static hf_time find_last_sign(const struct hf_node *node)
 
 /*
  * Three waits, of which the last to end counts:
- * - The node has been Unknown for afterSeconds without a sign of life: its Lease, its agent, a
- *   training process that the agent hears, a pod of the job.  A sign begins the wait anew, for 15 s
- *   at least, because a kubelet may be silent until its next renewal.
- * - As long after the last storm of the zone, because networks heal node by node.
+ *
+ * - The node has been Unknown for afterSeconds without a sign of life.  Signs are its Lease, its
+ *   agent, a training process that the agent hears, and a pod of the job.  A sign begins the wait
+ *   anew, for 15 s at least, because a kubelet may be silent until its next renewal.
+ * - The last storm of the node's zone ended as long ago: networks heal node by node.
  * - The Lease stood still from a read at the beginning of afterSeconds to a read at its end.
  */
 static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct hf_node *node)
@@ -152,9 +160,9 @@ static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct h
 					  : make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
-/* The pod ends itself when its node's Lease has not moved for fence_seconds.  Its own contact is
- * never later than the Lease that the operator read first.  So if two reads that far apart, plus
- * the margin, show the same Lease, the pod has ended. */
+/* The pod ends itself when its node's Lease has not moved for fence_seconds.  The pod's last
+ * contact is not later than the operator's first read of the unchanged Lease.  So the pod has ended
+ * if two reads show the same Lease, fence_seconds plus the margin apart. */
 static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_node_seen *node,
 				      const struct hf_pod *pod)
 {
@@ -173,8 +181,8 @@ static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_
 	return evidence;
 }
 
-/* A part of the guards of hf_node_evidence, without those of the job (mode, volumes): whether the
- * node is the cause does not depend on what the job allows. */
+/* The node counts as lost: the guards of hf_node_evidence without those that the job chooses (mode,
+ * volumes).  Whether the node is a cause does not depend on what the job allows. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod)
 {
@@ -200,7 +208,7 @@ bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 	       (heard == HF_TIME_NONE || heard <= hf_time_add(at, hf_seconds(NEWS_LATE_SECONDS)));
 }
 
-/* The comment of enum hf_guard says what a new guard needs. */
+/* See enum hf_guard for what a new guard needs. */
 struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod)
 {

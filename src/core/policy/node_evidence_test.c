@@ -63,7 +63,8 @@ static void who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void
 	(void)state;
 	after_seconds = 8;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
-	/* Its kubelet was held up and woke: Unknown still, the Lease renewed, due again in 10 s. */
+	/* The node's kubelet was held up and then woke: the node is still Unknown, but its Lease
+	 * was renewed, and the next renewal is due within 10 s. */
 	facts.since -= HF_MINUTE;
 	facts.renewed_at = facts.lease_since;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
@@ -81,7 +82,8 @@ static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void
 	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
 
 	(void)state;
-	/* Neither the taint nor how long it is Unknown matters, nor who says that he lives. */
+	/* For a fenced pod, neither the taint, nor how long the node is Unknown, nor any report
+	 * matters: only the Lease. */
 	early.unreachable = late.unreachable = false;
 	late.since = late.reported_at = late.beat_at = now;
 	assert_int_equal(evidence(&early, &pod).guard, HF_GUARD_SILENCE);
@@ -92,7 +94,7 @@ static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void
 	assert_true(evidence(&late, &pod).fenced);
 	late.lease_read_at = now - HF_SECOND;
 	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_READ);
-	/* The pod's own fence counts, not the job's present setting. */
+	/* The fence that the pod was started with counts, not the job's present setting. */
 	late.lease_read_at = now;
 	pod.fence_seconds = 51;
 	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_SILENCE);
@@ -173,7 +175,8 @@ static void the_end_of_a_storm_begins_the_wait_anew_and_needs_a_read_after_it(vo
 	facts = silent(300);
 	facts.calm_since = HF_TIME_NONE;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_STORM);
-	/* A kubelet that lives may be mute for 10 s: a shorter afterSeconds is too short. */
+	/* A live kubelet may be silent for 10 s between renewals, so the wait is 15 s at least,
+	 * even if afterSeconds is shorter. */
 	after_seconds = 8;
 	facts.calm_since = now - 14 * HF_SECOND;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_CALM);
@@ -197,7 +200,8 @@ static void a_proven_death_needs_no_calm(void **state)
 	assert_true(evidence(&off, &pod).proven);
 }
 
-/* Other guards may hold a pod for minutes, and reads may fail meanwhile. */
+/* Another guard may hold a pod for minutes while reads of the Lease fail, so an old read proves
+ * nothing. */
 static void a_read_that_is_older_than_ten_seconds_shows_nothing(void **state)
 {
 	struct hf_node_seen silent_node = silent(300), off = silent(100);
@@ -259,7 +263,7 @@ static void the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kub
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
 }
 
-/* The watch may be behind: the taint gone, the machine back, and a new pod running on it. */
+/* The operator's view may be old: the taint removed, the machine back, and a new pod on it. */
 static void the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there(void **state)
 {
 	struct hf_node_seen facts = silent(0);
@@ -273,7 +277,8 @@ static void the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there(vo
 	facts.confirmed_at = now - 11 * HF_SECOND; /* too long ago */
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
 	facts.confirmed_at = now - 5 * HF_SECOND;
-	pod.creation_time = now - 5 * HF_SECOND; /* of the same second: perhaps after the look */
+	/* created in the same second as the read, so perhaps after it */
+	pod.creation_time = now - 5 * HF_SECOND;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
 }
 

@@ -9,7 +9,8 @@
  * that the pod is given up.
  */
 
-/* Admission adds a toleration of 300 s to every pod; the user wrote a longer one. */
+/* Admission adds a toleration of 300 s to every pod.  A longer toleration was written by the
+ * user. */
 #define INJECTED_TOLERATION_SECONDS 300
 
 static struct hf_evidence wait_until(struct hf_evidence evidence, enum hf_guard guard, hf_time at)
@@ -26,7 +27,8 @@ struct hf_evidence hf_node_loss_evidence(const struct hf_brain *b, const struct 
 	const struct hf_opt_int *toleration = &pod->tolerates_unreachable;
 	hf_time at;
 
-	/* On a machine that is proven dead nothing runs, so no grace and no toleration matters. */
+	/* On a machine that is proven dead no process runs, so neither the grace nor the toleration
+	 * matters. */
 	if (evidence.guard != HF_GUARD_NONE || evidence.proven)
 		return evidence;
 	if (hf_pod_is_terminating(pod)) {

@@ -5,18 +5,24 @@
 #include "base/str.h"
 
 /*
- * Whether the loss of a node is the cause of what other ranks did.  Input: the time of those other
- * terminations, the nodes and pods seen.  Output: the termination of the rank on the lost node.
+ * Whether the loss of a node is the cause of what other ranks did.  Input: the time of the other
+ * ranks' terminations, the nodes and pods seen.  Output: a termination of the rank on the lost
+ * node.
  */
 
-/* The attempt had started before the incident opened. */
+/* The pod's attempt had started before that incident opened. */
 static bool is_covered(const struct hf_pod *pod, int64_t incident)
 {
 	return (pod->stamped ? pod->incident : 0) < incident;
 }
 
-/* A kubelet that reported the termination was alive at that time.  The pod of the incident itself is
- * the exception: if its node is not heard of again, that termination was the first sign of the loss. */
+/*
+ * The pod ended by itself: its kubelet reported the termination, so the kubelet was alive at that
+ * time.
+ *
+ * Exception: the pod that opened the incident by its termination.  If its node is not heard of
+ * again, that termination was the first sign of the loss.
+ */
 static bool is_end_of_its_own(const struct hf_brain *b, int role, const struct hf_pod *pod,
 			      int64_t incident)
 {

@@ -6,10 +6,11 @@
 
 #include <string.h>
 
-/* Big, so not on the stack; set up anew by each test. */
+/* The state of one job.  Static because of its size; each test sets the state up anew. */
 static struct brain b;
 
-/* Two Hands that run, each on a node of its own; the one that is lost is called so. */
+/* Two Hands run, each on a node of its own, and the node of hand-1 becomes Unknown.  Returns the
+ * pod of hand-1. */
 static struct brain_pod *lose(void)
 {
 	struct brain_pod *pod;
@@ -27,7 +28,7 @@ static struct brain_pod *lose(void)
 	return pod;
 }
 
-/* Write, perform, and let what was asked for be read. */
+/* Perform the plan, answer the requests for reads, and step again. */
 static void turn(void)
 {
 	brain_perform_all(&b);
@@ -73,7 +74,8 @@ static void the_whole_way_of_a_pod_that_is_given_up(void **state)
 	assert_string_equal(b.plan.status.ledger.records[0].reason, "NodeLost");
 	turn();
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
-	/* … after its grace and five seconds its phase is set … */
+	/* The pod is deleting now.  Five seconds after its grace the operator sets its phase to
+	 * Failed … */
 	brain_after(&b, 34);
 	turn();
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
@@ -90,7 +92,7 @@ static void the_whole_way_of_a_pod_that_is_given_up(void **state)
 	assert_int_equal(action->grace_seconds.value, 0);
 	assert_string_equal(action->resource_version, brain_pod(&b, "demo-hand-1")->version);
 	assert_int_equal(b.plan.metrics[HF_METRIC_FORCED_PRESUMED], 1);
-	/* … and two seconds later it is made again, elsewhere. */
+	/* … and two seconds later it creates the new pod, on another node. */
 	turn();
 	assert_null(brain_pod(&b, "demo-hand-1"));
 	assert_false(brain_creates(&b, "demo-hand-1"));
@@ -105,7 +107,8 @@ static void the_whole_way_of_a_pod_that_is_given_up(void **state)
 	brain_release(&b);
 }
 
-/* Its peer lacks it, and the kubelet starts that again and again: one fault all the same. */
+/* The peer of the lost rank crashes, and the kubelet restarts it again and again: all that is one
+ * fault. */
 static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state)
 {
 	const struct hf_ledger *ledger = &b.plan.status.ledger;
@@ -120,7 +123,7 @@ static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state
 		brain_after(&b, 2);
 	}
 	assert_int_equal(ledger->restarts[HF_BUDGET_APPLICATION], 1);
-	/* The node is only Unknown so far; then it counts as lost. */
+	/* So far the node is only Unknown.  60 s later it counts as lost and becomes the cause. */
 	brain_after(&b, 60);
 	for (int i = 0; i < 12; i++)
 		turn();
@@ -128,7 +131,8 @@ static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state
 	assert_int_equal(ledger->restarts[HF_BUDGET_APPLICATION], 0);
 	assert_null(ledger->verdict.reason);
 	assert_string_equal(ledger->records[0].node, brain_pod(&b, "demo-hand-1")->node);
-	/* All seen at once: the verdict gives way, and what was not counted with it is covered. */
+	/* If one step sees all these terminations at once, the verdict is withdrawn, and the
+	 * incident covers the crashes that were not counted with it. */
 	brain_release(&b);
 	lose();
 	b.view.run_policy.backoff_limit = HF_SOME_INT(1);
@@ -143,8 +147,8 @@ static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state
 	brain_release(&b);
 }
 
-/* Its peer fails again and again, and is made again each time: one fault, and one unit, until the lost
- * rank runs again. */
+/* The peer of the lost rank fails again and again, and gets a new pod each time.  Until the lost
+ * rank runs again that is one fault, which charges one unit. */
 static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
 {
 	const struct hf_ledger *ledger = &b.plan.status.ledger;
@@ -157,17 +161,19 @@ static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
 		brain_exit(&b, "demo-hand-0", 137);
 		brain_quiet(&b);
 		assert_int_equal(ledger->incident.id, 1);
-		/* A peer that was created later is covered too, and waits longer each time. */
+		/* The incident covers a peer's new pod as well, and each new pod waits longer. */
 		assert_true(i <= 2 || !brain_pod(&b, "demo-hand-0"));
 		brain_after(&b, i <= 2 ? 2 : 6 << (i - 3));
 		brain_quiet(&b);
 		brain_start(&b, "demo-hand-0");
 		brain_quiet(&b);
 	}
-	/* The node is only Unknown so far, and is heard of again: what its peer did, that did itself. */
+	/* The node was only Unknown and is heard of again, so the crashes of the peer are the
+	 * application's. */
 	assert_int_equal(ledger->restarts[HF_BUDGET_INFRASTRUCTURE], 0);
 	assert_int_equal(ledger->restarts[HF_BUDGET_APPLICATION], 1);
-	/* The node is back: what is started from now on answers for itself. */
+	/* The node is back: pods that are created from now on are charged for their own
+	 * terminations. */
 	brain_regain(&b, brain_pod(&b, "demo-hand-1")->node);
 	brain_after(&b, 20);
 	brain_exit(&b, "demo-hand-0", 137);
@@ -183,7 +189,8 @@ static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
 	brain_release(&b);
 }
 
-/* The replacement of the lost rank is charged for its own termination; with scope Job, all ranks are. */
+/* The replacement of the lost rank is charged for its own termination.  With scope Job that holds
+ * for all ranks, because all were replaced. */
 static void the_lost_rank_itself_and_a_whole_generation_answer_for_themselves(void **state)
 {
 	(void)state;
@@ -291,7 +298,8 @@ static void others_pods_are_left_alone(void **state)
 	brain_release(&b);
 }
 
-/* A job was deleted, and another one made under its name: nobody else can say that the pod is dead. */
+/* A job was deleted and created again under its name.  The pod of the deleted job is on a dead
+ * node, and only the new job can give it up. */
 static void what_an_earlier_job_has_left_is_given_up_by_the_same_evidence(void **state)
 {
 	struct brain_pod *pod;
@@ -327,7 +335,7 @@ static void what_is_no_legacy_is_left_alone(void **state)
 	brain_node(&b, pod->node)->out_of_service = true;
 	brain_terminate(&b, "demo-hand-1");
 	pod->pod.owned = false;
-	/* Of a job of another kind, … */
+	/* Not inherited: a pod of a job of another kind, … */
 	pod->pod.maker = "OtherJob";
 	assert_false(hf_pod_is_inherited(&b.view, &pod->pod));
 	pod->pod.maker = "TestJob";

@@ -6,17 +6,18 @@
 #include "core/model/names.h"
 
 /*
- * Ranks that report their steps: a job in which no rank advances is restarted after
- * progressDeadlineSeconds, and a rank that holds up its peers is named.  Only reports count: a
- * silent rank, or a rank on a node with a silent agent, neither advances nor hangs.
+ * Ranks that report their steps.  If no rank advances for progressDeadlineSeconds, the job is
+ * restarted.  A rank that delays its peers is named.  Only reports count: a rank without reports,
+ * or on a node with a silent agent, neither advances nor hangs.
  */
 
 struct standstill {
 	int role;
-	int32_t index;            /* the rank that has stood still for longest */
+	int32_t index;            /* role and index: the rank that has stood still for longest */
 	const struct hf_pod *pod; /* NULL: no rank stands still */
 	hf_time last;             /* the last step of any rank */
-	hf_time told;   /* all ranks stood still until then at least, by their agents' reports */
+	/* the oldest of the agents' last reports: until then, at least, every rank stood still */
+	hf_time told;
 	bool advancing; /* a rank advances */
 };
 
@@ -34,7 +35,8 @@ static void find_standstill(const struct hf_brain *b, struct standstill *still)
 
 			if (!is_training(slot) || slot->pod->advance == HF_ADVANCE_UNKNOWN)
 				continue;
-			/* The last report of a lost node's agent is out of date. */
+			/* The last report of a lost node's agent is out of date, so its rank is
+			 * taken to advance. */
 			still->advancing =
 				slot->pod->advance == HF_ADVANCING || hf_node_lost(b, slot->pod);
 			if (!still->pod || slot->pod->advanced_at < still->pod->advanced_at) {
@@ -51,8 +53,8 @@ static void find_standstill(const struct hf_brain *b, struct standstill *still)
 	}
 }
 
-/* No rank advances.  still->last: since when; the time before all ranks were running does not
- * count. */
+/* No rank advances.  Sets still->last to the time since when; time before all ranks were running
+ * does not count. */
 static bool does_job_stand(const struct hf_brain *b, struct standstill *still)
 {
 	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
@@ -80,8 +82,8 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 		hf_wake(b, find_deadline(b, &still));
 		return false;
 	}
-	/* An agent's last report may be older than the deadline: the next report of each agent is
-	 * awaited. */
+	/* An agent's last report may be older than the deadline.  The job counts as hung only when
+	 * each agent has reported after the deadline. */
 	if (still.told < find_deadline(b, &still))
 		return false;
 	*ret_end = (struct hf_termination){.kind = HF_TERMINATION_HUNG,
@@ -144,7 +146,8 @@ static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *
 	hf_say(b, b->now, HF_TOPIC_EVIDENCE, "%s: the others wait for it", message);
 	if (!is_rank_told(b, rank))
 		hf_event_pod(b, true, "Straggler", message, pod);
-	/* The condition leaves out the figure, because the figure changes with each report. */
+	/* The condition's message leaves out the factor, because the factor changes with each
+	 * report. */
 	hf_cond_set(b, HF_COND_STRAGGLER, true, "SlowRank",
 		    hf_arena_printf(b->arena,
 				    "%s on node %s works longer in each step than its peers%s",
@@ -153,7 +156,7 @@ static void tell_slow(struct hf_brain *b, const struct hf_pod *pod, const char *
 
 void hf_progress_clear(struct hf_brain *b)
 {
-	hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank holds the others up.");
+	hf_cond_lower(b, HF_COND_STRAGGLER, "NoStraggler", "No rank delays its peers.");
 }
 
 void hf_progress_tell(struct hf_brain *b)
@@ -173,14 +176,15 @@ void hf_progress_tell(struct hf_brain *b)
 	}
 	if (does_job_stand(b, &still) && b->now < find_deadline(b, &still))
 		hf_say(b, still.last, HF_TOPIC_NEXT,
-		       "no rank that reports has advanced since %s; all restart at %s "
+		       "no rank that reports has advanced since %s; all ranks restart at %s "
 		       "(progressDeadlineSeconds)",
 		       hf_time_text(b->arena, still.last),
 		       hf_time_text(b->arena, find_deadline(b, &still)));
 	else if (does_job_stand(b, &still) && still.told < find_deadline(b, &still))
 		hf_say(b, still.last, HF_TOPIC_NEXT,
-		       "no rank that reports has advanced since %s; all restart when the agents of "
-		       "their nodes have said so once more (progressDeadlineSeconds)",
+		       "no rank that reports has advanced since %s; all ranks restart when the "
+		       "agents of their nodes have reported the same once more "
+		       "(progressDeadlineSeconds)",
 		       hf_time_text(b->arena, still.last));
 	pod = find_slowest(b, &slow, &rank);
 	if (pod)
@@ -191,7 +195,7 @@ void hf_progress_tell(struct hf_brain *b)
 
 /* ---- restarts without progress ---------------------------------------------------------------- */
 
-/* The highest step that any rank has reported, and the highest that was saved; 0: unknown. */
+/* The highest step that any rank has reported, and the highest step that was saved; 0: unknown. */
 static void find_steps(const struct hf_brain *b, int64_t *ret_step, int64_t *ret_saved)
 {
 	*ret_step = *ret_saved = 0;
@@ -214,7 +218,8 @@ static void find_steps(const struct hf_brain *b, int64_t *ret_step, int64_t *ret
 	}
 }
 
-/* A person's restart says nothing about progress. */
+/* False: noProgressLimit forbids another restart.  A restart that a person asks for always
+ * passes. */
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
 {
 	int64_t limit = b->job.recovery.no_progress_limit, step, saved;
@@ -222,7 +227,7 @@ bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
 	if (limit == 0 || cls == HF_CLASS_USER || b->ledger.best_step == 0)
 		return true;
 	find_steps(b, &step, &saved);
-	/* The restart before this incident is one more. */
+	/* The streak does not yet count the run before this incident, so one is added. */
 	return step > b->ledger.best_step || b->ledger.no_progress_streak + 1 < limit;
 }
 

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-/* What a hang and a straggler look like; each decision is in tests/golden/failures. */
+/* Tests what counts as a hang and as a straggler.  The decisions that follow are in
+ * tests/golden/failures. */
 
-/* Big, so not on the stack; set up anew by each test. */
+/* The state of one job.  Static because of its size; each test sets the state up anew. */
 static struct brain b;
 
 static void set_up(int deadline)
@@ -57,7 +58,7 @@ static void all_restart_once_when_the_deadline_is_over_and_begin_a_new_one(void 
 	brain_start_all(&b);
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
-	/* The new ones have not reported yet, and then stand still in their turn. */
+	/* After the restart no rank has reported a step yet, so the deadline does not run. */
 	brain_after(&b, 1000);
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
@@ -78,8 +79,8 @@ static void what_was_said_before_the_deadline_may_be_over(void **state)
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	assert_true(b.plan.wake_at > b.now);
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "have said so once more"));
-	/* Its agent fell silent: of this rank nothing is known any more. */
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "have reported the same once more"));
+	/* The agent of this rank falls silent, so the rank's earlier report counts no more. */
 	say("demo-hand-0", HF_ADVANCE_UNKNOWN, HF_TIME_NONE);
 	brain_step(&b);
 	assert_int_equal(b.plan.restart_scope, HF_SCOPE_JOB);
@@ -144,7 +145,8 @@ static void the_rank_that_the_condition_names_stays_while_it_is_slow(void **stat
 	set_up(0);
 	brain_pod(&b, "demo-hand-2")->pod.slow_permille = 1500;
 	brain_quiet(&b);
-	/* Another is slower in this report: the two would take turns. */
+	/* Another rank is slower in this report.  The condition keeps the rank that it names, or
+	 * the two would take turns. */
 	brain_pod(&b, "demo-hand-0")->pod.slow_permille = 1600;
 	brain_step(&b);
 	assert_null(brain_event(&b, "Straggler"));

@@ -3,12 +3,12 @@
 #include "core/policy/policy_internal.h"
 
 /*
- * Restart one rank, and what every restart does: tell it, retire ranks beyond the replicas, empty
- * a ledger that is too large. Writes: the slots' attempts and bits.
+ * Restart one rank, and what every restart does: report it, retire ranks beyond the replicas, empty
+ * a ledger that is too large.  Writes: the slots' attempts and bits.
  */
 
-/* Begin the next attempt.  The pod of the last attempt is not current any more, so actions/pods.c
- * deletes it and creates the new one when the name is free. */
+/* Begin the rank's next attempt in a new pod.  The previous attempt's pod is not current any more:
+ * actions/pods.c deletes it, and creates the new pod when the name is free. */
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -19,13 +19,13 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	slot->in_place = slot->in_place_since = 0;
 	slot->seen = slot->init_seen = 0;
 	slot->created = slot->trained = slot->covered = slot->current = false;
-	/* The new pod of a generation that waits at the barrier waits too. */
+	/* During a restart of all ranks in place, the new pod of a held rank is held as well. */
 	slot->held = slot->held && hf_barrier_is_of_all(b);
 	slot->phase = HF_SLOT_ABSENT;
 }
 
-/* The pod stays, and so does what was counted of its containers.  The rank is held until its
- * process is down, and until the delay is over. */
+/* Begin the rank's next attempt in its present pod, and keep the counts of that pod's terminations.
+ * The rank is held until its process is down and the delay is over. */
 static void restart_in_place(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -62,8 +62,8 @@ void hf_restart_tell(struct hf_brain *b, enum hf_class cause)
 	b->plan->restart_cause = cause;
 }
 
-/* Ranks beyond the replicas: their pods are the operator's to delete, also when the job grows
- * again before they are gone. */
+/* Ranks beyond the replicas begin a new attempt.  So the operator deletes their pods, even if the
+ * job grows again before the pods are gone. */
 void hf_restart_retire_ranks(struct hf_brain *b)
 {
 	for (int r = 0; r < b->roles_len; r++) {
@@ -83,8 +83,9 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 	}
 }
 
-/* Only a job of thousands of ranks that restart one by one gets here: its text of attempts does
- * not collapse into ranges.  With a new generation all attempts start from 0 again. */
+/* If the ledger is too large, restart all ranks, and begin all attempts from 0 again.  Only a job
+ * of thousands of ranks that restart one by one needs this: its list of attempts does not shorten
+ * to ranges. */
 void hf_restart_when_too_large(struct hf_brain *b)
 {
 	hf_ledger_write(b);
@@ -95,7 +96,8 @@ void hf_restart_when_too_large(struct hf_brain *b)
 			b->roles[r].slots[i].attempt = 0;
 	}
 	hf_gang_restart(b);
-	/* A pod that waited in vain leaves no record. */
+	/* The list may be empty: no record is written for a pod with an init container that waited
+	 * in vain. */
 	if (b->ledger.records_len > 0) {
 		b->ledger.records_len = 1;
 		b->ledger.records[0].scope = "Job";
@@ -103,5 +105,5 @@ void hf_restart_when_too_large(struct hf_brain *b)
 	}
 	b->plan->restart_scope = HF_SCOPE_JOB;
 	hf_say(b, b->now, HF_TOPIC_DECISION,
-	       "the ledger has outgrown its limit: all ranks restart and it begins anew");
+	       "the ledger has outgrown its limit: all ranks restart, and the ledger begins anew");
 }

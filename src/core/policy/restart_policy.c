@@ -4,19 +4,20 @@
 
 /*
  * Fate, scope, budget and verdict of a termination, as if the termination opened an incident.
- * Input: its class, its rule, the role's restartPolicy.  Two tables: one for terminations without
- * a rule, one for the actions of rules.
+ * Input: its class, the rule that matches, the role's restartPolicy.  Two tables: one for
+ * terminations without a matching rule, one for the actions of rules.
  */
 
 enum verb {
-	RESTART, /* replace it, charged to the class's budget */
-	FREE,    /* replace it, charged to nothing */
+	RESTART, /* restart the rank, charged to the class's budget */
+	FREE,    /* restart the rank, charged to nothing */
 	FAIL,    /* the job fails */
-	BY_CODE, /* ExitCode: 1 to 127 fails the job, all else restarts */
+	/* restartPolicy ExitCode: 1 to 127 fails the job, any other code restarts the rank */
+	BY_CODE,
 };
 
-/* Rows for UNSET and UNKNOWN: every kind has a default, so UNSET does not occur; an unknown policy
- * must not end a job. */
+/* The verb for each restart policy and class, without a rule.  Every kind has a default policy, so
+ * UNSET does not occur.  An unknown policy must not end a job, so it restarts. */
 static const enum verb without_rule[][HF_CLASS_APPLICATION + 1] = {
 #define ROW(app)                                                                                   \
 	{                                                                                          \
@@ -47,19 +48,21 @@ enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 	return termination->stray ? HF_BUDGET_NONE : hf_class_budget(termination->cls);
 }
 
-/* Upstream calls codes of 128 and above retryable, and every termination without a code of the
- * kind's own container (an init container, a sidecar, an eviction).  Code 0 in a Failed pod means
- * that another container failed: retryable too. */
+/* The exit code is permanent under restartPolicy ExitCode.  Upstream calls codes of 128 and above
+ * retryable.  A termination without a code of the kind's own container (an init container, a
+ * sidecar, an eviction) is retryable, too.  Code 0 in a Failed pod means that another container
+ * failed: also retryable. */
 static bool is_permanent(const struct hf_termination *termination)
 {
 	return termination->exit_code.set && termination->exit_code.value > 0 &&
 	       termination->exit_code.value < 128;
 }
 
-/* NVIDIA's resiliency tools end with this code when a restart cannot help. */
+/* The exit code with which NVIDIA's resiliency tools say that a restart cannot help. */
 #define DO_NOT_RESTART_CODE 93
 
-/* A rule of the job that matches goes before this. */
+/* The program ended with DO_NOT_RESTART_CODE.  The caller asks only if no rule of the job
+ * matches. */
 static bool asks_for_no_restart(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
@@ -77,19 +80,20 @@ static bool asks_for_no_restart(const struct hf_brain *b, const struct hf_termin
 
 static enum hf_scope find_scope(const struct hf_brain *b, const struct hf_termination *termination)
 {
-	/* When ranks hang, no report names the rank at fault, so all restart. */
+	/* If all ranks hang, no report names the rank at fault, so all ranks restart. */
 	return termination->kind == HF_TERMINATION_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
 }
 
-/* The kubelet has restarted it already, so it is only counted; or progressDeadlineSeconds has
- * decided. */
+/* The restart policy has no say: the kubelet has restarted the container already, or
+ * progressDeadlineSeconds has decided. */
 static bool is_decided(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_RESTARTED ||
 	       termination->kind == HF_TERMINATION_HUNG;
 }
 
-/* The kubelet restarts a container the first time without a delay, so no limit of 0 could hold. */
+/* backoffLimit is 0.  The kubelet restarts a container the first time without a delay, so such a
+ * limit needs pods that the kubelet never restarts. */
 static bool allows_no_failure(const struct hf_brain *b)
 {
 	const struct hf_opt_int *limit = &b->job.recovery.limits[HF_BUDGET_APPLICATION];
@@ -97,9 +101,14 @@ static bool allows_no_failure(const struct hf_brain *b)
 	return limit->set && limit->value == 0;
 }
 
-/* The kubelet restarts nothing if a termination must end the pod: if a policy looks at exit codes,
- * if all ranks restart together, or if the pod fences itself (a kubelet that wakes up would run it
- * beside its replacement). */
+/*
+ * The restartPolicy to write into pods.  The kubelet must not restart a container in four cases:
+ *
+ * - restartPolicy ExitCode or podFailurePolicy looks at exit codes.
+ * - All ranks restart together.
+ * - The pod fences itself: a kubelet that wakes up would run it beside its replacement.
+ * - backoffLimit is 0 under restartPolicy OnFailure.
+ */
 enum hf_restart_policy hf_restart_policy_of_pods(const struct hf_brain *b,
 						 const struct hf_role *role)
 {
@@ -143,7 +152,7 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 									   : HF_VERDICT_EXIT_CODE;
 	}
 	termination->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
-	/* A stray eviction is charged to nothing, also if a rule matches. */
+	/* An eviction by a stray timer charges nothing, even if a rule matches. */
 	termination->budget = verb == RESTART ? hf_termination_budget(termination) : HF_BUDGET_NONE;
 	if (termination->fate != HF_FATE_FAIL)
 		termination->verdict = NULL;

@@ -7,7 +7,8 @@
 
 static struct brain b;
 
-/* What becomes of hand-0's exit code under a policy: "Failed", or "Restarting". */
+/* What happens to the job if hand-0 exits with that code under that restartPolicy: "Failed", or
+ * "Restarting". */
 static const char *outcome(const char *policy, int code)
 {
 	static const char *state;

@@ -9,11 +9,11 @@
 
 /*
  * The annotation holdfast.dev/restart: a person asks for the restart of one rank or of all.  Each
- * value is acted on once; the ledger keeps the last one.  Writes: the ledger's incident and
- * restartHandled, and the slots.
+ * value is acted on once; the ledger keeps the last value in restartHandled.  Writes: the ledger's
+ * incident and restartHandled, and the slots.
  */
 
-/* "<time>" or "<time> worker-1": the text behind the first blank. */
+/* The rank in "<time> worker-1"; NULL for "<time>", which means all ranks. */
 static const char *find_named_replica(const char *request)
 {
 	const char *blank = strchr(request, ' ');
@@ -26,7 +26,8 @@ static struct hf_slot *find_replica(const struct hf_brain *b, const char *replic
 {
 	const char *name = hf_arena_printf(b->arena, "%s-%s", b->view->name, replica);
 
-	/* The only rank of a single role is also found by its name with a number, as in records. */
+	/* A role with one rank has pods without an index, but records call the rank "<type>-0":
+	 * that name is accepted as well. */
 	for (int r = 0; r < b->roles_len; r++)
 		if (b->roles[r].single &&
 		    hf_streq(replica, hf_rank_name(b->arena, b->roles[r].type, 0)))
@@ -68,7 +69,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	tell_request(b);
 }
 
-/* What the ledger keeps of a value.  A longer value is never valid. */
+/* The most bytes of a value that the ledger keeps.  A longer value is never valid. */
 #define HANDLED_BYTES_MAX 128
 
 const char *hf_restart_request_key(const struct hf_brain *b)
@@ -92,7 +93,7 @@ static bool is_time(const struct hf_brain *b, const char *request)
 			     NULL) == 0;
 }
 
-/* Why the request can never be met; NULL: it can. */
+/* Why the value can never be acted on; NULL: it can. */
 static const char *find_problem(const struct hf_brain *b, const char *request)
 {
 	const char *replica = find_named_replica(request);
@@ -101,15 +102,15 @@ static const char *find_problem(const struct hf_brain *b, const char *request)
 
 	if (strlen(request) > HANDLED_BYTES_MAX || !is_time(b, request))
 		return "annotation " HF_ANNOTATION_RESTART
-		       " is no time as 2026-01-31T12:00:00Z, with a replica as worker-1 behind it "
-		       "or without: nothing is restarted";
+		       " must be a time such as 2026-01-31T12:00:00Z, or a time, a blank and a "
+		       "replica such as worker-1: nothing is restarted";
 	if (replica && !find_replica(b, replica, &role, &index))
 		return hf_arena_printf(b->arena, "cannot restart '%s': there is no such replica",
 				       replica);
 	return NULL;
 }
 
-/* What the named rank lacks now; NULL: nothing. */
+/* Why the named rank cannot restart now (no pod, or it has succeeded); NULL: it can. */
 static const char *find_lack(const struct hf_brain *b, const char *replica)
 {
 	const struct hf_slot *slot;
@@ -125,7 +126,8 @@ static const char *find_lack(const struct hf_brain *b, const char *replica)
 			       slot->succeeded ? "it has succeeded" : "it has no pod");
 }
 
-/* A request that cannot be met is handled too: one event, and no further try. */
+/* Act on the annotation once for each value.  A value that cannot be acted on is reported by one
+ * event and is not tried again. */
 void hf_restart_request_step(struct hf_brain *b)
 {
 	const char *request = b->view->restart;
@@ -140,7 +142,7 @@ void hf_restart_request_step(struct hf_brain *b)
 	if (hf_streq(key, b->ledger.restart_handled))
 		return;
 	b->ledger.restart_handled = key;
-	/* The annotation was written before any pod ran: there is nothing to restart. */
+	/* The annotation was written before the job had pods, so there is nothing to restart. */
 	if (!begun && b->seen->pods_len == 0)
 		return;
 	replica = find_named_replica(request);

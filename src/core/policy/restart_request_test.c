@@ -28,7 +28,7 @@ static void a_request_for_one_replica_restarts_that_one_for_nothing(void **state
 	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
 	assert_int_equal(b.created, 5);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
-	/* The next value is a new request. */
+	/* A new value of the annotation is a new request. */
 	b.view.restart = "2026-01-01T00:00:01Z hand-2";
 	brain_step(&b);
 	assert_true(brain_deletes(&b, "demo-hand-2"));
@@ -70,7 +70,7 @@ static void a_request_that_cannot_be_is_answered_once(void **state)
 		brain_step(&b);
 		assert_int_equal(b.plan.events_len, 0);
 		assert_false(b.plan.status_changed);
-		/* The problem is told in every step while the annotation is there. */
+		/* The explanation names the problem in every step while the annotation is there. */
 		assert_true(brain_says(&b, HF_TOPIC_DECISION, "restart"));
 		assert_true(strlen(b.plan.status.ledger.restart_handled) <= 128);
 		assert_int_equal(b.plan.status.ledger.generation, 1);

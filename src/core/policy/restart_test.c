@@ -61,7 +61,8 @@ static void a_ledger_that_outgrows_its_limit_begins_anew(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 200);
 	brain_run_up(&b);
-	/* Far beyond the replicas, as if the job had been larger. */
+	/* The ledger has attempts of ranks far beyond the replicas, as if the job had been
+	 * larger. */
 	for (int i = 300; i < 12000; i++)
 		hf_strbuf_addf(&attempts, "%s%d:1", i > 300 ? "," : "", i);
 	b.view.status.ledger.roles[BRAIN_HAND].attempts = attempts.data;

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 /*
- * podFailurePolicy: the first rule that matches a termination.  As in batch/v1, exit codes are
- * looked for in the terminated state of any container (main containers first), never 0, and one
- * match is enough.  A rule with an unknown action or operator matches nothing.
+ * podFailurePolicy: finds the first rule that matches a termination.  As in batch/v1, a rule's exit
+ * codes are compared with those of all terminated containers, main containers first, except code 0;
+ * one match is enough.  A rule with an unknown action or operator matches nothing.
  */
 
 static bool has_value(const struct hf_rule *rule, int32_t code)
@@ -19,7 +19,8 @@ static bool has_value(const struct hf_rule *rule, int32_t code)
 	return false;
 }
 
-/* Store the match: messages and records name the container and the code. */
+/* Compare the rule with the init containers or the main containers.  On a match, note the
+ * container's name and its code for messages and records. */
 static bool match_container(const struct hf_rule *rule, struct hf_termination *termination,
 			    bool init)
 {
@@ -30,7 +31,7 @@ static bool match_container(const struct hf_rule *rule, struct hf_termination *t
 		    seen->exit_code == 0)
 			continue;
 		/* A rule without a container name does not mean the init container that the kind
-		 * has added. */
+		 * adds to the pod. */
 		if (rule->container ? !hf_streq(rule->container, seen->name)
 				    : seen == termination->gave_up)
 			continue;
@@ -51,8 +52,8 @@ static bool match_exit_codes(const struct hf_rule *rule, struct hf_termination *
 	       match_container(rule, termination, true);
 }
 
-/* The control plane marks the pods of a lost node when it evicts them.  Holdfast acts earlier, and
- * a rule must match all the same. */
+/* The control plane adds the condition DisruptionTarget when it evicts the pods of a lost node.
+ * Holdfast acts before that, and a rule for this condition must match all the same. */
 static bool stands_for(const struct hf_rule_condition *pattern,
 		       const struct hf_termination *termination)
 {
@@ -62,7 +63,8 @@ static bool stands_for(const struct hf_rule_condition *pattern,
 		hf_streq(pattern->type, HF_POD_COND_NODE_LOST));
 }
 
-/* A pattern equals an actual condition; a reason narrows it, which batch/v1 cannot do. */
+/* The pod has the condition that the pattern describes.  A pattern may also name a reason, unlike
+ * in batch/v1. */
 static bool has_condition(const struct hf_rule_condition *pattern, const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++) {
@@ -116,8 +118,9 @@ static bool match_reasons(const struct hf_rule *rule, struct hf_termination *ter
 	return false;
 }
 
-/* A rule that names a device class makes the device the cause, also if the device alone would not
- * explain the termination.  A class that is not the application's stays. */
+/* A rule with onDevice matches a device of the pod.  That device becomes the cause, even if it
+ * alone would not explain the termination.  Only an application's class becomes class device; any
+ * other class stays. */
 static bool match_device(const struct hf_rule *rule, struct hf_termination *termination)
 {
 	const struct hf_device_seen *device =
@@ -133,7 +136,8 @@ static bool match_device(const struct hf_rule *rule, struct hf_termination *term
 	return true;
 }
 
-/* Without replica types, every type is meant.  Keys may be in any case, as in the spec. */
+/* A rule without replicaTypes applies to every type.  Types are compared without regard to case, as
+ * in the spec. */
 static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int role)
 {
 	for (size_t i = 0; i < rule->replica_types_len; i++) {
@@ -162,7 +166,8 @@ int hf_rules_match(const struct hf_brain *b, struct hf_termination *termination)
 	const struct hf_run_policy *policy = &b->view->run_policy;
 
 	hf_assert(termination->cls != HF_CLASS_NONE);
-	/* A person's delete is not a failure, and a pod that vanished has nothing left to match. */
+	/* Rules do not apply to a pod that a person deleted, because that is not a failure, nor to
+	 * a pod that vanished, because nothing is left to match. */
 	if (!termination->pod || termination->cls == HF_CLASS_USER ||
 	    termination->kind == HF_TERMINATION_RESTARTED)
 		return -1;

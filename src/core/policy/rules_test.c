@@ -12,7 +12,8 @@ static const int32_t codes[] = {42, 43};
 
 static struct brain_pod *begin(struct hf_rule rule)
 {
-	/* Some of these rules would be refused in a job that begins. */
+	/* The job runs before it gets the rule, because validation would refuse some of these rules
+	 * in a new job. */
 	brain_init(&b, &brain_kind, 1, 2);
 	brain_run_up(&b);
 	b.rules[0] = rule;
@@ -21,7 +22,7 @@ static struct brain_pod *begin(struct hf_rule rule)
 	return brain_pod(&b, "demo-hand-0");
 }
 
-/* Matched: the job fails, because every rule here says FailJob. */
+/* Whether the rule matches.  Every rule in these tests says FailJob, so a match fails the job. */
 static bool matches(void)
 {
 	brain_step(&b);
@@ -173,7 +174,7 @@ static void reasons_match_the_pods_or_a_containers(void **state)
 	assert_true(matches());
 	assert_true(is_told("has reason Evicted"));
 	brain_release(&b);
-	/* Another device of the pod does not match. */
+	/* A rule for another reason: the container's reason matches, the pod's does not. */
 	rule.pod_reasons++;
 	rule.pod_reasons_len--;
 	pod = begin(rule);

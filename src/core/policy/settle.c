@@ -5,16 +5,20 @@
 #include <string.h>
 
 /*
- * A termination can be seen before its cause: a node dies, and its peers exit with "connection
- * reset" long before the node counts as lost.  So a verdict that would end the job waits until
- * every node with a pod of the job has renewed its Lease after the termination, or become lost,
- * and its agent has reported.  Kubelets renew every 10 seconds.
+ * When a verdict may take effect.
+ *
+ * A termination can be seen before its cause: a node dies, and the peers of its rank exit with
+ * "connection reset" long before the node counts as lost.  So a verdict that would end the job
+ * waits for every node with a pod of the job.  Each node must have renewed its Lease after the
+ * termination, and its agent must have reported, or the node must count as lost.  Kubelets renew
+ * every 10 seconds.
  */
 
-/* While a node is suspect: how much longer than it takes to call a node lost. */
+/* If a node may be lost, the verdict waits this much longer than afterSeconds, after which a node
+ * counts as lost. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* A node that comes to count as lost is news.  A node that was lost before the pod came is not. */
+/* The node has become lost while the pod was on it, and counts as lost: the wait for it is over. */
 static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
 {
 	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&
@@ -25,15 +29,15 @@ static bool is_heard_since(const struct hf_node_seen *node, const struct hf_pod 
 {
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
-	/* An agent reports soon after the termination of a pod that held a device, and of no other
-	 * pod. */
+	/* An agent reports soon after the end of a pod only if the pod held a device, so only then
+	 * is its report awaited. */
 	return !node->has_agent || !pod->watched ||
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
-/* The pod's node has not been heard of.  The Leases of nodes that were heard of are asked for as
- * well: a Lease that is not asked for is forgotten, and two nodes that renew at different times
- * would take turns. */
+/* The verdict must still wait for the pod's node.  The Leases of nodes that were already heard of
+ * are asked for as well.  The caller forgets a Lease that is not asked for, so two nodes that renew
+ * at different times would never both count as heard of. */
 static bool is_silent(const struct hf_brain *b, const struct hf_pod *pod,
 		      const struct hf_node *node, hf_time since)
 {
@@ -82,7 +86,7 @@ struct hf_settling hf_settle_look(const struct hf_brain *b, hf_time since)
 	settling.until = lost ? hf_settle_latest(b, since)
 			      : hf_time_add(since, hf_seconds(b->job.recovery.settle_seconds));
 	settling.done = !settling.silent || b->now >= settling.until;
-	/* Nothing is awaited, so nothing needs to be read. */
+	/* The wait is over, so this step's requests for reads are dropped. */
 	if (settling.done)
 		b->notes->asks_len = asked;
 	return settling;

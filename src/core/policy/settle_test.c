@@ -31,7 +31,7 @@ static void a_verdict_waits_for_the_nodes_of_the_job(void **state)
 	begin();
 	assert_false(hf_status_is_finished(&b.plan.status));
 	assert_string_equal(b.plan.status.ledger.verdict.reason, "ExitCode");
-	/* What clients print is the last one. */
+	/* Clients print the last condition, so it must be Running while the verdict settles. */
 	assert_string_equal(b.plan.status.conditions[b.plan.status.conditions_len - 1].type,
 			    HF_COND_RUNNING);
 	assert_true(hf_status_is_true(&b.plan.status, HF_COND_RUNNING));
@@ -113,7 +113,7 @@ static void an_agent_that_watches_none_of_the_pods_is_not_waited_for(void **stat
 	brain_release(&b);
 }
 
-/* It is Unknown now, and silent since a read of its Lease a second after the verdict. */
+/* Node n1 becomes Unknown, one second after the verdict, and its Lease does not move any more. */
 static void lose_n1(void)
 {
 	begin();
@@ -127,7 +127,7 @@ static void lose_n1(void)
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "node n1"));
 }
 
-/* Only Unknown, it may be heard of again. */
+/* While n1 is only Unknown it may be heard of again, so it is not the cause. */
 static void a_node_that_is_unknown_for_a_while_is_no_cause(void **state)
 {
 	(void)state;
@@ -143,7 +143,8 @@ static void a_node_that_is_unknown_for_a_while_is_no_cause(void **state)
 	brain_release(&b);
 }
 
-/* In a storm no node counts as lost, however long: a job that has failed cannot be made good. */
+/* In a storm no node ever counts as lost.  When the wait is over, an Unknown node is taken as the
+ * cause, because a failed job cannot be taken back. */
 static void a_node_that_is_unknown_to_the_end_of_the_wait_is_the_cause(void **state)
 {
 	hf_time at;
@@ -178,7 +179,8 @@ static void a_node_that_counts_as_lost_meanwhile_is_the_cause(void **state)
 	brain_release(&b);
 }
 
-/* Our sight of it is behind: it is asked about as any other, and is no cause. */
+/* The node was Unknown before the pod was bound to it, so the operator's view is old.  The verdict
+ * waits for the node like for any other, and the node is no cause. */
 static void a_node_that_was_lost_before_its_pod_came_is_waited_for(void **state)
 {
 	(void)state;
@@ -196,7 +198,8 @@ static void a_node_that_was_lost_before_its_pod_came_is_waited_for(void **state)
 	brain_release(&b);
 }
 
-/* A Lease that is not asked for is forgotten.  Without the Leases of nodes that were heard of, two nodes would take turns. */
+/* The verdict asks for the Leases of all nodes until the last node was heard of.  The caller
+ * forgets a Lease that is not asked for, so two nodes would take turns. */
 static void leases_are_read_until_the_last_node_is_heard_of(void **state)
 {
 	(void)state;

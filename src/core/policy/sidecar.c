@@ -9,16 +9,17 @@
  * Ranks that have trained: the kind's own container has ended with 0 for good, and another
  * container keeps the pod.  Such a rank counts as succeeded in three cases:
  *
- * - its pod ends with success;
- * - sidecarGraceSeconds after the end of its own container, and then its pod is stopped;
- * - another container fails the pod, or the pod is deleted, evicted, or lost with its node.
+ * - Its pod ends with success.
+ * - sidecarGraceSeconds have passed since the end of its own container; then its pod is stopped.
+ * - Another container fails the pod, or the pod is deleted, evicted, or lost with its node.
  *
- * The ledger keeps such ranks in `trained`.  The wait is measured on the operator's clock from the
- * moment at which the operator saw the container's end.  A new operator begins the wait anew, so
- * no pod is stopped too early.
+ * The ledger keeps such ranks in `trained`.  The wait is measured on the operator's clock, from the
+ * moment at which the operator saw the container's end.  A new operator begins the wait anew, so no
+ * pod is stopped too early.
  */
 
-/* Most proxies and uploaders end earlier: they make no condition and no event. */
+/* The condition HeldBySidecar and its event wait this long.  Most proxies and uploaders end
+ * earlier. */
 #define TELL_SECONDS 300
 
 struct held {
@@ -27,7 +28,7 @@ struct held {
 	int32_t index;
 	const struct hf_container_seen *own, *keeper; /* of the first rank */
 	const struct hf_pod *pod;
-	bool due; /* a rank among them has waited for TELL_SECONDS */
+	bool due; /* at least one of these ranks has waited for TELL_SECONDS */
 };
 
 static bool find_held_rank(const struct hf_brain *b, int role, const struct hf_slot *slot,
@@ -41,7 +42,8 @@ static bool find_held_rank(const struct hf_brain *b, int role, const struct hf_s
 	return ret_held->keeper != NULL;
 }
 
-/* HF_TIME_NEVER: the job sets no grace, or the caller does not watch pods. */
+/* When the operator may stop the pod.  HF_TIME_NEVER: the job sets no sidecarGraceSeconds, or the
+ * caller does not watch pods. */
 static hf_time find_grace_end(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_opt_int *grace = &b->job.recovery.sidecar_grace_seconds;
@@ -69,7 +71,7 @@ bool hf_sidecar_is_over(const struct hf_brain *b, int role, const struct hf_slot
 	return find_held_rank(b, role, slot, &held) && is_grace_over(b, slot);
 }
 
-/* The first rank is told in full, the others are counted. */
+/* Keep the first rank, which the message describes, and count all. */
 static void count_held(struct held *first, const struct held *held)
 {
 	int32_t count = first->count + 1;
@@ -96,7 +98,7 @@ static void tell_released(const struct hf_brain *b, const struct held *first)
 
 /* ---- pods that end after their rank has trained --------------------------------------------------- */
 
-/* The first failed container besides the own container; NULL: no such container. */
+/* The first failed container other than the own container; NULL: no such container. */
 static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 						   const struct hf_container_seen *own)
 {
@@ -110,8 +112,9 @@ static const struct hf_container_seen *find_failed(const struct hf_pod *pod,
 	return NULL;
 }
 
-/* The pod was ended as a whole: by its kubelet, which gives a reason, or by a controller.  Then
- * the own container may have ended with 0 because it was told to end, in the middle of its work. */
+/* The pod was ended as a whole: by its kubelet, which gives a reason, or by a controller.  Then the
+ * own container may have ended with 0 because the kubelet told it to end, in the middle of its
+ * work. */
 static bool is_ended_as_a_whole(const struct hf_pod *pod)
 {
 	if (!hf_str_is_empty(pod->reason))
@@ -129,10 +132,11 @@ static bool is_ended_as_a_whole(const struct hf_pod *pod)
 #define KILL_MARGIN_SECONDS 60
 
 /*
- * The own container ended by itself before its pod was ended as a whole.  A kubelet that ends a pod
- * tells all containers at once, and kills them when the grace is over.  So if another container ended
- * later than the grace after the own container, the own container ended before it was told.  All times
- * are of one node's clock.
+ * The own container ended by itself before its pod was ended as a whole.
+ *
+ * A kubelet that ends a pod tells all containers at once, and kills them when the grace is over.
+ * So if another container ended later than the grace after the own container, nothing had told the
+ * own container to end.  All times are of one node's clock.
  */
 static bool is_ended_long_before(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
@@ -152,7 +156,8 @@ static bool is_ended_long_before(const struct hf_pod *pod, const struct hf_conta
 	return false;
 }
 
-/* The own container had succeeded, and then another container failed the pod, or the pod was ended. */
+/* The own container had succeeded, and later another container failed the pod, or the pod was ended
+ * as a whole. */
 static bool is_failed_beside(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
 	if (!own || own->phase != HF_CONTAINER_TERMINATED || own->exit_code != 0 ||
@@ -167,8 +172,8 @@ static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
-/* How the pod of a trained rank failed, for a message.  NULL: neither the ledger nor the pod shows a
- * success of the rank. */
+/* How the pod of a trained rank failed, for a message.  NULL: the rank has not trained, by the
+ * ledger and by the pod. */
 static const char *describe_failed(const struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
 {
@@ -185,7 +190,8 @@ static const char *describe_failed(const struct hf_brain *b, int role, const str
 	return hf_arena_printf(b->arena, "its pod failed%s", put_in_brackets(b, pod->reason));
 }
 
-/* How the pod of a trained rank ended, for a message; NULL: the pod goes on. */
+/* How the pod of a trained rank ended, for a message; NULL: the pod runs on, or the rank has not
+ * trained. */
 static const char *find_later_end(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
@@ -330,8 +336,9 @@ void hf_sidecar_step(struct hf_brain *b)
 
 			if (!find_held_rank(b, r, slot, &held))
 				continue;
-			/* A rank may have an uploader that goes on when its lost node is back: the
-			 * uploader gets its grace too. */
+			/* The rank already counts as succeeded, because its node was lost.  If that
+			 * node comes back, an uploader in the pod still runs, and the pod is
+			 * stopped only after the grace. */
 			if (!slot->succeeded)
 				note_held(b, &first, &held);
 			else if (is_grace_over(b, slot))

@@ -11,7 +11,7 @@
 
 static struct brain b;
 
-/* Every rank runs; the Boss and the first Hand have a second container. */
+/* All ranks run.  The Boss and the first Hand each have a second container. */
 static void run_up(void)
 {
 	brain_init(&b, &brain_kind, 1, 2);
@@ -59,8 +59,8 @@ static void a_rule_sees_it_like_any_other_failure(void **state)
 	brain_release(&b);
 }
 
-/* The kubelet has written the end of all containers, and not yet why: an eviction names itself with
- * the phase. */
+/* All containers of the pod have ended, and the kubelet has not written the reason yet.  For an
+ * eviction, the kubelet writes the reason together with the pod's phase. */
 static void a_pod_with_no_container_left_waits_for_its_phase(void **state)
 {
 	struct brain_pod *pod;
@@ -115,7 +115,7 @@ static void a_success_is_told_at_once_and_shown_after_five_minutes(void **state)
 	brain_quiet(&b);
 	assert_string_equal(held()->status, "True");
 	assert_null(brain_event(&b, "HeldBySidecar"));
-	/* A new operator has not seen the end. */
+	/* A new operator sees the end of the container at a later time. */
 	brain_pod(&b, "demo-boss-0")->pod.own_ended_at = b.now;
 	brain_quiet(&b);
 	assert_string_equal(held()->status, "True");
@@ -144,7 +144,7 @@ static void a_grace_ends_the_wait(void **state)
 			    HF_STOPPED_SUCCEEDED);
 	assert_non_null(brain_event(&b, "SidecarGraceOver"));
 	brain_quiet(&b);
-	/* The pod has failed by then, with reason DeadlineExceeded. */
+	/* The kubelet has ended the pod: its phase is Failed, with reason DeadlineExceeded. */
 	assert_int_equal(brain_pod(&b, "demo-hand-0")->pod.phase, HF_POD_FAILED);
 	assert_int_equal(b.view.status.replicas[BRAIN_HAND].succeeded, 1);
 	assert_int_equal(b.view.status.replicas[BRAIN_HAND].failed, 0);
@@ -199,7 +199,7 @@ static void clean_up_deletes_such_a_pod_where_it_deletes(void **state)
 	brain_release(&b);
 }
 
-/* The stamp on the pod tells a ledger that begins anew. */
+/* If the ledger was erased, the pod's annotation holdfast.dev/stopped still shows the success. */
 static void a_success_outlives_the_ledger(void **state)
 {
 	(void)state;

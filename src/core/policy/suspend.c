@@ -5,13 +5,15 @@
 #include "base/str.h"
 
 /*
- * Suspend and resume.  A suspended job has no pods.  Its generation goes up, so that its pods are
- * the operator's to delete and never counted.  Its active time stops; no rule, deadline, delay or
- * TTL applies.  Counters stay.
+ * Suspend and resume.
+ *
+ * A suspended job has no pods.  Its generation is raised, so that the operator deletes the old pods
+ * and never counts their terminations.  Active time stops, and no rule, deadline, delay or TTL
+ * applies.  Counters stay.
  *
  * Under narrow-schema CRDs the ledger is written before the status, and either write may be lost.
- * So the ledger's phase says that the suspension is booked, and it is not booked again.  A job is
- * not resumed before its status says Suspended too.
+ * So the ledger's phase Suspended marks a suspension that was already added to the active time.  A
+ * job is resumed only when its status says Suspended as well.
  */
 
 static bool has_pods(const struct hf_brain *b)
@@ -25,14 +27,15 @@ static bool has_pods(const struct hf_brain *b)
 	return false;
 }
 
-/* Write the suspension into the ledger.  A job that never started keeps its generation: no pod has
- * to be told apart. */
+/* Write the suspension into the ledger.  A job that never started keeps its generation, because it
+ * has no old pods. */
 static void book_suspension(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
 	ledger->active_seconds = hf_active_seconds(b);
-	/* After the resume, the time until now does not count for the delay any more. */
+	/* Decide now whether the job ran for long enough to reset the streaks: after the resume,
+	 * this run does not count. */
 	hf_delay_reset(b);
 	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
@@ -64,7 +67,8 @@ bool hf_suspend_is_due(const struct hf_brain *b)
 	       (b->ledger.phase == HF_PHASE_SUSPENDED && !hf_cond_is_true(b, HF_COND_SUSPENDED));
 }
 
-/* In each step while suspended: delete every pod and service, also those that were created late. */
+/* Runs in each step while the job is suspended: delete every pod and service, including those that
+ * were created late. */
 void hf_suspend_step(struct hf_brain *b)
 {
 	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);
@@ -90,7 +94,7 @@ void hf_suspend_step(struct hf_brain *b)
 	}
 	for (size_t i = 0; i < b->strays_len; i++)
 		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
-	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
+	hf_say(b, b->now, HF_TOPIC_NEXT, "the job waits to be resumed");
 }
 
 void hf_resume(struct hf_brain *b)

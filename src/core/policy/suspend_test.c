@@ -61,7 +61,7 @@ static void its_clock_stands_still(void **state)
 	brain_release(&b);
 }
 
-/* The ledger was written, and the status was not: as often as that happens. */
+/* The ledger is written and the status is not, several times: active time is added only once. */
 static void its_clock_is_booked_once(void **state)
 {
 	(void)state;
@@ -114,7 +114,7 @@ static void what_dies_of_it_is_ours_however_it_dies(void **state)
 	begin();
 	b.replicas[0].restart_policy = b.replicas[1].restart_policy = "Never";
 	brain_quiet(&b);
-	brain_exit(&b, "demo-boss-0", 0); /* its handler wrote a checkpoint and left */
+	brain_exit(&b, "demo-boss-0", 0); /* its handler wrote a checkpoint and exited with 0 */
 	brain_exit(&b, "demo-hand-0", 1);
 	brain_exit(&b, "demo-hand-1", 143);
 	brain_quiet(&b);

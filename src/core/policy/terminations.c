@@ -6,15 +6,16 @@
 
 #include <stdlib.h>
 
-/* Container restarts of one pod that one step counts; the next step counts the rest.  Kubelets
- * back off to one restart in five minutes, so this is a night's worth. */
+/* The most restarts of one pod's containers that one step counts; the next step counts more.  A
+ * kubelet delays restarts up to five minutes each, so this is more than a night's worth. */
 #define UNITS_MAX 100
 
 /*
- * The terminations that have not been counted, of the attempts that are present by the ledger.
- * Output: hf_brain.terminations with class, rule and policy.  A termination of an older attempt,
- * an older generation or an index beyond the replicas was counted before, or was the operator's
- * own: it is not collected.
+ * Collects the terminations of present attempts that have not been counted.  Output:
+ * hf_brain.terminations with class, rule and policy.
+ *
+ * A termination of an older attempt, an older generation or an index beyond the replicas is not
+ * collected: it was counted before, or the operator itself ended the pod.
  */
 
 static int compare_times(const void *left, const void *right)
@@ -25,13 +26,14 @@ static int compare_times(const void *left, const void *right)
 	hf_time at = a->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : a->finished_at;
 	hf_time bt = b->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : b->finished_at;
 
-	/* The kubelet restarted the container before the pod ended. */
+	/* The restart of a container comes before the end of its pod. */
 	if ((a->kind == HF_TERMINATION_RESTARTED) != (b->kind == HF_TERMINATION_RESTARTED))
 		return a->kind == HF_TERMINATION_RESTARTED ? -1 : 1;
 	if (at != bt)
 		return at < bt ? -1 : 1;
-	/* Nodes report whole seconds.  Of two terminations in one second, the one that is retried
-	 * explains the one that would fail the job, because a failed job cannot be taken back. */
+	/* Nodes report whole seconds.  Of two terminations in one second, the one that restarts
+	 * comes before the one that would fail the job, because a failed job cannot be taken
+	 * back. */
 	if (at != HF_TIME_NEVER && a->fate != b->fate)
 		return a->fate == HF_FATE_RESTART ? -1 : 1;
 	if (a->role != b->role)
@@ -39,8 +41,8 @@ static int compare_times(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* The reason and the message of a container that ended beside the own container.  The message names
- * the container. */
+/* The reason and the message of a container other than the own container.  The message names that
+ * container. */
 static void read_other_reason(const struct hf_brain *b, struct hf_termination *termination,
 			      const struct hf_container_seen *container,
 			      const struct hf_container_termination *last)
@@ -60,7 +62,8 @@ static void read_other_reason(const struct hf_brain *b, struct hf_termination *t
 		(long long)last->exit_code.value, *message != '\0' ? ": " : "", message);
 }
 
-/* The last of the init containers that failed; NULL: none failed.  They run one after the other. */
+/* The last failed init container; NULL: no init container failed.  Init containers run one after
+ * the other. */
 static const struct hf_container_seen *find_failed_init(const struct hf_brain *b, int role,
 							const struct hf_pod *pod)
 {
@@ -78,7 +81,8 @@ static const struct hf_container_seen *find_failed_init(const struct hf_brain *b
 	return found;
 }
 
-/* The reason of the last termination of the container that the kubelet starts again. */
+/* The reason and the message of the last termination, for a container that the kubelet starts
+ * again. */
 static void read_last_reason(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_container_seen *own =
@@ -98,8 +102,8 @@ static void read_last_reason(const struct hf_brain *b, struct hf_termination *te
 	last = hf_container_last_termination(own);
 	termination->status_reason = hf_container_reason_telling(last.reason);
 	termination->status_message = last.message;
-	/* The kubelet kills a container when its hook fails, and reports the hook only while the
-	 * container waits. */
+	/* If a postStart hook fails, the kubelet kills the container.  It reports the hook only
+	 * while the container waits. */
 	if (own->phase == HF_CONTAINER_WAITING &&
 	    hf_streq(own->waiting_reason, HF_REASON_POST_START)) {
 		termination->status_reason = own->waiting_reason;
@@ -107,7 +111,7 @@ static void read_last_reason(const struct hf_brain *b, struct hf_termination *te
 	}
 }
 
-/* The reason of the kind's own container; before that has run, the reason of the container that
+/* The reason of the kind's own container.  If that has not run, the reason of the container that
  * kept it from running. */
 static void read_reason(const struct hf_brain *b, struct hf_termination *termination,
 			const struct hf_container_seen *own)
@@ -134,7 +138,8 @@ static void read_reason(const struct hf_brain *b, struct hf_termination *termina
 	}
 }
 
-/* When the pod's first container failed; NONE: no container failed, or the time is unknown. */
+/* When the first of the pod's containers failed; NONE: no container failed, or the time is
+ * unknown. */
 static hf_time find_first_failure(const struct hf_pod *pod)
 {
 	hf_time first = HF_TIME_NONE;
@@ -150,8 +155,8 @@ static hf_time find_first_failure(const struct hf_pod *pod)
 	return first;
 }
 
-/* Exit code, signal and time of the kind's own container.  If that container has not failed, the
- * time is that of the pod's first failure. */
+/* Read exit code, signal and time of the kind's own container.  If that container has not failed,
+ * the time is that of the first failed container. */
 static void read_exit(const struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_container_seen *own =
@@ -172,7 +177,7 @@ static void read_exit(const struct hf_brain *b, struct hf_termination *terminati
 		termination->signal = HF_SOME_INT(last.signal);
 }
 
-/* The ledger's own pod, from which a person removed the owner reference: it has not ended. */
+/* The ledger's pod exists, but a person removed its owner reference: that is no termination. */
 static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	const struct hf_pod *holder = slot->pod_holder;
@@ -181,8 +186,8 @@ static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
 	       holder->generation == b->ledger.generation && holder->attempt == slot->attempt;
 }
 
-/* How the pod of a present attempt ended; false: it runs.  A pod that succeeded counts as
- * succeeded, also when it is being deleted. */
+/* How the pod of a present attempt ended; false: it runs.  A pod that succeeded is no termination,
+ * even while it is being deleted. */
 static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 		      const struct hf_pod *pod, enum hf_termination_kind *ret_kind)
 {
@@ -194,7 +199,7 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 		*ret_kind = HF_TERMINATION_FAILED;
 	else if (hf_node_loss_gives_up(b, pod))
 		*ret_kind = HF_TERMINATION_LOST;
-	/* A program that has ended needs no device. */
+	/* A rank with an ended program does not need its device any more. */
 	else if (slot->phase != HF_SLOT_TRAINED && hf_device_ends_pod(b, pod))
 		*ret_kind = HF_TERMINATION_UNHEALTHY;
 	else
@@ -202,7 +207,8 @@ static bool find_kind(const struct hf_brain *b, const struct hf_slot *slot,
 	return true;
 }
 
-/* The pod as its kubelet would report it if the container had ended with the process. */
+/* A copy of the pod as its kubelet would report it if the own container had ended with the
+ * process. */
 static const struct hf_pod *make_ended_pod(const struct hf_brain *b, int role,
 					   const struct hf_pod *pod,
 					   const struct hf_process_seen *process)
@@ -233,7 +239,8 @@ static const struct hf_pod *make_ended_pod(const struct hf_brain *b, int role,
 	return ended;
 }
 
-/* The process has ended, and exec keeps the pod: the termination of the rank. */
+/* The rank's process has ended while exec keeps the container running: that is the termination of
+ * the rank.  True: it was found. */
 static bool collect_process(struct hf_brain *b, struct hf_termination *termination)
 {
 	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
@@ -249,9 +256,9 @@ static bool collect_process(struct hf_brain *b, struct hf_termination *terminati
 }
 
 /*
- * The order to restart in place was given, and no process of the new attempt has run.  The
- * termination of the one before was counted with the order.  So an end of the pod belongs to that:
- * nothing is charged, and barrier.c re-creates the pod.
+ * The order to restart in place was given, and no process of the new attempt has run yet.  The
+ * previous attempt's termination was counted with that order.  So if the pod ends now, nothing is
+ * charged, and barrier.c re-creates the pod.
  */
 static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 {
@@ -268,7 +275,7 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 	count = hf_pod_terminations(b, role, pod);
 	if (hf_slot_uncounted(slot, &count) > 0) {
 		hf_slot_count_all(slot, &count);
-		/* The kubelet has started the program without an order. */
+		/* A restart of the container without an order starts the program at once. */
 		slot->covered = !slot->held;
 	}
 	slot->fell = !slot->pod || find_kind(b, slot, pod, &kind) ||
@@ -277,7 +284,7 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 	return slot->fell || slot->held;
 }
 
-/* The last termination in the pod was counted, and no start followed. */
+/* The last termination in the pod was already counted, and the container did not start again. */
 static bool is_counted(const struct hf_brain *b, int role, const struct hf_slot *slot,
 		       const struct hf_pod *pod)
 {
@@ -286,7 +293,8 @@ static bool is_counted(const struct hf_brain *b, int role, const struct hf_slot 
 	return restarts.begun ? slot->seen > restarts.own : slot->init_seen > restarts.init;
 }
 
-/* Up to two terminations of one rank: its container was restarted, and then the pod ended. */
+/* Collect up to two terminations of one rank: its container was restarted, and then its pod
+ * ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
@@ -313,8 +321,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	count = hf_pod_terminations(b, role, termination.pod);
 	units = hf_slot_uncounted(slot, &count);
 	termination.before_start = !count.begun;
-	/* After the program has succeeded, restarts of other containers are no terminations of the
-	 * rank. */
+	/* A rank that has trained is done: restarts of its other containers are no terminations of
+	 * the rank. */
 	if (units > 0 && slot->phase != HF_SLOT_TRAINED) {
 		termination.kind = HF_TERMINATION_RESTARTED;
 		termination.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
@@ -328,14 +336,14 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	termination.units = 0;
 	termination.counted = termination.kind == HF_TERMINATION_FAILED &&
 			      is_counted(b, role, slot, termination.pod);
-	/* The pod of kind UNHEALTHY runs, so no exit is read. */
+	/* A pod of kind UNHEALTHY still runs, so it has no exit code. */
 	if (termination.kind != HF_TERMINATION_UNHEALTHY)
 		read_exit(b, &termination);
 	b->terminations[b->terminations_len++] = termination;
 }
 
-/* The job continues without this pod: the pod stays as it is, and nothing is charged.  A rule that
- * matches goes before that. */
+/* The kind lets the job continue without this rank.  The pod stays as it is, and nothing is
+ * charged. A rule that matches has priority. */
 static bool is_outlived(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -344,7 +352,8 @@ static bool is_outlived(const struct hf_brain *b, const struct hf_termination *t
 	       framework->outlives(&b->job, termination->role);
 }
 
-/* The program itself is the cause, or progressDeadlineSeconds, and its pod is as good as before. */
+/* The program itself is the cause, or progressDeadlineSeconds: a restart in the same pod may
+ * help. */
 static bool is_of_program(const struct hf_termination *termination)
 {
 	return termination->kind == HF_TERMINATION_HUNG ||
@@ -352,7 +361,7 @@ static bool is_of_program(const struct hf_termination *termination)
 		(termination->process || termination->kind == HF_TERMINATION_RESTARTED));
 }
 
-/* Fill in class, rule and policy of each; drop those without a consequence. */
+/* Fill in class, rule and policy of each termination, and drop those without a consequence. */
 static void decide_each(struct hf_brain *b)
 {
 	int32_t outlived = 0;
@@ -392,13 +401,14 @@ void hf_terminations_collect(struct hf_brain *b)
 	hf_assert(b->ledger.present && b->terminations_len == 0);
 	for (int r = 0; r < b->roles_len; r++)
 		slots += (size_t)b->roles[r].replicas;
-	/* A rank can have been restarted by the kubelet and have ended between two steps. */
+	/* Two for each rank: the kubelet may have restarted its container, and then the pod may
+	 * have ended. */
 	b->terminations = HF_ARENA_ARRAY(b->arena, struct hf_termination, 2 * slots + 1);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++)
 			collect_slot(b, r, i);
 	}
-	/* If a rank has ended, its peers wait for it and do not hang. */
+	/* If any rank has terminated, its peers wait for that rank: the job does not hang. */
 	if (b->terminations_len == 0 && hf_progress_find_hang(b, &b->terminations[0]))
 		b->terminations_len = 1;
 	hf_assert(b->terminations_len <= 2 * slots);

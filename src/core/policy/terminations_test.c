@@ -109,7 +109,8 @@ static void a_pod_that_succeeded_and_went_unseen_has_succeeded(void **state)
 	brain_release(&b);
 }
 
-/* What went of an older attempt was counted, or was ours. */
+/* A pod of an older attempt that disappears was counted before, or the operator itself deleted
+ * it. */
 static void who_went_unseen_counts_once(void **state)
 {
 	(void)state;
@@ -123,7 +124,8 @@ static void who_went_unseen_counts_once(void **state)
 	brain_quiet(&b);
 	brain_after(&b, 10);
 	assert_int_equal(b.plan.status.ledger.incident.id, 1);
-	/* How this pod ended is unknown; the earlier pod of the name says nothing about it. */
+	/* How this pod ended is unknown.  The facts about an earlier pod of the same name must not
+	 * be used. */
 	brain_gone(&b, "demo-hand-0");
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.incident.id, 2);

@@ -8,13 +8,14 @@
 #include <string.h>
 
 /*
- * Pods that no node takes, because an avoided node is a must (avoided_nodes.c) and Kueue or the
- * user has left no other.  A pod keeps the affinity that it was made with.  So when the reason is
- * over, the pod is made anew; it never ran, and nothing is charged.  Writes: attempts of slots,
- * the condition PodUnschedulable.
+ * Pods that no node takes, because Holdfast excludes nodes (avoided_nodes.c) and Kueue or the user
+ * allows no other.  A pod keeps the affinity with which it was created.  So when a reason is over,
+ * a new pod replaces the waiting one, which never ran, and nothing is charged.  Writes: attempts of
+ * slots, the condition PodUnschedulable.
  */
 
-/* No watch reports an agent's change on a node without a pod of the job. */
+/* Seconds between two looks.  No watch reports that an agent has changed its report on a node
+ * without a pod of the job. */
 #define LOOK_SECONDS 30
 #define NODES_SHOWN 8
 
@@ -39,7 +40,7 @@ static bool is_pod_waiting(const struct hf_slot *slot)
 	return false;
 }
 
-/* At least one of the names, which are separated by commas, is no longer a must. */
+/* At least one of the excluded nodes, separated by commas, need not be excluded any more. */
 static bool is_avoidance_over(const struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {
@@ -53,7 +54,7 @@ static bool is_avoidance_over(const struct hf_brain *b, int role, const char *av
 	return false;
 }
 
-/* The first names, and how many more there are. */
+/* The first NODES_SHOWN names, and the number of the others. */
 static const char *shorten_names(const struct hf_brain *b, const char *avoids)
 {
 	size_t commas = 0;
@@ -72,7 +73,7 @@ static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplac
 	const char *rank = hf_rank_name(b->arena, b->roles[unplaced->role].type, unplaced->index);
 	const char *message = hf_arena_printf(
 		b->arena,
-		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
+		"no node takes %d pod(s), %s first, which must not run on %s: a device is out of "
 		"service there",
 		unplaced->count, rank, shorten_names(b, unplaced->nodes));
 
@@ -81,8 +82,8 @@ static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplac
 	hf_cond_set(b, HF_COND_POD_UNPLACED, true, "NodesAvoided", message);
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
 	hf_say(b, b->now, HF_TOPIC_NEXT,
-	       "they are made anew when a device of these is mended, a day after it failed at the "
-	       "latest; another node that the job may use helps at once");
+	       "the pods are created again when a device on these nodes is repaired, or a day "
+	       "after its failure at the latest; another node that the job may use helps at once");
 	hf_wake(b, hf_time_add(b->now, hf_seconds(LOOK_SECONDS)));
 	hf_block(b, message);
 }
@@ -90,7 +91,7 @@ static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplac
 void hf_unschedulable_clear(struct hf_brain *b)
 {
 	hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
-		      "No pod of the job waits for a node that it is kept off.");
+		      "No pod of the job waits because nodes are avoided.");
 }
 
 void hf_unschedulable_step(struct hf_brain *b)
@@ -106,7 +107,7 @@ void hf_unschedulable_step(struct hf_brain *b)
 			if (!is_pod_waiting(slot))
 				continue;
 			if (is_avoidance_over(b, r, slot->pod->avoids)) {
-				/* While a verdict settles, no pod is made anew. */
+				/* While a verdict settles, no pod is replaced. */
 				if (!hf_verdict_pending(b))
 					hf_restart_replica(b, r, i);
 			} else if (unplaced.count++ == 0) {

@@ -12,7 +12,8 @@ static const struct hf_pod_condition refused = {
 static const struct hf_sick_seen sick[] = {{.node = "n8", .since = HF_TIME_NONE},
 					   {.node = "n7", .since = HF_TIME_NONE}};
 
-/* A device of n7 failed, and of n8 later; demo-hand-0 is kept off both, and no node takes it. */
+/* A device failed on node n7, and later one on n8.  Pod demo-hand-0 is excluded from both nodes,
+ * and no other node takes it. */
 static struct brain_pod *wait_for_a_node(void)
 {
 	static const struct hf_record records[] = {
@@ -57,9 +58,9 @@ static void it_is_shown_once_and_looked_at_again(void **state)
 	wait_for_a_node();
 	brain_step(&b);
 	assert_string_equal(shown()->status, "True");
-	assert_non_null(strstr(shown()->message, "hand-0 first, which may not go to n8,n7"));
+	assert_non_null(strstr(shown()->message, "hand-0 first, which must not run on n8,n7"));
 	assert_non_null(brain_event(&b, "PodUnschedulable"));
-	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "which may not go to n8,n7"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "which must not run on n8,n7"));
 	assert_true(b.plan.wake_at <= b.now + 30 * HF_SECOND);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	brain_write_status(&b);
@@ -86,8 +87,9 @@ static void of_many_nodes_a_few_are_named(void **state)
 	b.sick = many;
 	b.sick_len = HF_ARRAY_LEN(many);
 	brain_step(&b);
-	assert_non_null(strstr(shown()->message, "not go to n8,n7,a,b,c,d,e,f and 2 more: a"));
-	/* Records alone would not make all these nodes musts. */
+	assert_non_null(strstr(shown()->message, "not run on n8,n7,a,b,c,d,e,f and 2 more: a"));
+	/* A role without devices is excluded only from nodes that a record names, not from all
+	 * these nodes. */
 	b.replicas[0].pod.devices = false;
 	brain_step(&b);
 	assert_true(brain_deletes(&b, "demo-hand-0"));
@@ -142,7 +144,7 @@ static void after_a_day_nothing_keeps_it_off(void **state)
 	brain_release(&b);
 }
 
-/* While a verdict settles, the operator makes no pod anew; it keeps the condition true all the same. */
+/* While a verdict settles, the operator replaces no waiting pod, but keeps the condition true. */
 static void while_a_verdict_settles_the_condition_is_kept_true(void **state)
 {
 	struct brain_pod *pod;
@@ -177,7 +179,8 @@ static void what_the_scheduler_has_not_refused_is_left_alone(void **state)
 	brain_step(&b);
 	assert_null(shown());
 	assert_false(brain_deletes(&b, "demo-hand-0"));
-	/* Nor what is refused without a must of ours. */
+	/* A pod that no node takes, but that Holdfast has excluded from no node, is not replaced
+	 * either. */
 	pod->pod.conditions_len = 1;
 	pod->pod.avoids = NULL;
 	brain_step(&b);

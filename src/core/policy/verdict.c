@@ -5,16 +5,16 @@
 #include "base/str.h"
 
 /*
- * A verdict that would end the job: written when it is reached, carried out when it has settled
- * (settle.c), withdrawn when a better cause is seen.  The ledger keeps it, so it survives a crash
- * of the operator and the loss of the pods it was read from.  Writes: the ledger's verdict,
- * incident and records.
+ * A verdict that would end the job.  It is written when it is reached, takes effect when it has
+ * settled (settle.c), and is withdrawn when a better cause is seen.  The ledger keeps it, so it
+ * survives a crash of the operator and the loss of the pods that it was read from.  Writes: the
+ * ledger's verdict, incident and records.
  *
- * Under narrow-schema CRDs the ledger is written before the status.  A verdict that was carried
- * out is charged by then, so it stands until the status says so too.
+ * Under narrow-schema CRDs the ledger is written before the status.  A verdict that took effect is
+ * charged in the ledger, so it stands until the status says Failed as well.
  */
 
-/* The wording of batch/v1, for which people search. */
+/* The message of a FailJob rule in the words of batch/v1, for which people search. */
 static const char *describe_rule(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_rule *rule = &b->view->run_policy.rules[termination->rule];
@@ -40,7 +40,7 @@ static const char *describe_rule(const struct hf_brain *b, const struct hf_termi
 			       termination->pod->name, termination->matched, termination->rule);
 }
 
-/* The text of upstream's operator for this reason. */
+/* The message of the verdict, in upstream's words where upstream has the same failure. */
 static const char *describe_as_upstream(const struct hf_brain *b,
 					const struct hf_termination *termination)
 {
@@ -90,16 +90,17 @@ void hf_verdict_of_termination(struct hf_brain *b, const struct hf_termination *
 	hf_verdict_set(b, termination->verdict, describe_verdict(b, termination));
 }
 
-/* The cause has another budget, which is used up. */
+/* The better cause belongs to another budget, which is used up: the job fails for that budget. */
 static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
 {
-	/* Set once: the time of the verdict is that of the termination, and settling is measured
-	 * from there. */
+	/* The verdict is set only once.  Its time must stay that of the first sight, because
+	 * settling counts from that time. */
 	if (!hf_streq(b->ledger.verdict.reason, hf_budget_verdict(budget)))
 		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 }
 
-/* The job does not fail: this termination is the cause of the incident. */
+/* Take the verdict back: the job does not fail, and this termination is the cause of the
+ * incident. */
 static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *termination,
 			     enum hf_budget budget)
 {
@@ -107,8 +108,8 @@ static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *te
 
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	b->gave_way = true;
-	/* The termination belonged to an incident that was charged: hf_incident_adopt moved the
-	 * charge. */
+	/* The termination that set the verdict belonged to an incident that had been charged
+	 * before, and hf_incident_adopt has moved that charge. */
 	if (ledger->incident.charged != HF_BUDGET_PENDING)
 		return;
 	hf_delay_next(b, hf_class_budget(termination->cls));
@@ -128,7 +129,7 @@ static void give_way_to(struct hf_brain *b, const struct hf_termination *termina
 		withdraw_verdict(b, termination, budget);
 }
 
-/* A verdict of a rule, of device.onUnhealthy or of a deadline does not change with later evidence. */
+/* Later evidence may change the verdict.  A verdict of a rule or of device.onUnhealthy is final. */
 static bool may_change(const struct hf_brain *b)
 {
 	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE) &&
@@ -140,9 +141,13 @@ bool hf_verdict_is_final(const struct hf_brain *b)
 	return hf_verdict_pending(b) && (!may_change(b) || b->ledger.phase == HF_PHASE_ENDED);
 }
 
-/* Peers notice a dying node long before it counts as lost.  Some nodes never count as lost, for
+/*
+ * Find a lost node that is the cause of the verdict's incident.
+ *
+ * Peers notice a dying node long before it counts as lost, and some nodes never count as lost, for
  * instance in a long storm.  When the wait is over, a node that is still Unknown is taken as the
- * cause, because a failed job cannot be taken back. */
+ * cause, because a failed job cannot be taken back.
+ */
 static bool find_lost_node(const struct hf_brain *b, struct hf_termination *ret_end)
 {
 	int64_t incident = b->ledger.incident.id;
@@ -156,8 +161,8 @@ static bool find_lost_node(const struct hf_brain *b, struct hf_termination *ret_
 		hf_node_loss_suspect(b, incident, at, ret_end));
 }
 
-/* The termination that the verdict is of.  NULL: the verdict is a budget's, or the pod is gone,
- * and its finish time with it. */
+/* The termination that set the verdict.  NULL: a budget set the verdict, or the pod is gone, and
+ * with the pod the finish time. */
 static const struct hf_termination *find_verdict_termination(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
@@ -175,8 +180,8 @@ static const struct hf_termination *find_verdict_termination(const struct hf_bra
 	return NULL;
 }
 
-/* The termination that finished first is the cause. The order of reports says nothing, because
- * kubelets look for ended containers once a second. */
+/* A termination that finished before the verdict's, and that restarts: it is the cause.  The order
+ * of reports says nothing, because kubelets look for ended containers once a second. */
 static const struct hf_termination *find_first(const struct hf_brain *b)
 {
 	const struct hf_termination *of = find_verdict_termination(b);
@@ -186,8 +191,8 @@ static const struct hf_termination *find_first(const struct hf_brain *b)
 		if (termination->kind == HF_TERMINATION_RESTARTED ||
 		    hf_termination_is_ignored(termination) || !hf_incident_covers(b, termination))
 			continue;
-		/* The list is in order of time.  If the finish time of the verdict's termination
-		 * is unknown, none comes before it. */
+		/* The list is sorted by finish time.  If the time of the verdict's termination is
+		 * unknown, no termination counts as earlier. */
 		return termination->fate == HF_FATE_RESTART && of->finished_at != HF_TIME_NONE
 			       ? termination
 			       : NULL;
@@ -241,8 +246,8 @@ bool hf_verdict_settle(struct hf_brain *b)
 	if (hf_verdict_is_final(b))
 		return true;
 	if (find_lost_node(b, &lost)) {
-		/* The verdict is of this step, and its cause is there already.  The next step, with the
-		 * incident written down, lets the verdict give way. */
+		/* The verdict was set in this step, and its cause is known already.  The next step
+		 * withdraws it, after the incident is written. */
 		b->settling = true;
 		hf_wake(b, hf_time_add(b->now, HF_SECOND));
 		return false;

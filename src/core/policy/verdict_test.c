@@ -5,7 +5,7 @@
 
 static struct brain b;
 
-/* A verdict that cannot settle yet: no node has been heard of. */
+/* Set a verdict that cannot settle yet, because no node has been heard of since. */
 static void pending(void)
 {
 	brain_init(&b, &brain_kind, 1, 3);
@@ -55,7 +55,8 @@ static void nothing_is_created_or_restarted_meanwhile(void **state)
 	brain_release(&b);
 }
 
-/* Kubelets tell of ends in any order, and in whole seconds. */
+/* Kubelets report terminations in any order and in whole seconds.  A termination in the same second
+ * that restarts is taken as the cause. */
 static void what_finished_no_later_and_is_tried_again_withdraws_it(void **state)
 {
 	(void)state;
@@ -88,8 +89,8 @@ static void infrastructure_withdraws_it(void **state)
 	brain_release(&b);
 }
 
-/* Crashes that were not counted while the verdict waited are the application's, though the pod's
- * own end is what withdraws it. */
+/* Two crashes that were not counted while the verdict waited are charged to the application.  The
+ * end of their pod, with evidence of infrastructure, withdraws the verdict. */
 static void what_withdraws_it_is_the_cause_of_nothing_else(void **state)
 {
 	(void)state;
@@ -129,7 +130,8 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 	brain_run_up(&b);
 	brain_after(&b, 60);
 	brain_exit(&b, "demo-hand-0", 42);
-	/* No node has been heard of since, and the wait is over. */
+	/* No node was heard of since the termination, and the verdict takes effect all the same,
+	 * because it is a rule's. */
 	brain_step(&b);
 	assert_string_equal(b.plan.status.ledger.verdict.reason, "PodFailurePolicy");
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
@@ -143,8 +145,8 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 	brain_release(&b);
 }
 
-/* The charge was written, and the status was not: it is not thought over again, nor forgotten by a
- * suspension. */
+/* The ledger with the charge was written, and the status was not.  The verdict is not decided
+ * again, and a suspension does not remove it. */
 static void one_that_was_carried_out_stands(void **state)
 {
 	(void)state;

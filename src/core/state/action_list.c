@@ -36,7 +36,7 @@ void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_i
 				   .grace_seconds = grace};
 
 	hf_assert(pod->owned && pod->uid);
-	/* A pod that is being deleted needs no second delete. */
+	/* A second delete request for a pod that is being deleted would change nothing. */
 	if (pod->deletion_time == HF_TIME_NONE)
 		hf_action_add(b, &b->deletes, &action);
 }

@@ -13,7 +13,8 @@
  * Conditions of others keep their places.
  */
 
-/* The condition that names the state, the strongest first. */
+/* The conditions that can name the job's state. If several are True, the first in this list names
+ * the state. */
 static const char *const states[] = {HF_COND_FAILED,     HF_COND_SUCCEEDED, HF_COND_SUSPENDED,
 				     HF_COND_RESTARTING, HF_COND_RUNNING,   HF_COND_CREATED};
 
@@ -65,7 +66,8 @@ static void move_condition(struct hf_brain *b, struct hf_condition *condition, s
 	b->conditions[to] = kept;
 }
 
-/* The caller fills in the rest.  stored is -1: the condition has no stored element. */
+/* Append a condition. The caller fills in status, reason, message and times. stored -1 means that
+ * no stored condition belongs to it. */
 static struct hf_condition *append_condition(struct hf_brain *b, const char *type)
 {
 	struct hf_condition *condition;
@@ -92,8 +94,8 @@ void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
 	}
 }
 
-/* The message of a Holdfast condition is true at each write.  Upstream's conditions keep their
- * message until status or reason change. */
+/* Conditions of Holdfast always have the message of the present step. Upstream's conditions keep
+ * their message until status or reason changes. */
 static void refresh_message(struct hf_condition *condition, const char *message, hf_time second)
 {
 	if (!hf_str_has_prefix(condition->type, HF_COND_PREFIX) ||
@@ -152,7 +154,7 @@ const char *hf_cond_state(const struct hf_brain *b)
 
 void hf_cond_arrange(struct hf_brain *b)
 {
-	/* "" is the type of no condition. */
+	/* If no condition names the state, the type is "", which no condition has. */
 	struct hf_condition *state = find_to_change(b, hf_cond_state(b));
 	struct hf_condition *created;
 

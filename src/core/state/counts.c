@@ -8,18 +8,19 @@
 #include <string.h>
 
 /*
- * replicaStatuses.  As upstream: active is Running and not terminating; succeeded and failed go by
- * the phase; Pending counts nowhere.  Two differences: a rank that succeeded stays succeeded when
- * its pod is gone, and a rank whose own container has failed for good is failed, even if another
- * container keeps the pod.
+ * The counts of replicaStatuses.
  *
- * While suspended, active is every pod that is not terminal, until it is gone: Kueue releases the
- * quota when active reads 0.
+ * As upstream: active is Running and not terminating; succeeded and failed go by the pod's phase;
+ * Pending counts nowhere.  Two differences: a rank that succeeded stays succeeded when its pod is
+ * gone; and a rank is failed if its own container has failed for good, even if another container
+ * keeps the pod.
+ *
+ * While the job is suspended, active is every pod that is not terminal, until the pod is gone:
+ * Kueue releases the quota when active is 0.
  */
 
-/* A rank that is held does not train, although its pod runs.
- * A pod of an older attempt counts only if its phase is Failed: a rank that is being replaced is
- * neither active nor lost. */
+/* A held rank is not active: its pod runs, but its process does not. A pod of an older attempt
+ * counts only if it failed, so a rank that is being replaced is neither active nor failed. */
 static void count_active(struct hf_brain *b, int role)
 {
 	const struct hf_role_slots *ranks = &b->roles[role];
@@ -46,7 +47,8 @@ static void count_active(struct hf_brain *b, int role)
 	}
 }
 
-/* The operator set the phase and is about to delete the object: until then the pod is there. */
+/* The operator has set the pod's phase to Failed and is about to delete the object. Until then the
+ * pod counts as active. */
 static bool is_given_up(const struct hf_pod *pod)
 {
 	for (size_t i = 0; i < pod->conditions_len; i++) {
@@ -93,7 +95,7 @@ void hf_counts_write(struct hf_brain *b)
 		status->active = b->counts[r].active;
 		status->succeeded = b->counts[r].succeeded;
 		status->failed = b->counts[r].failed;
-		/* The selector never changes for a job.  Its keys are in byte order, as in a
+		/* The selector of a job never changes. Its keys are sorted by bytes, as in a
 		 * formatted label selector. */
 		if (framework->has_scale && !status->selector)
 			status->selector = hf_arena_printf(

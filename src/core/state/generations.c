@@ -5,13 +5,13 @@
 #include "core/model/ledger_text_internal.h"
 
 /*
- * Which pods belong to the present generation and attempt, and how far each rank's pod has come.
- * Runs after the ledger is loaded, and again after a generation or an attempt has moved.  Writes
- * the slots' `current` and `phase`, and takes over stamps that are higher than the ledger's.
+ * Finds the pods of the present generation and attempt, and how far each rank's pod has come. Runs
+ * after the ledger is loaded, and again after the generation or an attempt was raised.  Writes the
+ * slots' `current` and `phase`, and takes over stamps that are higher than the ledger's.
  */
 
-/* For a pod that has not ended.  While all containers are terminated, the kubelet is about to
- * write the pod's phase and reason: a failure waits for those. */
+/* The phase of a pod that has not ended.  If all its containers are terminated, the kubelet is
+ * about to write the pod's phase and reason, and a failure waits for them. */
 static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
@@ -20,14 +20,15 @@ static enum hf_slot_phase find_phase(const struct hf_brain *b, int role, const s
 		return HF_SLOT_TRAINED;
 	if (own && hf_container_is_over(own))
 		return hf_pod_goes_on(pod, own) ? HF_SLOT_BROKEN : HF_SLOT_ENDED;
-	/* Without a report of containers, the pod's phase decides. */
+	/* If the kubelet has reported no containers, the pod's own phase decides. */
 	if (own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED))
 		return HF_SLOT_STARTING;
 	return pod->phase == HF_POD_RUNNING ? HF_SLOT_RUNNING : HF_SLOT_STARTING;
 }
 
-/* The own container runs, and exec in it.  A rank that may start and of which no agent has reported
- * yet runs after a moment. */
+/* The phase of a rank with a running own container.  Under exec the process decides.  If no
+ * agent has reported the process of a rank that may start, the rank counts as running after two
+ * seconds. */
 static enum hf_slot_phase find_process_phase(const struct hf_brain *b, int role,
 					     const struct hf_slot *slot)
 {
@@ -65,9 +66,9 @@ static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const str
 }
 
 /*
- * Take over stamps that are higher than the ledger's.  They come from a ledger that was erased or
- * reset, or the view of the job is older than its pods.  In both cases the stamps are right; in
- * the second, the guarded status patch is refused and nothing else happens.
+ * Take over stamps of pods that are higher than the ledger's numbers.  Either the ledger was erased
+ * or reset, or the operator's view of the job is older than the pods.  In both cases the stamps are
+ * right.  If the view is old, the guarded patch of the status is refused and nothing else happens.
  */
 static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 {
@@ -76,8 +77,8 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 
 	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
-	/* Such a stamp was edited.  The pod is of no attempt and is deleted, and nothing is
-	 * charged. */
+	/* A stamp above HF_STAMP_MAX was edited by hand.  The pod belongs to no attempt: it is
+	 * deleted, and nothing is charged. */
 	if (slot->pod->generation > HF_STAMP_MAX || slot->pod->attempt > HF_STAMP_MAX) {
 		slot->created = false;
 		return;
@@ -105,8 +106,9 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	}
 }
 
-/* In a restart of all ranks in place the pods of before stay.  Older is then a pod that was given
- * up and is not gone yet, and a rank whose process is not known to be down. */
+/* The pod belongs to an older generation, so it keeps the new generation from starting.  A restart
+ * of all ranks in place keeps the pods.  Then only two kinds count: a pod that was given up and is
+ * not gone yet, and a rank with a process that is not known to be down. */
 static bool is_older(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;

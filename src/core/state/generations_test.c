@@ -23,7 +23,7 @@ static void stamps_above_the_ledger_are_believed(void **state)
 	brain_release(&b);
 }
 
-/* A job that took over such stamps could not count further. */
+/* A ledger that took over such high stamps would reach the limit of its counters. */
 static void stamps_that_nobody_counts_to_cost_only_their_pod(void **state)
 {
 	(void)state;
@@ -63,7 +63,7 @@ static void a_waiting_container_is_not_up(void **state)
 	b.pods[0].containers[0].phase = HF_CONTAINER_WAITING; /* CrashLoopBackOff */
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_CREATING);
-	/* A pod without reported containers counts as running. */
+	/* If the containers of a pod are not reported, the pod counts as running by its phase. */
 	b.pods[0].pod.containers_len = 0;
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_RUNNING);
@@ -82,7 +82,8 @@ static void only_the_kinds_container_decides_whether_a_pod_is_up(void **state)
 		.name = "side", .phase = HF_CONTAINER_WAITING, .finished_at = HF_TIME_NONE};
 	pod->containers[2] = pod->containers[1];
 	pod->containers[2].name = "main";
-	pod->containers[2].init = true; /* of the same name, as nobody forbids */
+	/* an init container with the name of the main container, which Kubernetes allows */
+	pod->containers[2].init = true;
 	pod->pod.containers_len = 3;
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_RUNNING);

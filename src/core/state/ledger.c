@@ -9,17 +9,19 @@
 #include <string.h>
 
 /*
- * The ledger: its texts into slots and back, its size, its checks, its beginning, and the bits of
- * what is seen.  Input: status.recovery as stored.  Output: the working copy in hf_brain.ledger
- * and the slots.  A ledger with a senseless number or text is refused (HF_E_INVALID), and the job
- * is held.
+ * The ledger: reads its texts into the slots and writes them back, bounds its size, checks its
+ * numbers, begins a new ledger, and notes what was seen of each rank.
+ *
+ * Input: status.recovery as stored.  Output: the working copy in hf_brain.ledger and the slots.  A
+ * ledger with a senseless number or text is refused (HF_E_INVALID), and the job is held.
  */
 
-/* What a key, its quotes and its comma may add to a value; the longest key has 17 letters. */
+/* Bytes that a key, its quotes and its comma may add to a value.  The longest key has 17
+ * letters. */
 #define KEY_BYTES 24
-/* Bytes of a broken text that a message shows. */
+/* How many bytes of an unreadable text a message shows. */
 #define SHOWN_MAX 40
-/* A time or a number with its key. */
+/* An upper bound for the bytes of a time or a number with its key. */
 #define SCALAR_BYTES 64
 
 static int fail_broken(const char *type, const char *field, const char *text, struct hf_error *err)
@@ -92,7 +94,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_TRAINED, BIT_COVERED, BIT_HELD };
 
-/* All texts of ranges share a reader and a writer. */
+/* The slot's bit for a text of ranges: one reader and one writer serve all such texts. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
@@ -114,7 +116,7 @@ enum number {
 	NUMBER_IN_PLACE_SINCE
 };
 
-/* All sparse maps share a reader and a writer. */
+/* The slot's number for a sparse map: one reader and one writer serve all such maps. */
 static int64_t *slot_number(struct hf_slot *slot, enum number number)
 {
 	switch (number) {
@@ -156,8 +158,8 @@ static int read_values(struct hf_role_slots *ranks, const char *text, enum numbe
 	return rc;
 }
 
-/* hf_ledger_top has checked the texts for size.  Only a text that was read to its end is known to
- * be whole, so every cursor's answer is checked here as well. */
+/* hf_ledger_top has already found the highest index of each text.  An error in a text shows only
+ * when the text is read to its end, so each result is checked here as well. */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 {
 	for (int r = 0; r < b->roles_len; r++) {
@@ -188,8 +190,8 @@ int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 	return 0;
 }
 
-/* The text in the arena, NULL for an empty one.  An unchanged text keeps its pointer, which makes
- * the comparison with the stored status cheap. */
+/* The text of the scratch buffer, in the arena; NULL if it is empty.  An unchanged text keeps its
+ * old pointer, so that the comparison with the stored status is cheap. */
 static const char *copy_scratch(const struct hf_brain *b, const char *before)
 {
 	hf_assert(!b->scratch.full);
@@ -248,17 +250,17 @@ void hf_ledger_write(struct hf_brain *b)
 
 static size_t count_text_bytes(const char *text)
 {
-	/* Twice: a quote or a backslash in a text becomes two bytes. */
+	/* Doubled, because a quote or a backslash becomes two bytes in JSON. */
 	return text ? 2 * strlen(text) + KEY_BYTES : 0;
 }
 
-/* Digits and separators: JSON needs no escape for them. */
+/* Compact texts hold only digits and separators, which JSON does not escape. */
 static size_t count_compact_bytes(const char *text)
 {
 	return text ? strlen(text) + KEY_BYTES : 0;
 }
 
-/* Numbers and times that most ledgers lack. */
+/* For a number or a time that is written only if it is present. */
 static size_t count_scalar_bytes(bool present)
 {
 	return present ? SCALAR_BYTES : 0;
@@ -285,7 +287,7 @@ static size_t count_record_bytes(const struct hf_record *record)
 	       count_scalar_bytes(record->step != 0) + count_scalar_bytes(record->saved_step != 0);
 }
 
-/* An upper bound that needs no document.  It must never be too small. */
+/* An upper bound, counted without writing the document.  It must never be too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
 	size_t bytes = 21 * SCALAR_BYTES + KEY_BYTES + HF_RESTARTS_TEXT_MAX +
@@ -371,9 +373,9 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 /* ---- begin ---------------------------------------------------------------------------------- */
 
 /*
- * Nothing was ever written for the job, and the pod is of its first attempt: an operator made the
- * pod a moment ago.  The first ledger waits up to a second, and a program that crashes at once has
- * been restarted by then.  So the baseline of its restarts is 0.
+ * Nothing was ever written for the job, and the pod is of its first attempt: an operator created
+ * the pod a moment ago.  The first ledger may be written a second later, and a program that crashes
+ * at once has been restarted by then.  So restarts of this pod count from 0.
  */
 static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 {
@@ -386,11 +388,12 @@ static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 /*
  * Begin a ledger for a job that has none.
  *
- * A new job starts at generation 1.  Existing pods without stamps were made by upstream's
- * operator.  Existing pods with stamps belong to a ledger that was erased.  Both may be there: the
- * highest stamp is the generation, 0 without stamps, and pods without stamps belong to it.
+ * A new job starts at generation 1.  Existing pods without stamps were created by upstream's
+ * operator.  Existing pods with stamps belong to a ledger that was erased.  A job may have both
+ * kinds of pods.  Then the highest stamp is its generation (0 if no pod has a stamp), and pods
+ * without stamps belong to that generation.
  *
- * Nothing is restarted.  Restarts by the kubelet before this moment are not charged, except for a
+ * Nothing is restarted.  Restarts by the kubelet before this moment charge nothing, except for a
  * new job.
  */
 void hf_ledger_begin(struct hf_brain *b)
@@ -430,17 +433,20 @@ void hf_ledger_begin(struct hf_brain *b)
 
 /* ---- bits of what is seen ------------------------------------------------------------------- */
 
-/* When the grace of the other containers is over, the operator stops the pod, and its phase
- * becomes Failed. */
+/* The pod shows that its rank succeeded.  A pod that the operator stopped after a success has phase
+ * Failed, so its annotation counts as well. */
 static bool has_succeeded(const struct hf_pod *pod)
 {
 	return pod->phase == HF_POD_SUCCEEDED || hf_streq(pod->stopped, HF_STOPPED_SUCCEEDED);
 }
 
-/* The operator has seen the rank's own container end with 0 while the pod went on.  A kubelet that
- * ends a whole pod (an eviction, a node shutdown) reports no container before all have ended.  So
- * while another container runs, the program ended by itself, and the pod's later end does not
- * change that. */
+/*
+ * The operator has seen the rank's own container end with 0 while the pod went on.
+ *
+ * A kubelet that ends a whole pod (an eviction, a node shutdown) reports no container before all
+ * have ended.  So while another container runs, the program ended by itself, and the pod's later
+ * end does not change that.
+ */
 static bool has_trained(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	if (slot->succeeded)
@@ -467,7 +473,8 @@ void hf_ledger_note(struct hf_brain *b)
 			if (!pod || (slot->pod && !slot->current))
 				continue;
 			slot->created = true;
-			/* What ends at the barrier belongs to the generation before. */
+			/* A process that ends while its rank is held belongs to the generation
+			 * before. */
 			if (slot->held)
 				continue;
 			if (has_succeeded(pod))

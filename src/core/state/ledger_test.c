@@ -38,7 +38,7 @@ static void pods_of_another_operator_are_generation_0_and_keep_running(void **st
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].seen, "0:7,1:7");
 	assert_int_equal(b.created, 3);
-	/* From now on the job behaves like any other. */
+	/* After the take-over, the job's restarts are charged like those of any other job. */
 	brain_crash_in_place(&b, "demo-hand-0");
 	brain_quiet(&b);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
@@ -95,7 +95,7 @@ static void pods_of_two_operators_are_one_job_and_keep_running(void **state)
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-3");
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].attempts, "0:1");
 	assert_int_equal(b.created, 6);
-	/* A termination of such a pod counts, and its rank alone is made anew. */
+	/* A termination of a pod without stamps is charged, and only its rank gets a new pod. */
 	brain_after(&b, 3600);
 	brain_exit(&b, "demo-hand-3", 1);
 	brain_quiet(&b);
@@ -119,7 +119,8 @@ static void a_generation_of_two_operators_goes_as_one(void **state)
 	brain_step(&b);
 	assert_int_equal(b.plan.status.ledger.generation, 2);
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
-	/* After a crash here, the next operator finds the new generation and a pod without stamps: an older one. */
+	/* If the operator crashes here, the next operator finds the new generation and a pod
+	 * without stamps.  That pod counts as older. */
 	brain_write_status(&b);
 	brain_gone(&b, "demo-boss-0");
 	brain_gone(&b, "demo-hand-0");
@@ -145,14 +146,15 @@ static void what_another_operator_made_under_a_ledger_that_lived_on_stays(void *
 	brain_quiet(&b);
 	assert_int_equal(b.created, 4);
 	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-2");
-	/* One more, in the place of an attempt that was decided on and not made. */
+	/* The other operator creates a pod for an attempt that Holdfast had decided on but not
+	 * created yet. */
 	brain_after(&b, 10);
 	make_foreign("demo-hand-1");
 	b.view.status.ledger.roles[BRAIN_HAND].created = "0,2";
 	b.view.status.ledger.roles[BRAIN_HAND].attempts = "1:1";
 	brain_quiet(&b);
 	assert_int_equal(b.created, 4);
-	/* A pod from before that decision was given up. */
+	/* A pod that is older than that decision counts as given up. */
 	brain_pod(&b, "demo-hand-1")->pod.creation_time = b.view.status.ledger.since - HF_SECOND;
 	b.view.status.ledger.roles[BRAIN_HAND].created = "0,2";
 	brain_step(&b);
@@ -170,7 +172,8 @@ static void what_is_made_while_a_generation_goes_is_of_the_next(void **state)
 	brain_exit(&b, "demo-hand-0", 1);
 	brain_quiet(&b);
 	assert_int_equal(b.view.status.ledger.phase, HF_PHASE_TEARING);
-	/* We are away; another operator clears the rest and makes all. */
+	/* While Holdfast is away, another operator deletes the remaining pods and creates all pods
+	 * anew. */
 	brain_terminating_gone(&b);
 	brain_after(&b, 60);
 	brain_quiet(&b);
@@ -269,7 +272,7 @@ static void a_ledger_that_nobody_can_read_holds_the_job(void **state)
 				       "status.recovery.replicas[Hand]"));
 		brain_release(&b);
 	}
-	/* A schema that is no number: the reader of the status says so by -1. */
+	/* If the schema is no number, the reader of the status gives -1. */
 	brain_init(&b, &brain_kind, 1, 2);
 	brain_run_up(&b);
 	b.view.status.ledger.schema = -1;
@@ -295,7 +298,8 @@ static void size_is_bounded_and_counts_every_text(void **state)
 
 /* ---- what it weighs -------------------------------------------------------------------------------- */
 
-/* A ledger of one type with so many ranks, each step-th of which was restarted alone so often. */
+/* The bytes of a ledger with one replica type.  Every step-th of its ranks was restarted alone
+ * until it reached `attempt`. */
 static size_t weigh(int32_t ranks, int32_t step, int64_t attempt, size_t records)
 {
 	HF_AUTO_STRBUF attempts = HF_STRBUF_INIT((size_t)1 << 20);
@@ -308,7 +312,8 @@ static size_t weigh(int32_t ranks, int32_t step, int64_t attempt, size_t records
 		bool alone = step > 0 && i % step == 0;
 
 		hf_sparse_add(&attempts, i, alone ? attempt : 0);
-		/* Those that were restarted last are not made yet: the ranges fall apart. */
+		/* Ranks that were restarted last have no pod yet, so the text of ranges does not
+		 * shorten. */
 		if (!alone)
 			hf_ranges_add(&writer, i);
 	}
@@ -346,7 +351,8 @@ static void what_it_weighs_does_not_depend_on_the_ranks_but_on_those_restarted_a
 		assert_true(weigh(n, 0, 0, 1) < 3072);
 		assert_true(weigh(n, 0, 0, HF_RECORDS_MAX) < 12288);
 	}
-	/* Worst: a thousand fit, ten thousand begin anew (restart.c). */
+	/* The worst case: a thousand ranks fit, and with ten thousand the ledger begins anew
+	 * (restart.c). */
 	assert_true(weigh(1000, 1, 12, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);
 	assert_true(weigh(1000, 2, 999, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);
 	assert_true(weigh(10000, 50, 3, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);

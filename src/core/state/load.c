@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /*
- * Fills the slots: one for each rank, from the ledger's texts and the objects seen.
+ * Fills the slots of all ranks, from the ledger's texts and the objects seen.
  */
 
 struct place {
@@ -31,7 +31,8 @@ static void extend_slots(struct hf_brain *b, struct place place)
 		b->roles[place.role].slots_len = place.index + 1;
 }
 
-/* If the job and another owner have a pod of that name, the job's pod counts. */
+/* Put a pod into the slot of its rank.  If the job and another owner each have a pod of that name,
+ * the slot's `pod` is the job's. */
 static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place place)
 {
 	struct hf_slot *slot;
@@ -67,7 +68,8 @@ static void put_service(struct hf_brain *b, const struct hf_service_seen *servic
 	slot->service_leaving = service->terminating;
 }
 
-/* A pod that has disappeared may explain a termination; no slot is made for it. */
+/* Note the last state of a pod that has disappeared: it may explain a termination.  No slot is
+ * added for such a pod. */
 static void put_gone(struct hf_brain *b, const struct hf_gone_seen *gone)
 {
 	struct place place;
@@ -79,8 +81,8 @@ static void put_gone(struct hf_brain *b, const struct hf_gone_seen *gone)
 		b->roles[place.role].slots[place.index].last = gone->last;
 }
 
-/* As many slots as the spec, the ledger or an object names: ranks beyond the replicas must be seen
- * to be removed. */
+/* Size the lists of slots.  They cover each index that the spec, the ledger or an object names:
+ * ranks beyond the replicas must be seen to be removed. */
 static int size_roles(struct hf_brain *b, struct hf_error *err)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -95,7 +97,8 @@ static int size_roles(struct hf_brain *b, struct hf_error *err)
 		ranks->present = b->job.roles[r].present;
 		ranks->replicas = b->job.roles[r].replicas;
 	}
-	/* The types come first: the message about a broken text needs them. */
+	/* All types are set before the texts are read, because a message about an unreadable text
+	 * names the type. */
 	for (int r = 0; r < b->roles_len; r++) {
 		struct hf_role_slots *ranks = &b->roles[r];
 		int32_t top = -1;
@@ -108,10 +111,11 @@ static int size_roles(struct hf_brain *b, struct hf_error *err)
 }
 
 /*
- * The slot's pod was made by another operator while this one was away; its ledger lived on.  The
- * remains of a pod that was given up have no stamps either, if that pod had been taken over.  But
- * then the attempt has moved, or its generation is being torn down, and the pod is older than that
- * decision.
+ * Another operator created this pod while Holdfast was away and the ledger stayed.
+ *
+ * The remains of a given-up pod have no stamps either, if that pod was taken over from another
+ * operator.  But then the attempt was raised, or the generation is being torn down, and the pod is
+ * older than that decision.
  */
 static bool is_newly_made(const struct hf_brain *b, const struct hf_slot *slot)
 {
@@ -143,7 +147,7 @@ static void adopt_made(struct hf_brain *b)
 	}
 }
 
-/* Two passes over the objects: the first finds how far the indexes reach. */
+/* The objects are read twice: first to find the highest index, then to fill the slots. */
 int hf_ranks_load(struct hf_brain *b, struct hf_error *err)
 {
 	const struct hf_observed *seen = b->seen;

@@ -16,7 +16,7 @@ static void labels_do_not_matter_and_strays_are_left_alone(void **state)
 	brain_run_up(&b);
 	memcpy(b.pods[0].name, "demo-helper", sizeof("demo-helper"));
 	brain_step(&b);
-	/* The replica has vanished; the pod under another name is not touched. */
+	/* The rank's pod has vanished, and the pod with the other name is left alone. */
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
 	brain_release(&b);
 }

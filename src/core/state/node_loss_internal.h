@@ -9,22 +9,27 @@
 HF_BEGIN_DECLS
 
 /*
- * What the brain knows of a node, and what holds back the replacement of a pod on a lost node.
+ * Facts about a lost node, and the guards that hold back the replacement of a pod on a lost node.
  */
 
 /* A node that carries pods of the job. */
 struct hf_node {
 	const struct hf_node_seen *seen;
-	/* The last change of a pod's status there by the node's kubelet, a sign of life; NONE: none. */
+	/* the last change of a pod's status by the node's kubelet, which is a sign of life; NONE:
+	 * no change */
 	hf_time news_at;
 };
 
 /*
- * What holds back giving up a pod of a lost node.  A higher guard takes more to end.  A new guard also
- * needs: a branch in hf_node_evidence, and in hf_node_counts_as_lost if the node is no cause while the
- * guard holds (policy/node_evidence.c); its reads in ask_for_reads (policy/lost_pods.c), in the order of
- * hf_node_evidence; its reason and text in explain/node_loss_text.c; a row in
- * docs/reference/conditions.md; golden files in tests/golden/nodes.
+ * What holds back giving up a pod of a lost node.  A higher guard takes more to end.
+ *
+ * A new guard also needs:
+ *
+ * - a branch in hf_node_evidence (policy/node_evidence.c), and one in hf_node_counts_as_lost if the
+ *   node is no cause while the guard holds;
+ * - its reads in ask_for_reads (policy/lost_pods.c), in the order of hf_node_evidence;
+ * - its reason and text in explain/node_loss_text.c;
+ * - a row in docs/reference/conditions.md; golden files in tests/golden/nodes.
  */
 enum hf_guard {
 	HF_GUARD_NONE,
@@ -33,28 +38,28 @@ enum hf_guard {
 	HF_GUARD_READ,       /* a Lease, the node or a claim must be read first */
 	HF_GUARD_CALM,       /* the zone's last storm ended too short a time ago */
 	HF_GUARD_TAINT,      /* the control plane has not tainted the node */
-	HF_GUARD_TOLERATION, /* the user wants the pod to stay for longer */
-	HF_GUARD_VOLUME,     /* a volume that only one node may have: proof is needed */
+	HF_GUARD_TOLERATION, /* the user's toleration keeps the pod for longer */
+	HF_GUARD_VOLUME,     /* the pod has a volume that only one node may have: proof is needed */
 	HF_GUARD_MODE,       /* forceDelete is Never, or Proven and there is no proof */
-	HF_GUARD_STORM,      /* too many nodes are lost at once */
+	HF_GUARD_STORM, /* too many nodes are lost at once, so the network is the likely fault */
 	HF_GUARDS,
 };
 
 /* What is known of the death of a pod's node. */
 struct hf_evidence {
 	enum hf_guard guard;
-	bool proven;   /* the machine is dead, not just silent */
-	bool fenced;   /* the pod has ended itself, or will: its fence decides, not the node */
-	hf_time until; /* when the guard ends by itself; NEVER: when something changes */
+	bool proven;   /* the machine is known to be dead, not just silent */
+	bool fenced;   /* the pod has ended itself, or will: its own fence decides, not its node */
+	hf_time until; /* when the guard ends by itself; NEVER: only when something changes */
 };
 
-/* The pods that wait for one guard. */
+/* The pods that wait for the same guard. */
 struct hf_guarded {
 	int32_t count;
 	const struct hf_pod *pod; /* the first pod by name */
 	const struct hf_node_seen *node;
 	hf_time news_at; /* of that node, see struct hf_node */
-	hf_time until;   /* when the first guard of them ends */
+	hf_time until;   /* when the guard ends for the first of these pods */
 };
 
 HF_END_DECLS

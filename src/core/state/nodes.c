@@ -32,7 +32,8 @@ static struct hf_node *find_node(const struct hf_brain *b, const char *name)
 		       compare_key);
 }
 
-/* Made when first asked for: a job at rest does not need it. */
+/* Index the nodes by name when a node is first asked for: a step of a job at rest needs no
+ * index. */
 static void index_nodes(const struct hf_brain *b)
 {
 	const struct hf_observed *seen = b->seen;
@@ -70,8 +71,9 @@ const struct hf_node *hf_node_lost(const struct hf_brain *b, const struct hf_pod
 
 	if (!node || !hf_node_is_lost(node->seen))
 		return NULL;
-	/* A node that is out of service and still heard of evicts its pods; a pod that stays
-	 * tolerates the taint. */
+	/* A node with taint out-of-service and a kubelet that is still heard of evicts its pods.  A
+	 * pod that is not being deleted tolerates the taint, so for such a pod the node is not
+	 * lost. */
 	return hf_node_is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
 }
 

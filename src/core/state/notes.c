@@ -12,7 +12,7 @@
  * function adds one note.  A note changes no decision.
  */
 
-/* A longer text is cut and ends with DOTS. */
+/* The most bytes of a line.  A longer line is cut and ends with DOTS. */
 #define TEXT_MAX 511
 #define DOTS "..."
 

@@ -27,7 +27,8 @@ static void lines_are_bounded(void **state)
 	brain_release(&b);
 }
 
-/* 511 bytes of a text fit; the 170th character of three bytes would be cut in its middle. */
+/* A line holds 511 bytes.  The 170th character of three bytes would be cut in its middle, so it is
+ * left out. */
 static void a_long_line_ends_with_a_whole_character(void **state)
 {
 	struct hf_notes notes = {0};

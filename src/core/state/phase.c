@@ -9,7 +9,8 @@
  * the ledger is written apart from the conditions (suspend.c, verdict.c).
  */
 
-/* All held ranks are down, and only the delay of the restart is not over: no write says so. */
+/* All held ranks are down, and the restart waits only for its delay.  The phase stays Tearing then:
+ * Creating would be a write that says nothing new. */
 static bool waits_for_delay(const struct hf_brain *b)
 {
 	if (!b->barrier || !hf_barrier_is_of_all(b))
@@ -61,7 +62,7 @@ static bool was_condition_true(const struct hf_brain *b, const char *type)
 	return hf_status_is_true(&b->view->status, type);
 }
 
-/* The suspension or the end was booked when the ledger was written. */
+/* The time until the suspension or the end was added when the ledger was written. */
 static bool is_booked(const struct hf_ledger *before)
 {
 	return before->phase == HF_PHASE_SUSPENDED || before->phase == HF_PHASE_ENDED;
@@ -82,7 +83,8 @@ void hf_phase_book(struct hf_brain *b)
 		int64_t seconds =
 			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
 
-		/* A rank was missing while a verdict settled. */
+		/* While a verdict settles, condition Running is still True but a rank is missing:
+		 * that time is not productive. */
 		if (was_condition_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
 			ledger->productive_seconds += seconds;
 		else if (was_condition_true(b, HF_COND_RESTARTING))

@@ -8,11 +8,11 @@
 #include <string.h>
 
 /*
- * Questions about one rank: names, own container, terminations, pod.  The working state does not
- * change.
+ * Questions about one rank: its names, its own container, its terminations, its pod.  No function
+ * in this file changes the working state.
  */
 
-/* The index after the last dash: decimal, no leading zero. */
+/* Parse the index behind the last dash of a name: decimal, without a leading zero. */
 static bool parse_index(const char *text, int32_t *ret_index)
 {
 	int64_t index = 0;
@@ -102,8 +102,8 @@ static void add_up(struct hf_pod_count *count, const struct hf_container_seen *s
 {
 	int64_t *sum = seen->init ? &count->init : &count->own;
 
-	/* Any client may have edited the status: negative numbers count as 0, and each sum has a
-	 * limit. */
+	/* Any client may have edited the pod's status: negative numbers count as 0, and each sum
+	 * has a limit. */
 	if (more > 0)
 		*sum = *sum + more < HF_COUNTER_MAX ? *sum + more : HF_COUNTER_MAX;
 }
@@ -122,9 +122,13 @@ struct hf_pod_count hf_pod_restarts(const struct hf_brain *b, int role, const st
 	return count;
 }
 
-/* The kubelet raises restartCount with the next start.  Until then the container is Terminated, or
- * Waiting with its last termination beside it.  A container that is just being created has been
- * counted. */
+/*
+ * The container has ended, and the kubelet will start it again.
+ *
+ * The kubelet raises restartCount only with the next start.  Until then the container is
+ * Terminated, or Waiting with its last termination beside it.  A container that waits as
+ * ContainerCreating has been started anew, so its restartCount includes the termination.
+ */
 static bool is_to_start_again(const struct hf_container_seen *container)
 {
 	switch (container->phase) {
@@ -149,8 +153,8 @@ struct hf_pod_count hf_pod_terminations(const struct hf_brain *b, int role,
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
 	struct hf_pod_count count = hf_pod_restarts(b, role, pod);
 
-	/* The kubelet starts no container of a pod that is ending: the pod's own termination is
-	 * counted. */
+	/* The kubelet starts no container in a pod that ends.  Then the end of the pod is counted
+	 * instead. */
 	if (pod->deletion_time != HF_TIME_NONE || pod->phase == HF_POD_FAILED ||
 	    pod->phase == HF_POD_SUCCEEDED)
 		return count;
@@ -189,8 +193,9 @@ bool hf_slot_is_up(const struct hf_slot *slot)
 }
 
 /*
- * Another operator made a pod without stamps, and nothing in it names the attempt.  It is the
- * present attempt if the ledger has it as created.  In generation 0 all pods are without stamps.
+ * A pod without stamps was created by another operator, so nothing in the pod names the attempt.
+ * It belongs to the present attempt if the ledger has seen that attempt's pod.  In generation 0 no
+ * pod has stamps.
  */
 bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 			const struct hf_pod *pod)
@@ -198,7 +203,7 @@ bool hf_slot_is_current(const struct hf_brain *b, const struct hf_slot *slot,
 	if (!pod->stamped)
 		return (pod == slot->pod && slot->created) ||
 		       (b->ledger.generation == 0 && slot->attempt == 0);
-	/* Restarts in place raise the ledger's numbers and keep the pod. */
+	/* Restarts in place raise the ledger's numbers and leave the pod's stamps. */
 	if (pod->generation != b->ledger.generation &&
 	    (b->ledger.in_place_base == 0 || pod->generation < b->ledger.in_place_base ||
 	     pod->generation > b->ledger.generation))
@@ -214,8 +219,8 @@ bool hf_slot_has_new_pod(const struct hf_brain *b, const struct hf_slot *slot)
 
 /* ---- the process in the pod ----------------------------------------------------------------- */
 
-/* The report is older than the container: it speaks of an exec that has ended.  Kubelets give whole
- * seconds. */
+/* The report is older than the container: it describes an exec that has ended.  Kubelets write
+ * whole seconds. */
 static bool is_stale(const struct hf_container_seen *own, const struct hf_process_seen *process)
 {
 	hf_time from = own->started_at;
@@ -249,11 +254,13 @@ bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
 	return process->generation == b->ledger.generation && process->attempt == slot->attempt;
 }
 
-/* Longer than an exec without an order keeps its pod. */
+/* An exec that waits for an order ends its pod after inPlaceWaitSeconds.  A pod that still runs
+ * this many seconds later must have started its process. */
 #define UNREPORTED_EXTRA_SECONDS 60
 
-/* The pod was made for this attempt and starts without an order, or a report shows its process, or
- * an exec without an order would have ended by now. */
+/* A process of the present attempt has run, by one of three signs: the pod was created for this
+ * attempt and starts without an order; a report shows the process; or an exec without an order
+ * would have ended by now. */
 bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
@@ -283,13 +290,14 @@ bool hf_slot_is_down(const struct hf_brain *b, int role, const struct hf_slot *s
 
 bool hf_barrier_is_of_all(const struct hf_brain *b)
 {
-	/* A restart of all ranks raises the generation and leaves the pods' stamps. */
+	/* A restart of all ranks in place raises the generation above the pods' stamps. */
 	return b->ledger.in_place_base > 0 && b->ledger.in_place_base < b->ledger.generation &&
 	       (b->ledger.records_len == 0 || !hf_streq(b->ledger.records[0].scope, "Replica"));
 }
 
-/* An agent starts a process within milliseconds of the order and reports it with its next write,
- * minutes later.  A start that fails it reports at once. */
+/* Seconds after an order at which its process counts as started.  An agent starts the process
+ * within milliseconds and may report it minutes later, with its next write.  It reports a failed
+ * start at once. */
 #define UP_SECONDS 2
 
 hf_time hf_slot_presumed_at(const struct hf_brain *b)

@@ -19,17 +19,17 @@ enum hf_termination_kind {
 	HF_TERMINATION_FAILED, /* the pod's phase is Failed, or its own container has failed for good */
 	HF_TERMINATION_DELETED,  /* the pod is being deleted, and not by this operator */
 	HF_TERMINATION_VANISHED, /* the pod was seen before and is missing */
-	/* The own container ended, or an init container before that had begun, and the kubelet
-	 * starts it again. */
+	/* the own container ended, or an init container before it had begun, and the kubelet starts
+	 * it again */
 	HF_TERMINATION_RESTARTED,
-	HF_TERMINATION_LOST,      /* its node is lost, and the pod is to be given up */
+	HF_TERMINATION_LOST,      /* the pod's node is lost, and the pod is to be given up */
 	HF_TERMINATION_UNHEALTHY, /* the pod runs, and holds a device that cannot be worked with */
 	HF_TERMINATION_HUNG, /* the pod runs, and no rank has advanced for progressDeadlineSeconds */
 };
 
 enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
 
-/* Reasons of a record that Holdfast gives itself. */
+/* Reasons that Holdfast itself writes into a record. */
 #define HF_REASON_POST_START "PostStartHookError" /* the kubelet's */
 #define HF_REASON_INIT_FAILED "InitContainerFailed"
 #define HF_REASON_NODE_LOST "NodeLost"
@@ -37,7 +37,7 @@ enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
 #define HF_REASON_SELF_FENCED "SelfFenced"
 #define HF_REASON_STRAY "StrayEviction"
 
-/* Reasons of a verdict; those of the budgets are in budget.c. */
+/* Reasons of a verdict. The reasons of used-up budgets are in budget.c. */
 #define HF_VERDICT_RULE "PodFailurePolicy"
 #define HF_VERDICT_NEVER "RestartPolicyNever"
 #define HF_VERDICT_EXIT_CODE "ExitCode"
@@ -53,27 +53,30 @@ struct hf_termination {
 	const struct hf_pod *pod; /* NULL: vanished */
 	int32_t units;            /* RESTARTED: terminations not counted before */
 	bool process;             /* FAILED: the process ended, and exec keeps its pod */
-	bool counted; /* FAILED: a termination of this pod was counted, and no start followed */
+	/* FAILED: the container's termination was counted before, and it did not start again */
+	bool counted;
 	bool before_start;           /* RESTARTED, FAILED: the own container has not begun */
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
-	/* Reason of the default container, if it says more than "Error"; or NULL. */
+	/* the reason of the own container, if it says more than "Error"; NULL: none */
 	const char *status_reason;
 	const char *status_message; /* the container runtime's text for that reason; or NULL */
-	const char *matched;  /* the container, type of condition or reason that a rule matched */
-	int32_t matched_code; /* 0: no rule on exit codes matched */
+	const char *matched; /* the container, type of condition or reason that a rule matched */
+	/* the exit code that a rule matched; 0: no rule on exit codes matched */
+	int32_t matched_code;
 	/* classify.c */
 	enum hf_class cls;
-	bool evidence;      /* the class rests on something seen, not on absence */
+	bool evidence;      /* the class rests on something that was seen, not on a missing pod */
 	bool lost;          /* its node is lost */
 	bool fenced;        /* the process ended itself, because its node had no contact */
 	bool out_of_memory; /* the deciding container exceeded the memory limit */
 	bool code_lost;     /* the node lost the own container and its exit code */
-	bool stray; /* evicted for a taint that its own node does not have: charged to nothing */
-	/* The init container that the kind added and that waited in vain; or NULL. */
+	bool stray; /* evicted for a taint that the pod's own node does not have: charges nothing */
+	/* the init container that was added by the kind and waited in vain; NULL: none */
 	const struct hf_container_seen *gave_up;
-	/* A verdict of this step gave way to this termination.  It is the cause of no second incident. */
+	/* A verdict was withdrawn in this step because of this termination, so it opens no second
+	 * incident. */
 	bool used_by_verdict;
 	const struct hf_device_seen *device; /* the device that explains the termination, or NULL */
 	/* rules.c */
@@ -81,7 +84,7 @@ struct hf_termination {
 	/* restart_policy.c, then the rule */
 	enum hf_fate fate;
 	enum hf_scope scope;
-	enum hf_budget budget; /* the budget to charge, if the termination opens an incident */
+	enum hf_budget budget; /* the budget to charge if this termination opens an incident */
 	const char *verdict;   /* FAIL: the reason, one word */
 };
 
