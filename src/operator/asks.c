@@ -12,12 +12,17 @@
 #include <string.h>
 
 /*
- * Reads what plans ask for: Leases, Nodes and PersistentVolumeClaims.
- * Input: the asks of each job's newest plan. Output: facts for later steps, and jobs in the queue.
- * An object is read once for all jobs that ask: soon, then every two seconds while a job asks. It
- * is forgotten with the last one, so silence is measured from when a job asked.
- * A fact from a reading holds since the request was sent, because the answer is newer. An unchanged
- * Lease stands still since the first answer arrived, because that answer is older.
+ * Reads the objects that plans ask for: Leases, Nodes and PersistentVolumeClaims.
+ *
+ * Input: the asks of each job's newest plan.  Output: facts for later steps, and jobs in the queue.
+ *
+ * An object is read once for all jobs that ask for it: soon, then every two seconds as long as a
+ * job asks.  When no job asks any more, the object is forgotten.  So silence is measured from the
+ * moment at which a job asked.
+ *
+ * If a read finds a change, the fact holds from the moment at which the request was sent, because
+ * the answer is newer.  A Lease counts as unchanged from the moment at which the first answer
+ * arrived, because that answer is older.
  */
 
 #define LEASE_NS "kube-node-lease"
@@ -25,7 +30,7 @@
 #define LEASE_KEY "lease/"
 #define NODE_KEY "node/"
 #define CLAIM_KEY "claim/"
-/* Readings without news queue their jobs together. */
+/* Jobs that were waiting for a read without news are queued after this time, together. */
 #define CALM (200 * HF_MS)
 #define BURST 50.0
 
@@ -37,7 +42,7 @@ struct ask {
 	char *ns;         /* NULL: of no namespace */
 	HF_VEC(struct asker *) askers;
 
-	struct hf_call *call; /* NULL: it waits, or needs no reading any more */
+	struct hf_call *call; /* the read under way; NULL: none */
 	bool queued;
 	struct ask *before, *after; /* queued */
 	hf_time due;
@@ -46,16 +51,16 @@ struct ask {
 
 	/* What was read; times are monotonic. */
 	bool known;
-	hf_time asked_at;   /* LEASE: the last good reading was sent */
-	char *renewal;      /* LEASE: its renewTime; NULL: there is none */
-	hf_time since;      /* LEASE: the renewal is that one */
+	hf_time asked_at; /* LEASE: when the last successful read was sent */
+	char *renewal; /* LEASE: spec.renewTime as text; NULL: the Lease is missing or has none */
+	hf_time since; /* LEASE: the renewal is that one */
 	hf_time renewed_at; /* LEASE */
-	hf_time looked_at;  /* NODE: the last good reading was sent */
+	hf_time looked_at;  /* NODE: when the last successful read was sent */
 	bool missing;       /* NODE */
 	bool exclusive;     /* CLAIM */
 };
 
-/* A job with the asks of its newest plan. */
+/* A job and the objects that its newest plan asks for. */
 struct asker {
 	char *key;
 	struct ask **asks;
@@ -78,7 +83,8 @@ static void send_due(struct hf_asks *asks);
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Inserts by due time. The place is mostly at or near the end. */
+/* Insert the ask into the queue, which is sorted by due time.  Searches from the end, where the
+ * place mostly is. */
 static void queue_ask(struct ask *ask, hf_time due)
 {
 	struct hf_asks *asks = ask->asks;
@@ -119,8 +125,9 @@ static void wake_askers(const struct ask *ask, bool news)
 	}
 }
 
-/* Readings have failed for longer than a kubelet takes to renew.  Where the API server did not answer us, it
- * may not have let the kubelet renew either: a Lease that stood still meanwhile proves nothing. */
+/* Reads of the Lease have failed for longer than a kubelet takes to renew it.  An API server that
+ * did not answer Holdfast may not have answered the kubelet either.  So an unchanged Lease proves
+ * nothing after such an outage. */
 static bool had_outage(const struct ask *ask)
 {
 	return ask->failures > 0 && ask->asked_at != HF_TIME_NONE &&
@@ -136,7 +143,7 @@ static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 	bool news = !ask->known || !hf_streq(renewal, ask->renewal);
 
 	if (news) {
-		/* Somewhere between the two readings: after the earlier one was asked for. */
+		/* The kubelet renewed the Lease at some time after the previous read was sent. */
 		if (renewal != NULL && ask->renewal != NULL)
 			ask->renewed_at = ask->asked_at;
 		free(ask->renewal);
@@ -161,7 +168,8 @@ static bool node_read(struct ask *ask, const struct hf_reply *reply)
 	return news;
 }
 
-/* A claim that is gone guards nothing that could be told; its volume may be any. */
+/* Note whether one node at a time may use the claim.  A claim that is gone counts as exclusive,
+ * because nothing is known of its volume. */
 static void claim_read(struct ask *ask, const struct hf_reply *reply)
 {
 	const struct hf_json *modes = reply->code == 0 ? hf_json_path(hf_doc_json(reply->object),
@@ -203,7 +211,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	}
 	ask->failures = 0;
 	ask->known = true;
-	/* The modes of a claim do not change. */
+	/* The access modes of a claim never change, so a claim is read only once. */
 	if (ask->kind != HF_ASK_CLAIM)
 		queue_ask(ask, now + wait);
 	wake_askers(ask, news);
@@ -234,7 +242,7 @@ static void send_read(struct ask *ask)
 	ask->call = hf_store_request(asks->op->store, &request, on_reply, ask);
 }
 
-/* When the next one may be sent: now, or later. */
+/* When the next read may be sent under the limit of HF_ASKS_RATE: now, or later. */
 static hf_time allowed_at(struct hf_asks *asks, hf_time now)
 {
 	asks->tokens += HF_ASKS_RATE * (double)(now - asks->tokens_at) / (double)HF_SECOND;
@@ -306,7 +314,8 @@ static struct ask *ask_make(struct hf_asks *asks, const struct hf_ask *wanted, c
 		free(ask);
 		if (!asks->full_told)
 			hf_operator_problem(asks->op, key, HF_E_TOO_LARGE,
-					    "too many things are asked for at once");
+					    "plans ask for more objects than the operator may "
+					    "read: further Leases, nodes and claims are not read");
 		asks->full_told = true;
 		return NULL;
 	}
@@ -321,7 +330,7 @@ static struct ask *ask_make(struct hf_asks *asks, const struct hf_ask *wanted, c
 	return ask;
 }
 
-/* The record of one thing a job asks for, with the job among its askers. */
+/* Find or make the entry for an object, and add the job to its askers. */
 static struct ask *ask_ref(struct asker *asker, const struct hf_ask *wanted, const char *ns,
 			   struct hf_asks *asks)
 {
@@ -329,11 +338,11 @@ static struct ask *ask_ref(struct asker *asker, const struct hf_ask *wanted, con
 
 	if (ask == NULL)
 		return NULL;
-	/* No more than there are jobs, twice each while one list takes the place of another. */
+	/* The list holds each job once, or twice while a job's new asks replace its old ones. */
 	bool pushed = HF_VEC_PUSH(&ask->askers, asker);
 
 	hf_assert(pushed);
-	/* New: it is neither read, nor waiting to be. */
+	/* The entry is new: it was not read yet, and no read is planned or under way. */
 	if (!ask->known && !ask->queued && ask->call == NULL)
 		queue_ask(ask, hf_loop_mono(asks->op->loop));
 	return ask;
@@ -405,7 +414,8 @@ void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const st
 		asker = asker_make(asks, key);
 	else if (same_asks(asker, plan))
 		return;
-	/* What is asked for again must not be forgotten in between. */
+	/* Add the new asks before removing the old ones, so that an object in both lists is not
+	 * forgotten. */
 	old = *asker;
 	asker->asks = hf_xcalloc(plan->asks_len, sizeof(*asker->asks));
 	asker->len = 0;
@@ -419,7 +429,8 @@ void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const st
 	for (size_t i = 0; i < old.len; i++)
 		ask_unref(asker, old.asks[i]);
 	free(old.asks);
-	/* The object was read for another job, so this job has to be stepped to see it. */
+	/* A claim was already read for another job, so this job must be stepped to use the
+	 * result. */
 	if (read_before)
 		hf_operator_enqueue_after(asks->op, key, CALM);
 	send_due(asks);
@@ -427,7 +438,7 @@ void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const st
 
 void hf_asks_forget(struct hf_asks *asks, const char *key)
 {
-	/* A cancelled reading may free a place for a waiting one. */
+	/* If a read of the job was cancelled, another read may be sent in its place. */
 	if (hf_map_remove(asks->askers, key))
 		send_due(asks);
 }
@@ -455,7 +466,7 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 		node->lease_since = hf_moment_at(moment, lease->since);
 		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
 	}
-	/* What was found is in the view by now, or what is newer. */
+	/* A live read confirms the state of the node if both agree on whether the node exists. */
 	live = find_ask(asks, HF_ASK_NODE, node->name);
 	if (live != NULL && live->known && live->missing == (node->ready == HF_NODE_GONE))
 		node->confirmed_at = hf_moment_at(moment, live->looked_at);

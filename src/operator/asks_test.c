@@ -3,7 +3,7 @@
 #include "operator/facts_internal.h"
 #include "operator/facts_test.h"
 
-/* What a step asks for: reads of Leases, of nodes that seem gone, and of claims. */
+/* Tests what a step asks for: reads of Leases, of nodes that seem to be gone, and of claims. */
 
 static const struct hf_ask lease_of_a[] = {{HF_ASK_LEASE, "a"}};
 
@@ -14,7 +14,8 @@ static void ask_for(struct bench *bench, const struct hf_ask *asks, size_t n)
 	step_again(bench);
 }
 
-/* The Lease's metadata has changed at each read: only renewTime is a sign of life. */
+/* A Lease with new metadata at each read.  Only a change of renewTime is a sign of life. The Lease
+ * counts as unchanged from the arrival of the first answer. */
 static struct hf_doc *lease_doc(int renewal)
 {
 	static int version;
@@ -60,7 +61,7 @@ static void test_a_lease_is_read_every_two_seconds_while_a_plan_asks(void **stat
 	ask_for(bench, NULL, 0);
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));
-	/* Asked for again, silence is measured anew. */
+	/* The job stops asking and asks again, so silence is measured anew. */
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
 	assert_int_equal(brain.nodes[0].lease_read_at, HF_TIME_NONE);
@@ -79,7 +80,7 @@ static void test_a_renewal_is_no_older_than_the_reading_before_it(void **state)
 	answer_lease(bench, 51);
 	assert_int_equal(brain.nodes[0].renewed_at, asked);
 	assert_int_equal(brain.nodes[0].lease_since, asked + HF_ASKS_INTERVAL);
-	/* What had not changed says nothing of when it last did. */
+	/* The first read after a pause cannot tell when the Lease was last renewed. */
 	turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
 	answer_lease(bench, 51);
 	assert_int_equal(brain.nodes[0].renewed_at, asked);
@@ -97,7 +98,7 @@ static void test_a_missing_lease_is_read_and_says_nothing(void **state)
 	turn_for(bench, HF_SECOND);
 	assert_int_equal(brain.nodes[0].lease_read_at, asked);
 	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
-	/* Nor does one that tells no renewal. */
+	/* A Lease without renewTime does not count as a renewal either. */
 	turn_for(bench, HF_SECOND);
 	fake_answer_object(expect(bench, HF_VERB_GET, "leases"), fake_object("a", "l", "5", ""));
 	turn_for(bench, HF_SECOND);
@@ -125,7 +126,7 @@ static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
 	}
 	assert_non_null(strstr(bench->problem, "lease/a: "));
 	assert_int_equal(brain.nodes[0].lease_read_at, since);
-	/* No kubelet could renew either: its silence is measured from here. */
+	/* During the outage no kubelet could renew its Lease, so silence is measured from here. */
 	answer_lease(bench, 50);
 	assert_true(brain.nodes[0].lease_since > since + HF_MINUTE);
 }
@@ -142,7 +143,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	fake_refuse(expect(bench, HF_VERB_GET, "nodes"), HF_E_NOT_FOUND);
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].confirmed_at, asked);
-	/* A new node has taken the name since: the reading says nothing about it. */
+	/* A new node has taken the name since, so the earlier read says nothing about this node. */
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
 		   node_doc("a", 155, "True",
 			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
@@ -152,7 +153,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_DELETED, node_doc("a", 156, "True", ""));
 	turn_for(bench, 100 * HF_MS);
-	/* There after all: the watch was late. */
+	/* The node exists after all: the watch was late. */
 	turn_for(bench, HF_ASKS_INTERVAL);
 	fake_answer_object(expect(bench, HF_VERB_GET, "nodes"), node_doc("a", 160, "True", ""));
 	turn_for(bench, 300 * HF_MS);
@@ -160,7 +161,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	assert_true(brain.nodes[0].confirmed_at > asked);
 }
 
-/* The answer may have been made as soon as the request was sent. */
+/* The answer may be as old as the request. */
 static void test_a_slow_reading_proves_nothing_of_the_time_it_took(void **state)
 {
 	struct bench *bench = *state;
@@ -257,7 +258,7 @@ static void test_readings_are_few_at_once_and_so_many_a_second(void **state)
 	assert_int_equal(n, HF_ASKS_IN_FLIGHT_MAX);
 	for (size_t i = 0; i < n; i++)
 		fake_answer_object(calls[i], fake_object("x", "x", "1", ""));
-	/* Answered at once, 50 go at once and the rest at 200 a second. */
+	/* If reads are answered at once, 50 reads go at once and the others at 200 a second. */
 	n = HF_ASKS_IN_FLIGHT_MAX;
 	while ((call = next(bench)) != NULL) {
 		fake_answer_object(call, fake_object("x", "x", "1", ""));
@@ -272,7 +273,7 @@ static void test_readings_are_few_at_once_and_so_many_a_second(void **state)
 		}
 	}
 	assert_in_range(n, 240, 255);
-	/* Jobs that no longer ask leave nothing behind. */
+	/* When jobs stop asking, no entry is left behind. */
 	ask_for(bench, NULL, 0);
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));

@@ -3,10 +3,12 @@
 #include "operator/operator_internal.h"
 
 /*
- * A Date header is the second the reply was made in, cut off, and arrives a little later:
- * each reply bounds the server's time from below.  The highest bound so far is the best
- * estimate, until one comes that lies below it by more than cutting and travel explain:
- * then the server's clock was set back.
+ * Estimates the API server's time from the Date headers of its replies.
+ *
+ * A Date header is the second in which the reply was made, cut to whole seconds, and arrives a
+ * little later.  So each reply gives a lower bound of the server's time.  The highest bound so far
+ * is the estimate.  If a bound lies more than SLACK below the estimate, cutting and travel time
+ * cannot explain it: the server's clock was set back, and the bound becomes the estimate.
  */
 #define SLACK (3 * HF_SECOND)
 
@@ -28,10 +30,12 @@ hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time
 {
 	hf_time now = clock->known ? mono + clock->offset : wall;
 
-	/* Decisions measure spans: time that runs backwards would make a deadline pass twice. */
+	/* The result never runs backwards: decisions measure spans, and a deadline must not pass
+	 * twice. */
 	if (now < clock->last)
 		return clock->last;
-	/* The guess by our own clock binds nothing: it may be hours ahead of the server's. */
+	/* Before the first reply the result is this machine's clock, which may be hours ahead of
+	 * the server's.  So it sets no lower limit for later results. */
 	if (clock->known)
 		clock->last = now;
 	return now;

@@ -18,7 +18,7 @@ static void test_the_servers_date_counts_and_goes_on_with_our_monotonic_clock(vo
 {
 	struct hf_server_clock clock = {0};
 
-	/* Our own clock is an hour ahead: no matter. */
+	/* This machine's clock is an hour ahead, which must not matter. */
 	assert_int_equal(hf_server_clock_now(&clock, 0, T0 + HF_HOUR), T0 + HF_HOUR);
 	hf_server_clock_hear(&clock, T0, 10 * HF_SECOND, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 10 * HF_SECOND, 0), T0);
@@ -29,7 +29,8 @@ static void test_the_highest_bound_is_the_best_estimate(void **state)
 {
 	struct hf_server_clock clock = {0};
 
-	/* True time is T0 + 0.9 s at 0; dates are cut to the second. */
+	/* The server's time is T0 + 0.9 s at monotonic time 0; Date headers are cut to the
+	 * second. */
 	hf_server_clock_hear(&clock, T0, 0, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 0, 0), T0);
 	hf_server_clock_hear(&clock, T0 + HF_SECOND, 200 * HF_MS, 0);
@@ -64,7 +65,8 @@ static void test_a_jump_is_told_so_that_what_was_planned_is_planned_again(void *
 {
 	struct hf_server_clock clock = {0};
 
-	/* Our own clock was right, within a second. */
+	/* This machine's clock agrees with the server's within a second, so the estimate does not
+	 * jump. */
 	assert_false(hf_server_clock_hear(&clock, T0, HF_SECOND, T0 + HF_SECOND));
 	/* It was ten minutes off. */
 	clock = (struct hf_server_clock){0};

@@ -7,10 +7,11 @@
 #include "core/model/status.h"
 
 /*
- * What the controller beside this one may ask of jobs: their clock, their log, the job that owns a
- * pod, and whether a job restarts.
+ * What the operator answers to the controller for nodes (src/fleet): the time, the log, the job
+ * that owns a pod, and whether a job restarts.
  *
- * Input: the caches. Output: answers; nothing is changed but the clock.
+ * Input: the caches.  Output: answers.  Replies that the other controller receives set the
+ * operator's clock; nothing else is changed.
  */
 
 static hf_time tell_time(void *arg)

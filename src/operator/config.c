@@ -13,7 +13,8 @@
 
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
 
-/* The same rules and words as for a job: the file's `recovery` is read as that of one. */
+/* The file's `recovery` is read as spec.runPolicy.recovery of a made-up job, so that the rules and
+ * texts for jobs apply to it. */
 static const char in_job[] = "spec.runPolicy.";
 static const char in_file[] = "recovery";
 
@@ -35,7 +36,8 @@ static struct hf_doc *make_job(struct hf_json *recovery)
 	return hf_doc_from_json(root);
 }
 
-/* Paths of the job that the file stands for become the file's, in the words around them too. */
+/* Remove "spec.runPolicy." from an error text, because the path of the file begins with
+ * `recovery`. */
 static void cut_paths(char *text)
 {
 	for (char *at; (at = strstr(text, in_job)) != NULL;) {
@@ -45,7 +47,8 @@ static void cut_paths(char *text)
 	}
 }
 
-/* The first complaint about the file's own part; the rest of that job is not meant to be one. */
+/* Report the first error in the fields of the file.  Errors of other fields of the made-up job do
+ * not matter. */
 static int first_error(const struct hf_field_errors *errors, const struct hf_yaml *yaml,
 		       const char *name, struct hf_error *err)
 {

@@ -16,38 +16,42 @@
 
 /*
  * What agents report in DeviceHealth objects, joined with the pods that hold the devices.
- * Input: DeviceHealth objects from a cache. Output: device facts of pods, nodes and ranks for a
- * step.
- * The view of an object has one row for each holder, with the device's fault if there is one. A
- * node of eight devices takes about 1 KB of memory, and its object ten times that.
+ *
+ * Input: DeviceHealth objects from a cache.  Output: facts about devices of pods, nodes and ranks
+ * for a step.
+ *
+ * The cached view of an object has one row for each holder of a device, with the device's fault if
+ * there is one.  For a node with eight devices the view takes about 1 KB, a tenth of the object.
  */
 
-/* An agent writes every six minutes at rest; one that let two of them pass is not waited for. */
+/* After this time without a report an agent counts as silent.  An agent without news writes every
+ * six minutes, so it has missed two writes by then. */
 #define AGENT_SILENT (15 * HF_MINUTE)
 #define PAGE_LIMIT 100
-/* Bytes of the cause of a process's end: one word. */
+/* The most bytes of a process's cause of termination, which is one word. */
 #define CAUSE_LEN_MAX 63
 
-/* A device that a container has or had. */
+/* A device that a container has now, or had. */
 struct row {
-	const char *ns, *pod, *uid; /* uid "": the agent did not know it */
+	const char *ns, *pod, *uid; /* uid is "" if the agent did not know the pod's UID */
 	const char *device;
 	const char *cls; /* NULL: nothing is wrong with it */
 	bool fatal, over, held;
 	hf_time first, last; /* the node's clock */
-	hf_time until;       /* node's clock: when the pod released the device; NONE: still held */
+	/* when the pod released the device, by the node's clock; NONE: not released */
+	hf_time until;
 };
 
 /* A training process that reports. */
 struct rank_row {
 	const char *uid, *group;
 	bool advancing, silent;
-	bool done; /* reached its last step; the work after it has no steps */
+	bool done; /* the rank has reached its last step; the work after that has no steps */
 	int64_t own_us, step;
 	hf_time advanced, heard; /* the node's clock */
 };
 
-/* The program of a pod under exec. */
+/* A report on the program of a pod that runs under exec. */
 struct process_row {
 	const char *uid, *job;
 	struct hf_process_seen seen;
@@ -60,11 +64,12 @@ struct fence_row {
 };
 
 struct device_view {
-	hf_time heard_at;    /* monotonic: the agent wrote this then, or before */
-	hf_time reported_at; /* likewise, while we watched; NONE: not yet */
+	hf_time heard_at;    /* monotonic: a time at which the agent had written this report */
+	hf_time reported_at; /* like heard_at, but only if the write was seen; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
-	bool out;            /* some device cannot be worked with … */
-	hf_time out_since;   /* … the last since then, by the node's clock; NONE: not told */
+	bool out;            /* at least one device is unusable … */
+	/* … and the last of them failed at that time, by the node's clock; NONE: not reported */
+	hf_time out_since;
 	struct rank_row *ranks;
 	size_t ranks_len;
 	struct fence_row *fences;
@@ -78,8 +83,8 @@ struct device_view {
 struct hf_devices {
 	struct hf_operator *op;
 	struct hf_cache *cache;
-	bool unseen; /* no CRD, or no right to look */
-	char **sick; /* nodes of which some device is out, by name */
+	bool unseen; /* the CRD is missing, or the right to read it */
+	char **sick; /* names of the nodes with an unusable device, sorted */
 	size_t sick_len, sick_cap;
 };
 
@@ -92,9 +97,9 @@ static enum hf_health_class class_of(const char *name)
 	return hf_health_class_of(hf_str_or(name, ""), &cls) ? cls : HF_HEALTH_NONE;
 }
 
-/* The fault that decides about the device. While the device is out of use: the strictest fatal
- * fault that acts. Else: the strictest fault that degrades it, then the strictest fatal one that is
- * over. NULL: none of these. */
+/* The fault that decides about the device.  If the device is out of use: the strictest fatal fault
+ * that acts.  Else: the strictest fault that degrades it, then the strictest fatal fault that is
+ * over.  NULL: none of these. */
 static const struct hf_device_fault *find_deciding_fault(const struct hf_device_report *device)
 {
 	enum hf_health_state state = hf_impact_state(device->state);
@@ -136,7 +141,8 @@ static struct row judge_device(const struct hf_device_report *device)
 		row.first = fault->first;
 		row.last = fault->last;
 	}
-	/* Failed by count, or its fault had no room: it is out all the same. */
+	/* A device may be out of use by the number of its faults, or its fault had no room in the
+	 * report. It counts as unusable all the same. */
 	if (out && (fault == NULL || !row.fatal || row.over)) {
 		row.cls =
 			class_of(device->cls) != HF_HEALTH_NONE ? device->cls : HF_DEVICE_UNHEALTHY;
@@ -148,7 +154,8 @@ static struct row judge_device(const struct hf_device_report *device)
 	return row;
 }
 
-/* A fatal fault of the node counts for each device it concerns. */
+/* Judge a device by its own faults and by its node's: a fatal fault of the node counts for each
+ * device that it concerns. */
 static struct row judge_row(const struct hf_device_health *health,
 			    const struct hf_device_report *device)
 {
@@ -205,7 +212,8 @@ static void keep_rank(struct rank_row *to, const struct hf_rank_report *rank, ch
 	to->group = keep_text(at, rank->group);
 }
 
-/* Letters, digits and dashes, as a reason of Kubernetes; anything else is not handed on. */
+/* The text is a word of letters, digits and dashes, like a Kubernetes reason.  Other texts are not
+ * passed to the step. */
 static bool is_word(const char *text)
 {
 	size_t len = strnlen(text, CAUSE_LEN_MAX + 1);
@@ -218,8 +226,8 @@ static bool is_word(const char *text)
 	return true;
 }
 
-/* A report that cannot be of a process counts as absent.  A program that ended with 0 ends its
- * container, so no exec waits after that. */
+/* False: the report cannot be about a process, so it counts as absent.  An ended process with code
+ * 0 is refused, because its container ends as well, and then no exec waits. */
 static bool is_report(const struct hf_process_report *report)
 {
 	enum hf_process_phase phase = hf_process_phase_parse(report->phase);
@@ -340,7 +348,7 @@ static void *decode_health(void *arg, struct hf_doc *doc)
 
 /* --- who is sick ------------------------------------------------------------------------------ */
 
-/* Where the name is, or would be. */
+/* The index of the name in the sorted list, or the index at which it would be inserted. */
 static size_t place_of(const struct hf_devices *devices, const char *name)
 {
 	size_t low = 0, high = devices->sick_len;
@@ -356,7 +364,8 @@ static size_t place_of(const struct hf_devices *devices, const char *name)
 	return low;
 }
 
-/* Kept up with each change, so that no step goes through all nodes. */
+/* Update the list of nodes with an unusable device.  The list is updated with each change, so that
+ * no step has to look at all nodes. */
 static void note_sick(struct hf_devices *devices, const char *name, bool out)
 {
 	size_t at = place_of(devices, name), behind = devices->sick_len - at;
@@ -383,8 +392,9 @@ static void note_sick(struct hf_devices *devices, const char *name, bool out)
 
 /* --- the watch -------------------------------------------------------------------------------- */
 
-/* What stands there when we come is as old as it says by the node's clock, which may be off: behind, it
- * seems older until the agent writes again; ahead, it is of now at best. */
+/* The age of a report that the operator finds at its start.  It comes from the node's clock, which
+ * may be wrong.  If the node's clock is behind, the report seems too old until the agent's next
+ * write.  If the clock is ahead, the report counts as written now. */
 static hf_time found_at(struct hf_operator *op, const struct device_view *view)
 {
 	hf_time mono = hf_loop_mono(op->loop), now = hf_operator_now(op);
@@ -411,8 +421,8 @@ static void take_change(void *arg, enum hf_cache_change change, const struct hf_
 		bool spoke = was == NULL ? hf_cache_synced(devices->cache)
 					 : was->observed_at != view->observed_at;
 
-		/* Only the agent changes observedTime. A write without a new one is from another
-		 * client. */
+		/* Only the agent changes observedTime.  A write with the old observedTime is
+		 * another client's. */
 		view->heard_at = spoke         ? hf_loop_mono(op->loop)
 				 : was != NULL ? was->heard_at
 					       : found_at(op, view);
@@ -421,7 +431,7 @@ static void take_change(void *arg, enum hf_cache_change change, const struct hf_
 						  : HF_TIME_NONE;
 	}
 	note_sick(devices, (now != NULL ? now : before)->name, view != NULL && view->out);
-	/* A verdict may wait for any word of it. */
+	/* A verdict of a job on this node may wait for any report of the agent. */
 	hf_nodes_enqueue(op, (now != NULL ? now : before)->name);
 }
 
@@ -430,7 +440,8 @@ static void take_problem(void *arg, int code, const char *message)
 	struct hf_devices *devices = arg;
 	bool told = devices->unseen;
 
-	/* No agents: looked for again and again, said only where it is forbidden. */
+	/* Without the CRD there are no agents.  The cache keeps looking, and only a missing right
+	 * is logged. */
 	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
 		devices->unseen = true;
 		hf_operator_check_synced(devices->op);
@@ -493,13 +504,14 @@ static const struct device_view *view_at(const struct hf_devices *devices, const
 	return entry == NULL ? NULL : entry->view;
 }
 
-/* Nothing was heard of the agent for so long that what it said is of the past. */
+/* The agent has not written for so long that its report may be out of date. */
 static bool is_silent(const struct device_view *view, const struct hf_moment *moment)
 {
 	return moment->mono - view->heard_at >= AGENT_SILENT;
 }
 
-/* A time of the node's clock on ours: as long before the agent's word as it was by its own clock. */
+/* Convert a time of the node's clock to the step's clock: as long before the report as by the
+ * node's clock. */
 static hf_time ours_of(const struct device_view *view, const struct hf_moment *moment,
 		       hf_time heard_at, hf_time theirs)
 {
@@ -526,7 +538,7 @@ void hf_devices_see_node(const struct hf_devices *devices, const struct hf_momen
 	}
 }
 
-/* The texts outlive the view: a plan may hold them. */
+/* Texts are copied, because a plan may use them longer than the view lives. */
 static struct hf_device_seen seen_of(const struct row *row, struct hf_arena *arena)
 {
 	return (struct hf_device_seen){.id = hf_arena_strdup(arena, row->device),
@@ -546,15 +558,17 @@ static bool is_holder(const struct row *row, const struct hf_pod *pod, const cha
 	return hf_streq(row->pod, pod->name) && hf_streq(row->ns, ns);
 }
 
-/* What began after the pod had let go of the device has nothing to do with it, by one clock; the kernel's line may
- * be dated a little later, and core weighs it against the death. */
+/* The fault may concern the pod that held the device: it did not begin after the pod had released
+ * the device, by the node's clock.  HF_LINE_LATE is allowed, because a kernel line may be dated
+ * later; core compares its time with the termination. */
 static bool is_told_of(const struct row *row)
 {
 	return row->cls != NULL && (row->until == HF_TIME_NONE || row->first == HF_TIME_NONE ||
 				    row->first <= hf_time_add(row->until, HF_LINE_LATE));
 }
 
-/* Nor has what was over before it began, by the node's clock as soon as that has a word for it. */
+/* Like is_told_of, and the fault was not over before the pod began.  The pod's start is taken from
+ * the node's clock, if the kubelet has written it. */
 static bool concerns_pod(const struct row *row, const struct hf_pod *pod)
 {
 	hf_time began = pod->start_time != HF_TIME_NONE ? pod->start_time : pod->creation_time;
@@ -563,8 +577,8 @@ static bool concerns_pod(const struct row *row, const struct hf_pod *pod)
 				   began == HF_TIME_NONE || row->last >= began);
 }
 
-/* The pod is the job's by its owner, and on this node by its spec.  The report must name the same
- * pod and job: an agent can speak of no other. */
+/* Add the report on the pod's process.  The report must name the pod's UID and the job's UID, so
+ * that an agent can report only on pods of its own node. */
 static void see_process(const struct device_view *view, const char *job_uid, struct hf_arena *arena,
 			struct hf_pod *pod)
 {
@@ -576,7 +590,7 @@ static void see_process(const struct device_view *view, const char *job_uid, str
 			continue;
 		seen = HF_ARENA_NEW(arena, struct hf_process_seen);
 		*seen = row->seen;
-		/* The texts outlive the view: a plan may hold them. */
+		/* Texts are copied, because a plan may use them longer than the view lives. */
 		if (row->seen.cause != NULL)
 			seen->cause = hf_arena_strdup(arena, row->seen.cause);
 		if (row->seen.message != NULL)
@@ -596,7 +610,8 @@ void hf_devices_see_pod(const struct hf_devices *devices, const struct hf_job_vi
 
 	if (view != NULL)
 		see_process(view, job->uid, arena, pod);
-	/* A reported fence holds as long as the pod, even without an agent. */
+	/* A fence that was reported once holds as long as the pod, even if the agent falls
+	 * silent. */
 	for (size_t i = 0; view != NULL && i < view->fences_len; i++)
 		if (hf_streq(view->fences[i].uid, pod->uid))
 			pod->fence_seconds = view->fences[i].seconds;
@@ -635,8 +650,8 @@ static const char *uid_of(const struct hf_record *record, const struct hf_observ
 	return NULL;
 }
 
-/* Rows of the pod that the job's last record tells of, and that is gone by now.  Others of its name have
- * been on the node before and since. */
+/* Collect the faults of devices of the pod that the job's last record names, if that pod is gone.
+ * Other pods of the same name may have been on the node before and since. */
 static void see_late(const struct device_view *view, const struct hf_record *record, const char *ns,
 		     struct hf_arena *arena, struct hf_observed *seen)
 {
@@ -650,7 +665,8 @@ static void see_late(const struct device_view *view, const struct hf_record *rec
 		if (!is_told_of(row) || row->over || !hf_streq(row->pod, record->pod) ||
 		    !hf_streq(row->ns, ns) || (*row->uid != '\0' && !hf_streq(row->uid, uid)))
 			continue;
-		/* Where the agent did not know it: its replacement may have come to the same node. */
+		/* If the agent did not know the UID, the row may belong to the replacement, on the
+		 * same node. */
 		for (size_t p = 0; p < seen->pods_len && !present; p++)
 			present = is_holder(row, &seen->pods[p], ns);
 		if (!present)
@@ -679,7 +695,7 @@ static struct hf_sick_seen sick_of(const struct device_view *view, const struct 
 				     .silent = is_silent(view, moment)};
 }
 
-/* Nodes of the job's pods first, then all others with a DeviceHealth. */
+/* List the nodes with an unusable device: first the nodes of the job's records, then the others. */
 static void see_sick(const struct hf_devices *devices, const struct hf_moment *moment,
 		     const struct hf_ledger *ledger, struct hf_arena *arena,
 		     struct hf_observed *seen)
@@ -726,8 +742,8 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_mo
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-/* That a rank stands still counts only by an agent that was heard to write since we came: the last word
- * of one that is gone says it for ever. */
+/* Note whether the rank advances.  "Stands still" counts only if the agent was seen to write it:
+ * the last report of an agent that is gone would say so for ever. */
 static void see_advance(const struct device_view *view, const struct hf_moment *moment,
 			const struct rank_row *row, struct hf_pod *pod)
 {
@@ -743,7 +759,8 @@ static void see_advance(const struct device_view *view, const struct hf_moment *
 	}
 }
 
-/* Its own work has been the same for two windows: that is what an agent writes. */
+/* Pass the rank to the comparison as if it had worked equally fast for two windows, because that is
+ * what the agent's figure means. */
 static void add_rank(const struct rank_row *row, struct hf_health_rank_memory *memory,
 		     struct hf_health_rank_view *view)
 {
@@ -769,7 +786,8 @@ static void judge_ranks(struct hf_health_rank_view *ranks, struct hf_pod **pods,
 	}
 }
 
-/* What is known of the pod's training processes; NULL: nothing that holds now. */
+/* The report on the training processes of the pod's node; NULL: no report, or its agent is
+ * silent. */
 static const struct device_view *ranks_view(const struct hf_devices *devices,
 					    const struct hf_moment *moment,
 					    const struct hf_pod *pod)
@@ -784,7 +802,7 @@ static bool is_comparable(const struct rank_row *row)
 	return row->own_us > 0 && !row->silent;
 }
 
-/* Whether they advance; returns how many of them can be compared. */
+/* Note whether the pod's ranks advance.  Returns how many of them can be compared with others. */
 static size_t see_pod_ranks(const struct device_view *view, const struct hf_moment *moment,
 			    struct hf_pod *pod)
 {

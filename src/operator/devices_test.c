@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a step is told of devices, by way of the agents' objects. */
+/* Tests what a step is told of devices by the agents' objects. */
 
 #define N(name) cmocka_unit_test_setup_teardown(name, setup_with_nodes, teardown)
 
@@ -125,27 +125,27 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 	assert_string_equal(brain.device_classes[0], "reboot");
 	assert_true(brain.devices[0].fatal && brain.devices[0].held && brain.devices[0].agent);
 	assert_int_equal(brain.devices[0].last - brain.devices[0].first, 5 * HF_SECOND);
-	/* The pod ended. The agent remembers the holder. */
+	/* The pod ended, and the agent still reports it as the last holder. */
 	agent_says(
 		bench, 202, "2026-01-01T00:00:07Z",
 		SICK("Unhealthy", "reboot", "true",
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2026-01-01T00:00:07Z\"")));
 	assert_int_equal(brain.n_devices, 1);
 	assert_false(brain.devices[0].held);
-	/* A line about its death may come a little later. */
+	/* A kernel line about the fault may be dated a little later than the end of the pod. */
 	agent_says(
 		bench, 203, "2026-01-01T00:00:08Z",
 		SICK("Unhealthy", "reboot", "true",
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:59Z\"")));
 	assert_int_equal(brain.n_devices, 1);
-	/* The pod had released the device before the fault. */
+	/* The pod had released the device before the fault, so the fault does not concern it. */
 	agent_says(
 		bench, 204, "2026-01-01T00:00:09Z",
 		SICK("Unhealthy", "reboot", "true",
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:40Z\"")));
 	assert_int_equal(brain.n_devices, 0);
 	assert_true(brain.watched);
-	/* Without a UID it is the name. */
+	/* If the report has no UID, the pod's name decides. */
 	agent_says(bench, 205, "2026-01-01T00:00:10Z",
 		   SICK("Degraded", "fabric", "true", HOLDER("")));
 	assert_int_equal(brain.n_devices, 1);
@@ -155,9 +155,9 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 static void test_what_does_not_count_is_not_told(void **state)
 {
 	static const char *const devices[] = {
-		/* of another pod, under the same name */
+		/* a report about another pod of the same name */
 		SICK("Unhealthy", "reboot", "true", HOLDER(",\"uid\":\"other\"")),
-		/* a suspicion; a fault of the program; an unknown class */
+		/* a device that is only suspect; a fault of the program; an unknown class */
 		SICK("Suspect", "fabric", "true", HOLDER("")),
 		SICK("Healthy", "app", "true", HOLDER("")),
 		SICK("Healthy", "martian", "true", HOLDER("")),
@@ -180,9 +180,10 @@ static void test_what_does_not_count_is_not_told(void **state)
 
 static void test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock(void **state)
 {
-	/* The fault was seen last at 00:00:05, by a clock that is ten minutes ahead. */
+	/* The fault was last seen at 00:00:05, by a node's clock that is ten minutes ahead. */
 	static const char *const pods[] = {
-		/* begun before that by the server's clock and after it by the node's */
+		/* a pod that began before the fault by the server's clock, and after it by the
+		 * node's clock */
 		",\"creationTimestamp\":\"2025-12-31T23:51:00Z\"},\"spec\":{\"nodeName\":\"a\"},"
 		"\"status\":{\"phase\":\"Running\",\"startTime\":\"2026-01-01T00:01:02Z\"",
 		/* the other way round */
@@ -202,7 +203,7 @@ static void test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock(voi
 	}
 }
 
-/* Its last record tells of worker-1 on node a. */
+/* Give the job a last record that names pod worker-1 on node a. */
 static void record_of_worker_1(struct bench *bench)
 {
 	static const char record[] =
@@ -271,7 +272,7 @@ static struct hf_doc *health_of(const char *node, int version, const char *obser
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* "b c": the nodes that the next step is told to be sick. */
+/* Check which nodes the next step is told to have an unusable device; names: "b c". */
 static void expect_sick(struct bench *bench, const char *names)
 {
 	static int version = 400;
@@ -304,7 +305,7 @@ static void test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody(void *
 	assert_int_equal(brain.steps, steps);
 	expect_sick(bench, "b d");
 	assert_in_range(brain.now - brain.sick[0].since, HF_MINUTE, HF_MINUTE + 3 * HF_SECOND);
-	/* The node of a record comes first. */
+	/* The nodes of the job's records come first in the list. */
 	fake_event(watch, HF_EVENT_ADDED, health_of("a", 204, "2026-01-01T00:01:00Z", "Unhealthy"));
 	expect_sick(bench, "a b d");
 	fake_event(watch, HF_EVENT_MODIFIED,
@@ -315,7 +316,7 @@ static void test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody(void *
 	fake_event(watch, HF_EVENT_DELETED,
 		   health_of("b", 207, "2026-01-01T00:01:00Z", "Unhealthy"));
 	expect_sick(bench, "a c");
-	/* A write of another client is no sign of an agent. */
+	/* A write by another client does not count as a sign of the agent. */
 	turn_for(bench, 10 * HF_MINUTE);
 	fake_event(watch, HF_EVENT_MODIFIED,
 		   health_of("c", 208, "2026-01-01T00:02:00Z", "Quarantined"));
@@ -338,7 +339,8 @@ static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **sta
 	record_of_worker_1(bench);
 	worker_1(bench, HF_EVENT_ADDED, "first", 120, "");
 	worker_1(bench, HF_EVENT_DELETED, "first", 121, "");
-	/* On the same node: the record concerns this pod, whether the pod exists or not. */
+	/* The new pod is on the same node.  The record concerns the old pod, even if the new pod
+	 * has no UID in the report. */
 	worker_1(bench, HF_EVENT_ADDED, "second", 122, "");
 	agent_says(bench, 200, "2026-01-01T00:00:06Z", sick);
 	assert_int_equal(brain.n_late, 0);
@@ -387,7 +389,7 @@ static void test_only_what_is_new_is_a_report_and_silence_is_no_agent(void **sta
 	assert_false(brain.nodes[0].has_agent);
 }
 
-/* A rank of the pod in the words of its agent. */
+/* A report of the agent on a rank of the pod. */
 #define RANK(number, state, own, more)                                                                \
 	"{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":\"uid-ddp-worker-0\",\"rank\":" number \
 	",\"state\":\"" state "\",\"ownMicros\":" own more "}"
@@ -410,13 +412,13 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 		  RANK("0", "Advancing", "0", ADVANCED("2026-01-01T00:00:59Z")));
 	assert_int_equal(brain.advance, HF_ADVANCING);
 	assert_true(brain.now - brain.nodes[0].beat_at <= 2 * HF_SECOND);
-	/* At the report the rank had stood still for 40 s. */
+	/* When the agent wrote this report, the rank had stood still for 40 s. */
 	ranks_say(bench, 201, "2026-01-01T00:02:00Z",
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
 	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
 	assert_in_range(brain.now - brain.advanced_at, 40 * HF_SECOND, 42 * HF_SECOND);
 	assert_in_range(brain.now - brain.told_at, 0, 2 * HF_SECOND);
-	/* One of two advances: so does the pod. */
+	/* If one of two ranks of a pod advances, the pod advances. */
 	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")) "," RANK(
 			  "1", "Advancing", "0", ADVANCED("2026-01-01T00:02:20Z")));
@@ -448,7 +450,7 @@ static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 	assert_string_equal(brain.device_ids[0], "node");
 	assert_string_equal(brain.device_classes[0], "reboot");
 	assert_true(brain.devices[0].fatal && brain.devices[0].held);
-	/* A fault that several devices share concerns those devices alone. */
+	/* A fault that several devices share must not concern further devices. */
 	agent_says(bench, 201, "2026-01-01T00:00:07Z", NODE("Unhealthy", "peers") COVERED);
 	assert_int_equal(brain.n_devices, 1);
 	assert_true(brain.devices[0].held && !brain.devices[0].over);
@@ -463,7 +465,8 @@ static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 	assert_int_equal(brain.n_devices, 0);
 }
 
-/* The rank writes its model or evaluates. No peer can be waiting in a step. */
+/* A rank that has done its last step writes its model or evaluates.  No peer waits for such a rank
+ * in a step. */
 static void test_a_rank_that_has_done_its_last_step_stands_not_still(void **state)
 {
 	struct bench *bench = *state;
@@ -503,7 +506,7 @@ static void test_what_an_agent_told_of_a_fence_holds_for_its_pod(void **state)
 	fences_say(bench, 202, "2026-01-01T00:03:00Z", FENCE("uid-ddp-worker-0", "-5"));
 	assert_int_equal(brain.fence_seconds, 0);
 	fences_say(bench, 203, "2026-01-01T00:04:00Z", FENCE("uid-ddp-worker-0", "50"));
-	/* The agent falls silent together with its node, when the fence matters. */
+	/* The agent falls silent together with its node.  Just then the fence matters. */
 	turn_for(bench, 16 * HF_MINUTE);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(111));
 	turn_for(bench, HF_SECOND);
@@ -544,7 +547,7 @@ static void test_the_program_of_a_pod_is_reported_by_its_agent(void **state)
 	assert_string_equal(brain.process_message, "loss is nan");
 }
 
-/* As on the embedded plane: the node is in this process, and so is its agent. */
+/* As on the embedded plane: node and agent are part of this process. */
 static void test_an_agent_is_heard_where_no_node_is_watched(void **state)
 {
 	struct bench *bench = *state;
@@ -569,7 +572,7 @@ static void test_a_report_of_a_program_that_cannot_be_changes_nothing(void **sta
 		{"uid-ddp-worker-0", "", "\"phase\":\"Running\""},
 		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Sleeping\""},
 		{"uid-ddp-worker-0", "u-1", "\"step\":1"},
-		/* The container ends with such a program, and the kubelet reports it. */
+		/* exec ends when its program ended with code 0, and the kubelet reports that */
 		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\",\"code\":0"},
 		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\""},
 		{"uid-ddp-worker-0", "u-1", "\"phase\":\"Ended\",\"code\":256"},
@@ -584,7 +587,7 @@ static void test_a_report_of_a_program_that_cannot_be_changes_nothing(void **sta
 			     "\"phase\":\"Running\"");
 		assert_true(brain.processed);
 	}
-	/* A cause that is not one word is not handed on. */
+	/* A cause of more than one word is left out. */
 	process_says(bench, 300, "uid-ddp-worker-0", "u-1",
 		     "\"phase\":\"Ended\",\"signal\":9,\"cause\":\"two words\"");
 	assert_true(brain.processed);
@@ -604,7 +607,8 @@ static void test_a_silent_agents_word_of_ranks_is_of_the_past(void **state)
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
-/* The operator comes when the agent has written this for the last time, so long ago by its own clock. */
+/* The operator starts after the agent wrote for the last time; `age` is the age of that report by
+ * the agent's clock. */
 static void start_after(struct bench *bench, hf_time age)
 {
 	char observed[HF_TIME_TEXT_MAX], advanced[HF_TIME_TEXT_MAX], text[TEXT_MAX];
@@ -636,7 +640,8 @@ static void test_what_was_said_before_we_came_makes_no_rank_stand_still(void **s
 	start_after(bench, 10 * HF_MINUTE);
 	assert_true(brain.nodes[0].has_agent);
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
-	/* Silent for fifteen minutes since it wrote, and not since we came. */
+	/* The agent is silent for fifteen minutes since its last write, but not since the operator
+	 * came. */
 	turn_for(bench, 6 * HF_MINUTE);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(300));
 	turn_for(bench, HF_SECOND);
@@ -671,7 +676,7 @@ static void test_who_works_longer_than_its_peers_is_slow(void **state)
 				    "") "," RANK("2", "Advancing", "30500",
 						 "") "," RANK("3", "Advancing", "45000", ""));
 	assert_in_range(brain.slow_permille, 1450, 1500);
-	/* A rank that is alone in its group has no peers to compare with. */
+	/* A rank that is alone in its group has no peers to be compared with. */
 	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
 		  RANK("0", "Advancing", "30000",
 		       "") "," RANK("1", "Advancing", "31000",
@@ -681,7 +686,7 @@ static void test_who_works_longer_than_its_peers_is_slow(void **state)
 	assert_int_equal(brain.slow_permille, 0);
 }
 
-/* The job brain has a list of its own, since it may not know the device brain. */
+/* Core has its own list of device classes, because it may not use module health. */
 static void test_both_brains_know_the_same_classes(void **state)
 {
 	enum hf_health_class none;

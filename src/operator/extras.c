@@ -10,12 +10,14 @@
 
 /*
  * Extra objects of jobs: ConfigMaps, ServiceAccounts, Roles, RoleBindings, autoscalers, pod groups.
- * Input: the kinds that a job's table lists. Output: caches that are started, and the objects for a
- * step.
+ *
+ * Input: the kinds of objects that a job's table lists.  Output: caches that are started, and the
+ * objects for a step.
+ *
  * A kind is watched from the first job that needs it, so a cluster without such jobs needs no
- * rights for it. Passes of those jobs wait until the kind is listed. Rare kinds, such as
- * autoscalers, are watched from the first job that has one, and no pass waits. With a gang
- * scheduler all jobs have pod groups: see groups.c.
+ * rights for it.  Passes of those jobs wait until the kind is listed.  Rare kinds, such as
+ * autoscalers, are watched from the first job that has such an object, and no pass waits for them.
+ * With a gang scheduler all jobs have pod groups: see groups.c.
  */
 
 #define POD_GROUPS (HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) | HF_EXTRA_BIT(HF_EXTRA_VOLCANO_GROUP))
@@ -48,7 +50,7 @@ const struct hf_kind *hf_groups_kind(const struct hf_operator *op)
 								     : HF_EXTRA_VOLCANO_GROUP];
 }
 
-/* A pass over a job of this framework waits until the kind is listed. */
+/* True: a pass over a job of this kind waits until the extra objects of that kind are listed. */
 static bool waits_for(const struct hf_operator *op, const struct hf_framework *framework,
 		      size_t kind)
 {
@@ -87,7 +89,7 @@ bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *f
 	return true;
 }
 
-/* Queues the jobs that waited for extra objects. */
+/* Queue the jobs that waited until extra objects were listed. */
 void hf_extras_enqueue(struct hf_operator *op)
 {
 	for (size_t i = 0; i < op->n_kinds; i++) {
@@ -101,8 +103,9 @@ void hf_extras_enqueue(struct hf_operator *op)
 
 /* --- what a server makes of what it is given -------------------------------------------------- */
 
-/* An API server adds defaults and formats numbers its own way. Its answer to a write counts as the
- * wanted object. The digests are lost with the process, which then writes once more. */
+/* Remember the answer to a write as the wanted object, because an API server adds defaults and
+ * formats numbers in its own way.  The digests are lost with the process; the next process then
+ * writes once more. */
 void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 		      struct hf_doc *object, struct hf_arena *arena)
 {
@@ -147,8 +150,8 @@ static void see_extra(const struct hf_extra *extra, const struct hf_cache *cache
 	list[(*len)++].owned = hf_streq(view->controller_uid, job->uid);
 }
 
-/* Looks the objects up by the names that the table lists for absent ranks. So the step also sees
- * objects of strangers, and objects to delete. */
+/* Collect the extra objects of the job, by the names that the table gives for a job without ranks.
+ * So the step also sees objects of other owners, and objects to delete. */
 void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Extra objects: when their kinds are watched, and which requests are sent. */
+/* Tests when the kinds of extra objects are watched, and which requests are sent. */
 
 static struct hf_extra config = {.kind = HF_EXTRA_CONFIG_MAP, .name = "pi-config"};
 static struct hf_leaf hosts = {.path = "data/hostfile", .value = "a\n"};
@@ -39,7 +39,8 @@ static struct hf_doc *config_doc(const char *uid, const char *owner, const char 
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* Answers lists until something else is asked for; how many of extra objects there were. */
+/* Answer lists until a request of another kind comes.  Returns how many lists of extra objects
+ * there were. */
 static int answer_lists(struct bench *bench, bool job)
 {
 	struct fake_call *call;
@@ -78,13 +79,13 @@ static void nothing_is_watched_until_a_job_needs_it(void **state)
 	fake_event(watch_of(bench, "mpijobs"), HF_EVENT_ADDED, mpi_job());
 	turn(bench);
 	assert_int_equal(brain.steps, 0);
-	/* Those of MPIJobs, and no autoscalers or pod groups. */
+	/* The four kinds of an MPIJob, but neither autoscalers nor pod groups. */
 	assert_int_equal(answer_lists(bench, false), 4);
 	gathered(bench);
 	assert_int_equal(brain.steps, 1);
 }
 
-/* One step with this action in its plan. Returns the request. */
+/* Do one step with this action in its plan.  Returns the request for the action. */
 static struct fake_call *asked(struct bench *bench, enum hf_action_kind kind, enum hf_verb verb)
 {
 	want(0, kind, 0, 1);
@@ -163,7 +164,7 @@ static void a_delete_names_the_object(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
-/* Defaults from the API server cause no second write. A change by another client does. */
+/* Defaults that the API server adds cause no second write; a change by another client does. */
 static void what_a_server_makes_of_it_is_taken_for_what_was_wanted(void **state)
 {
 	HF_AUTO_DOC filled = config_doc("cm-1", "u-9", "a b\\n");

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a step is told about nodes: by the watch, and by history of pods. */
+/* Tests what a step is told about nodes, from the watch and from the history of pods. */
 
-/* Cordoned at a time (or NONE: unknown) and Unknown since another time. */
+/* A node that was cordoned at one time (NONE: unknown) and is Unknown since another time. */
 static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned,
 				      hf_time since)
 {
@@ -59,7 +59,7 @@ static void test_a_node_is_seen_as_it_stands_and_since_when(void **state)
 	assert_false(brain.nodes[0].no_execute);
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 	assert_int_equal(brain.nodes[0].since, brain.now);
-	/* The taint that follows does not begin the time anew. */
+	/* The taint that follows does not change the time since which the node is Unknown. */
 	turn_for(bench, 10 * HF_SECOND);
 	node_becomes(bench, 121, "Unknown",
 		     "\"taints\":[{\"key\":\"node.kubernetes.io/unreachable\",\"effect\":"
@@ -97,7 +97,7 @@ static void test_unknown_once_more_is_another_time(void **state)
 	node_is_unknown(bench, 121, "1970-01-01T00:01:00Z");
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].since, since);
-	/* The node was Ready in between, and no event said so. */
+	/* The node was Ready for a while, and no event reported that. */
 	node_is_unknown(bench, 122, "1970-01-01T00:02:00Z");
 	assert_int_equal(brain.nodes[0].unknown_at, 2 * HF_MINUTE);
 	assert_true(brain.nodes[0].since >= since + HF_MINUTE);
@@ -113,7 +113,7 @@ static void test_a_kubelets_usual_report_wakes_nobody(void **state)
 	node_becomes(bench, 120, "True", "\"podCIDR\":\"10.0.0.0/24\"");
 	turn_for(bench, HF_MINUTE);
 	assert_int_equal(brain.steps, steps);
-	/* A node without pods of jobs queues no job. */
+	/* A change of a node without pods of jobs queues no job. */
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("b", 121, "Unknown", ""));
 	turn_for(bench, 100 * HF_MS);
 	assert_int_equal(brain.steps, steps);
@@ -139,7 +139,7 @@ static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].zone_nodes, 5);
 	assert_int_equal(brain.nodes[0].zone_lost, 2);
-	/* The jobs it holds back look again when the storm has passed, a second later at most. */
+	/* One second after the end of the storm, the jobs held by the storm are queued. */
 	int steps = brain.steps;
 
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b0", 150, "True", ""));
@@ -168,7 +168,7 @@ static void zoned_is(struct bench *bench, const char *name, int version, const c
 	turn_for(bench, 100 * HF_MS);
 }
 
-/* No zone of two nodes is in a storm of its own: a storm has three lost nodes at least. */
+/* A zone of two nodes cannot be in a storm, because a storm needs three lost nodes. */
 static void test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster(void **state)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
@@ -182,7 +182,8 @@ static void test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster(void
 			   zoned_doc(names[i], 130 + i, zones[i], "True"));
 	step_again(bench);
 	start = brain.nodes[0].calm_since;
-	/* One zone of two is silent: its numbers are no storm's, nor are those of the cluster. */
+	/* If only one zone of two nodes is silent, neither the zone nor the cluster is in a
+	 * storm. */
 	zoned_is(bench, "a", 140, "y", "Unknown");
 	zoned_is(bench, "b", 141, "y", "Unknown");
 	step_again(bench);
@@ -197,7 +198,8 @@ static void test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster(void
 	assert_null(brain.nodes[0].zone);
 	assert_int_equal(brain.nodes[0].calm_since, HF_TIME_NONE);
 	assert_true(hf_nodes_are_in_storm(brain.nodes[0].zone_nodes, brain.nodes[0].zone_lost));
-	/* The calm begins with the end of the cluster's storm, also in a zone that never had one. */
+	/* After a storm of the cluster, calm begins anew in every zone, also in a zone without a
+	 * storm. */
 	turn_for(bench, HF_MINUTE);
 	zoned_is(bench, "c", 144, "z", "True");
 	zoned_is(bench, "d", 145, "z", "True");
@@ -211,7 +213,7 @@ static void node_is(struct bench *bench, const char *name, int version, const ch
 	turn_for(bench, 100 * HF_MS);
 }
 
-/* Four nodes; the job's is "a".  The zone has been calm since the first list. */
+/* Start with four nodes; the job's pod is on "a".  The zone is calm since the first list. */
 static hf_time start_of_four(struct bench *bench)
 {
 	static const char *const others[] = {"b", "c", "d"};
@@ -235,7 +237,8 @@ static void test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm(
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].calm_since, start);
 	for (int i = 0; i < 3; i++) {
-		/* 3 of 4 are a storm, 2 of 4 are none: the share flickers. */
+		/* Three lost nodes of four are a storm, two of four are not: here the number
+		 * changes back and forth. */
 		node_is(bench, "c", 150 + 2 * i, "Unknown");
 		turn_for(bench, HF_MINUTE);
 		step_again(bench);
@@ -250,7 +253,7 @@ static void test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm(
 	}
 }
 
-/* A storm that came and went meanwhile was not seen. */
+/* While the watch was broken, a storm may have come and gone. */
 static void test_calm_begins_anew_when_the_watch_of_nodes_has_a_gap(void **state)
 {
 	struct bench *bench = *state;
@@ -288,8 +291,8 @@ static void test_a_node_that_comes_to_a_zone_was_not_seen_calm_there(void **stat
 	assert_true(brain.nodes[0].calm_since >= start + HF_MINUTE);
 }
 
-/* People cordon what is dead, and a storm is no smaller for that; what has been away for a day is no
- * part of one. */
+/* People cordon dead nodes, which must not make a storm smaller.  A node that has been away for a
+ * day does not count any more. */
 static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
 {
 	struct bench *bench = *state;
@@ -307,7 +310,7 @@ static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].zone_nodes, 1);
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
-	/* It comes back, cordoned: it is not in the numbers, nor counted off twice. */
+	/* The node comes back, cordoned: it is not in the numbers, and is not subtracted twice. */
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
 		   node_doc("b", 140, "True", "\"unschedulable\":true"));
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b", 141, "True", ""));
@@ -316,7 +319,8 @@ static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
-/* Nodes that are cordoned and then switched off make no storm. Cordoning silent nodes ends none. */
+/* Nodes that are cordoned and then switched off make no storm.  Cordoning silent nodes does not end
+ * a storm. */
 static void test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm(void **state)
 {
 	struct bench *bench = *state;
@@ -349,7 +353,8 @@ static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("a", 150, "True", ""));
 	turn_for(bench, 100 * HF_MS);
 	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
-	/* The node is deleted: gone from now on, and jobs with pods on it are stepped. */
+	/* The node is deleted: it counts as gone from now on, and jobs with pods on it are
+	 * stepped. */
 	int steps = brain.steps;
 
 	turn_for(bench, 10 * HF_SECOND);
@@ -402,7 +407,7 @@ static void test_without_the_right_to_see_nodes_none_is_told(void **state)
 	turn_for(bench, HF_SECOND);
 	assert_int_equal(brain.pods, 1);
 	assert_int_equal(brain.n_nodes, 0);
-	/* What cannot be seen may have a taint. */
+	/* If nodes cannot be seen, a node may have had a taint. */
 	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
 		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
 	turn_for(bench, HF_SECOND);
@@ -425,12 +430,12 @@ static void test_what_only_a_kubelet_writes_is_a_sign_of_life(void **state)
 
 	start_on_a(bench, node_doc("a", 5, "True", ""));
 	assert_int_equal(brain.news_at, HF_TIME_NONE);
-	/* The node life cycle says so of a silent node. */
+	/* The control plane's node controller sets this condition for pods of a silent node. */
 	pod_becomes(bench, 120,
 		    RUNNING ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]");
 	step_again(bench);
 	assert_int_equal(brain.news_at, HF_TIME_NONE);
-	/* Taint eviction, and the pod garbage collector. */
+	/* Taint eviction and the pod garbage collector write this condition. */
 	pod_becomes(bench, 121,
 		    "\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
 		    "\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}}}],\"conditions\":[{"
@@ -466,7 +471,7 @@ static void test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last(vo
 	turn_for(bench, 10 * HF_SECOND);
 	step_again(bench);
 	assert_int_equal(brain.now - brain.unwell_at, 11 * HF_SECOND);
-	/* It is a word of the kubelet's as well. */
+	/* That condition is also a sign of life, because the kubelet wrote it. */
 	assert_int_equal(brain.news_at, brain.unwell_at);
 	first = brain.unwell_at;
 	/* Whatever else is written meanwhile. */
@@ -501,7 +506,7 @@ static void test_the_end_of_the_own_container_stands_since_it_was_seen(void **st
 	step_again(bench);
 	assert_int_equal(brain.now - brain.own_ended_at, 11 * HF_SECOND);
 	first = brain.own_ended_at;
-	/* The other container is started again meanwhile. */
+	/* Meanwhile the kubelet restarts the other container. */
 	pod_becomes(bench, 121, ENDED(",\"restartCount\":1"));
 	step_again(bench);
 	assert_int_equal(brain.own_ended_at, first);
@@ -510,7 +515,7 @@ static void test_the_end_of_the_own_container_stands_since_it_was_seen(void **st
 	assert_int_equal(brain.own_ended_at, HF_TIME_NONE);
 }
 
-/* No container has the name of the kind: core takes the first container of the template. */
+/* If no container has the name of the kind, core takes the first container of the template. */
 static void test_the_end_of_an_own_container_by_another_name_is_seen_too(void **state)
 {
 	struct bench *bench = *state;
@@ -554,7 +559,7 @@ static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
 	assert_string_equal(brain.gone_names[0], "ddp-worker-0");
 	assert_int_equal(brain.gone[0].at, brain.now);
 	assert_false(brain.gone[0].no_execute);
-	/* The taint was there all along, and its news come late. */
+	/* The node had the taint all along, and the event about it comes late. */
 	node_becomes(bench, 121, "True", "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]");
 	step_again(bench);
 	assert_true(brain.gone[0].no_execute);
@@ -575,7 +580,7 @@ static struct hf_doc *marked_pod(int version, const char *spec)
 	return pod_doc("ddp-worker-0", "uid-ddp-worker-0", version, "u-1", more);
 }
 
-/* Both events come in one turn, so no pass sees the pod terminating. */
+/* Both events come in one turn of the loop, so no pass sees the pod while it is terminating. */
 static void test_how_a_pod_was_that_went_before_a_pass_looked(void **state)
 {
 	static const char *const specs[] = {"\"nodeName\":\"a\"", ""};
@@ -592,13 +597,13 @@ static void test_how_a_pod_was_that_went_before_a_pass_looked(void **state)
 		assert_int_equal(brain.n_gone, 1);
 		assert_true(brain.gone_owned[0]);
 		assert_int_equal(brain.gone_deleted[0], JOB_TIME + HF_MINUTE);
-		/* The pod's node counts as long as the pod's name is remembered. */
+		/* The pod's node is shown to steps as long as the pod's name is remembered. */
 		assert_int_equal(brain.n_nodes, i == 0 ? 1 : 0);
 		fake_event(pods, HF_EVENT_ADDED,
 			   bound_pod("ddp-worker-0", version++, "a", RUNNING));
 		turn_for(bench, HF_SECOND);
 	}
-	/* A pod that vanished without a mark left no reason. */
+	/* A pod that vanished without a deletion timestamp leaves no last state. */
 	fake_event(pods, HF_EVENT_DELETED, bound_pod("ddp-worker-0", version, "a", RUNNING));
 	step_again(bench);
 	assert_int_equal(brain.n_gone, 1);
@@ -622,7 +627,7 @@ static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(voi
 	step_again(bench);
 	assert_int_equal(brain.n_gone, 1);
 	assert_true(brain.gone[0].no_execute);
-	/* A pod that ends long after the taint leaves no timer. */
+	/* If the pod ends long after the taint is gone, no timer can be left. */
 	turn_for(bench, HF_POD_HISTORY_KEPT);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
 		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
@@ -654,8 +659,8 @@ static void test_a_strangers_pod_frees_a_name_too(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
-/* Pods that an earlier job of the name left on a node: the next job is stepped when the node is
- * lost. */
+/* A pod of an earlier job of the same name is on the node.  When the node is lost, the new job is
+ * stepped. */
 static void test_a_node_wakes_who_waits_for_a_name_on_it(void **state)
 {
 	struct bench *bench = *state;
@@ -709,7 +714,7 @@ static void test_a_gap_in_the_watch_of_pods_is_told(void **state)
 			fake_answer_list(call, "200", "", NULL, 0);
 	turn_for(bench, HF_SECOND);
 	assert_true(brain.now - brain.watched_since <= HF_MINUTE);
-	/* The pod was not in the list: it has gone, some time ago. */
+	/* The pod is missing in the new list, so it was deleted some time ago. */
 	assert_int_equal(brain.n_gone, 1);
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One job with one pod on node "a", for the tests of what a step is told about nodes. */
+/* One job with one pod on node "a", for tests of the facts that a step gets about nodes. */
 
 #define N(name) cmocka_unit_test_setup_teardown(name, setup_with_nodes, teardown)
 
@@ -25,7 +25,7 @@ static inline struct hf_doc *node_doc(const char *name, int version, const char 
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* A pod of the job on a node, with a container in that state. */
+/* A pod of the job on a node; its container has the given state. */
 static inline struct hf_doc *bound_pod(const char *name, int version, const char *node,
 				       const char *status)
 {
@@ -41,7 +41,7 @@ static inline struct hf_doc *bound_pod(const char *name, int version, const char
 	"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"           \
 	"\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}}}]"
 
-/* A job with a single pod, which is on node a. */
+/* Start with a job that has a single pod, on node a. */
 static inline void start_on_a(struct bench *bench, struct hf_doc *node)
 {
 	if (node != NULL)

@@ -3,16 +3,19 @@
 #include "operator/pass_internal.h"
 
 /*
- * The gates: they bound the requests under way, and decide which pass sends next.
+ * The two gates: they limit the requests under way, and decide which pass sends next.
  *
- * Input: passes that have a request to send, in the order of their coming. Output: a call of
- * hf_pass_send. A pass waits at the first gate with a decision or a read, at the second with actions.
- * Invariants: no pass goes through the second gate while one waits at the first; at most
- * op->in_flight_max requests are under way; with a rate, none is sent without a token.
+ * Input: passes that have a request to send, in the order in which they came.  Output: calls of
+ * hf_pass_send.  A pass with an urgent status, or with objects of unanswered requests to read,
+ * waits at the first gate.  Any other pass waits at the second gate.
+ *
+ * Invariants: no pass goes through the second gate while a pass waits at the first; at most
+ * op->in_flight_max requests are under way; if a rate is set, no request is sent without a token.
  */
 
-/* Requests that a pass sends in its turn. The pods of a small job are created together, so that they
- * are scheduled and reported together. A job of thousands lets others in between. */
+/* The most requests that a pass sends in its turn.  The pods of a small job are created together,
+ * so that they are scheduled and reported together.  A job of thousands of pods lets other jobs in
+ * between. */
 #define GATE_TURN 16
 
 static bool wants_to_send(const struct hf_pass *pass)
@@ -24,7 +27,7 @@ static bool wants_to_send(const struct hf_pass *pass)
 	case HF_PASS_STATUS:
 	case HF_PASS_READ: return pass->request == HF_REQUEST_WAITING;
 	case HF_PASS_STAGE:
-		/* After a failure only objects in an unknown state are still read. */
+		/* After a failure, the pass only reads the objects of unanswered requests. */
 		return pass->n_unsure > 0 || (pass->code == 0 && pass->next < pass->n_calls);
 	case HF_PASS_DECIDE:
 	case HF_PASS_OVER:
@@ -84,7 +87,8 @@ static bool has_token(struct hf_operator *op)
 	op->tokens_at = now;
 	if (op->tokens >= 1)
 		return true;
-	/* One nanosecond more: a rounded-down time would arm the timer again at once. */
+	/* One nanosecond is added: a time that was rounded down would arm the timer again at
+	 * once. */
 	hf_timer_arm(op->gate_timer, (hf_time)((1 - op->tokens) / qps * (double)HF_SECOND) + 1);
 	return false;
 }

@@ -5,10 +5,12 @@
 #include "base/strbuf.h"
 
 /*
- * The pod groups of a gang scheduler, whose CRD may be missing.
- * Input: errors of the pod groups' cache. Output: log lines, events of waiting jobs.
- * Upstream's operator exits if the CRD is missing. This one is not ready and says why; jobs wait,
- * and begin or go on once the CRD exists.
+ * The pod groups of a gang scheduler, if their CRD is missing.
+ *
+ * Input: errors of the pod groups' cache.  Output: log lines, and events of waiting jobs.
+ *
+ * Upstream's operator exits without that CRD.  This operator reports that it is not ready, and why.
+ * Its jobs wait, and begin or go on when the CRD exists.
  */
 
 #define TEXT_MAX 1024
@@ -44,7 +46,7 @@ void hf_groups_problem(struct hf_kind *groups, int code, const char *message)
 		       "until the CRD %s.%s of the gang scheduler \"%s\" is there",
 		       resource->plural, resource->group, op->options.settings.gang_scheduler);
 	hf_operator_problem(op, resource->plural, code, text.data);
-	/* Queue the waiting jobs: every one gets an event. */
+	/* Queue the waiting jobs, so that each of them gets an event. */
 	for (size_t i = 0; i < op->n_kinds; i++)
 		if (op->kinds[i].running)
 			hf_operator_enqueue_kind(&op->kinds[i]);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The CRD of a gang scheduler's pod groups is missing, is present, or arrives later. */
+/* The CRD of a gang scheduler's pod groups is missing, exists, or arrives later. */
 
 #define CRD "podgroups.scheduling.volcano.sh"
 
@@ -20,8 +20,8 @@ static int setup_plugins(void **state)
 	return setup_with_gangs(state, "scheduler-plugins");
 }
 
-/* Answers the lists, of pod groups with this code; of jobs there is one.  Returns how often groups
- * were listed. */
+/* Answer the lists: one job, and pod groups with this code.  Returns how often pod groups were
+ * listed. */
 static int answer_lists(struct bench *bench, const char *group, int code)
 {
 	struct fake_call *call;
@@ -98,7 +98,7 @@ static void jobs_go_on_when_it_comes(void **state)
 
 	hf_operator_start(bench->op);
 	lists(bench, HF_E_NOT_FOUND);
-	/* Told once, however often it is looked for. */
+	/* A missing CRD is logged once, however often the operator looks for it. */
 	bench->problem[0] = '\0';
 	turn_for(bench, HF_MINUTE);
 	assert_true(lists(bench, HF_E_NOT_FOUND) > 0);
@@ -108,7 +108,7 @@ static void jobs_go_on_when_it_comes(void **state)
 	lists(bench, 0);
 	assert_int_equal(brain.steps, 1);
 	assert_true(hf_operator_synced(bench->op));
-	assert_string_equal(bench->problem, "podgroups: the cluster knows it now");
+	assert_string_equal(bench->problem, "podgroups: the cluster knows this kind now");
 	assert_missing(bench, "");
 	assert_metric(bench, "holdfast_crd_missing{kind=\"PodGroup\"} 0");
 }

@@ -10,14 +10,16 @@
 
 /*
  * Metrics with one series for each job.
- * Input: jobs in the cache. Output: gauges, filled again at each scrape, so that a deleted job
- * leaves no series. The number of series is limited by the family.
+ *
+ * Input: jobs in the cache.  Output: gauges, filled anew at each scrape, so that no series of a
+ * deleted job is left.  The metric family limits the number of series.
  */
 
-/* Long enough for a scraper of any interval in use to see how it ended. */
+/* A finished job keeps its series for this long, so that scrapers see how the job ended. */
 #define KEPT_AFTER_END (10 * HF_MINUTE)
 #define CONDITIONS_MAX 64
-/* Of annotations an object has 256 KiB in all; what has more is no job of a person. */
+/* The most annotations of a job that are read.  All annotations of an object together have at most
+ * 256 KiB. */
 #define PAIRS_MAX 65536
 
 struct condition {
@@ -121,16 +123,17 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	static const char *const job[] = {"namespace", "job", NULL};
 	const struct hf_metric_options recovery = {
 		.name = "holdfast_recovery_duration_seconds",
-		.help = "From the first sign of an end until it was decided on (decide), and until "
-			"all ranks ran again (total).",
+		.help = "Seconds from the first sign of a fault until its restart was decided "
+			"(decide), and until all ranks ran again (total).",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage", "cause"},
 		.buckets = {0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
 	};
 	const struct hf_metric_options start = {
 		.name = "holdfast_job_start_duration_seconds",
-		.help = "From a job's creation until work on it began (queue: a suspended job waits), "
-			"and from there until it was Running for the first time (start).",
+		.help = "Seconds from a job's creation until the operator began it (queue: "
+			"includes a suspension), and from there until it was Running for the first "
+			"time (start).",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage"},
 		.buckets = {1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400},
@@ -139,13 +142,14 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 
 	m->job_info =
 		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
-	m->job_condition = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
-				     "Whether a condition of a job has that status.", condition);
+	m->job_condition =
+		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
+			  "1 if the condition of the job has that status, else 0.", condition);
 	m->job_productive =
 		set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
-			  "Time in which all ranks of a job ran.", job);
+			  "Seconds in which all ranks of a job ran.", job);
 	m->job_downtime = set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
-				    "Time in which a job that had begun did not run.", job);
+				    "Seconds in which a job that had begun was restarting.", job);
 	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
 	m->start_time = hf_metrics_family(op->options.metrics, &start);
 }
@@ -189,13 +193,13 @@ static void add_series(struct hf_operator *op, const struct hf_framework *framew
 				      hf_streq(c->status, "True") ? 1 : 0, ns, name, kind, c->type,
 				      "true", NULL);
 	}
-	/* Added, as jobs of two kinds may have one name. */
+	/* Added up, because jobs of two kinds may have the same name. */
 	hf_family_add(op->metrics.job_productive, (double)status->recovery.productive, ns, name,
 		      NULL);
 	hf_family_add(op->metrics.job_downtime, (double)status->recovery.downtime, ns, name, NULL);
 }
 
-/* Under CRDs that do not keep it the ledger is the text of an annotation. */
+/* If the CRD does not keep status.recovery, read the ledger from its annotation. */
 static void read_annotated(struct hf_operator *op, struct job *job)
 {
 	for (size_t i = 0; i < job->metadata.annotations.len; i++) {
@@ -215,13 +219,13 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 	struct job job;
 	const char *state = NULL;
 
-	/* Another client may have written anything into the status: then the job is counted and has
-	 * no further series. */
+	/* Another client may have written anything into the status.  If it cannot be read, the job
+	 * is only counted. */
 	if (hf_fields_read_doc(&job_table, doc, NULL, op->scratch, &job, NULL) != 0)
 		memset(&job, 0, sizeof(job));
 	if (job.status.recovery.present == 0)
 		read_annotated(op, &job);
-	/* Clients print the last condition as the job's state; so does the gauge. */
+	/* The gauge shows the last condition, as clients do. */
 	if (job.status.conditions.len > 0)
 		state = job.status.conditions.items[job.status.conditions.len - 1].type;
 	hf_family_add(op->metrics.states, 1, hf_doc_namespace(doc), framework->metrics_name,
@@ -259,7 +263,8 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 
 static void observe_start(struct hf_operator *op, const char *stage, hf_time span)
 {
-	/* Both ends are cut to seconds, by two clocks at times. */
+	/* Both times are cut to seconds and may come from two clocks, so the span may be
+	 * negative. */
 	hf_family_observe(op->metrics.start_time, span > 0 ? (double)span / (double)HF_SECOND : 0,
 			  stage, NULL);
 }
@@ -269,7 +274,8 @@ void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *j
 {
 	const struct hf_condition *running = hf_status_condition(now, HF_COND_RUNNING);
 
-	/* Once it has run the condition stays, False at times. */
+	/* A job that ran once keeps the condition Running, with status False at times.  So only the
+	 * first time counts. */
 	if (running == NULL || !hf_streq(running->status, "True") ||
 	    now->start_time == HF_TIME_NONE ||
 	    hf_status_condition(&job->status, HF_COND_RUNNING) != NULL)

@@ -17,21 +17,21 @@
  * Invariant: this file calls no file of this folder but clock.c and startups.c.
  */
 
-/* A step costs as much time as the job has objects: about 0.5 us each. The delay before it is ten times
- * that: 10 ms for 1,000 pods and their services, 100 ms for 10,000. */
+/* The delay before a step, for each object of the job.  A step costs about 0.5 us an object; the
+ * delay is ten times that: 10 ms for 1,000 pods and their services, 100 ms for 10,000. */
 #define GATHER_PER_OBJECT (5 * HF_US)
 #define GATHER_MIN HF_MS
-/* A pod that is created, placed and started causes about ten routine changes within a moment. One
- * step looks at them together. */
+/* A pod that is created, placed and started causes about ten routine changes within a moment.  One
+ * step takes them together. */
 #define GATHER_ROUTINE (50 * HF_MS)
-/* The ranks of a job end within moments. One step and one status record all ranks that succeed
- * together. */
+/* The ranks of a job end within moments.  One step and one status record all ranks that succeed in
+ * this time. */
 #define GATHER_SUCCESS (50 * HF_MS)
 /* Additional delay of routine changes for each job in the queue: about the time that the API server
- * needs for the pods and services of a small job. So one status tells them all. */
+ * needs for the pods and services of a small job.  So one status shows them all. */
 #define GATHER_PER_JOB (20 * HF_MS)
 #define GATHER_MAX (5 * HF_SECOND)
-/* Events that wait when the operator is told to stop get so long to be written. */
+/* When the operator is told to stop, waiting events have this much time to be written. */
 #define DRAIN_MAX (2 * HF_SECOND)
 
 /* --- what all files use ----------------------------------------------------------------------- */
@@ -47,7 +47,8 @@ void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply)
 	bool jumped = hf_server_clock_hear(&op->clock, reply->server_time, hf_loop_mono(op->loop),
 					   hf_loop_wall(op->loop));
 
-	/* The wake-ups in the queue follow the old estimate and may be late. */
+	/* Wake-ups in the queue were planned with the old estimate and may come late, so all jobs
+	 * are stepped. */
 	for (size_t i = 0; jumped && i < op->n_kinds; i++)
 		hf_operator_enqueue_kind(&op->kinds[i]);
 }
@@ -64,7 +65,7 @@ void hf_operator_check_synced(struct hf_operator *op)
 
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns)
 {
-	/* If the table is full, each job of the namespace tries one create a pass. */
+	/* If the table is full, each pass over a job of that namespace tries one more create. */
 	if (!hf_map_put(op->ending, ns, op))
 		return;
 }
@@ -102,8 +103,8 @@ struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **r
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* Jobs with a first pass behind them go before new ones. With a thousand new jobs, the first ones
- * get their status before the pods of the last ones are created. */
+/* Queue a job.  Jobs that had a pass before go ahead of new jobs.  So of a thousand new jobs, the
+ * first ones get their status before the pods of the last ones are created. */
 static void add_job(struct hf_operator *op, const char *key)
 {
 	bool added;
@@ -116,8 +117,8 @@ static void add_job(struct hf_operator *op, const char *key)
 		added = hf_queue_add_behind(op->queue, key);
 	if (!added)
 		hf_operator_problem(op, key, HF_E_TOO_LARGE,
-				    "the queue of jobs is full: this job is not stepped until "
-				    "another change of it");
+				    "the queue of jobs is full: this job is not stepped until it "
+				    "changes again");
 }
 
 hf_time hf_operator_gather_time(const struct hf_operator *op)
@@ -130,14 +131,15 @@ hf_time hf_operator_gather_time(const struct hf_operator *op)
 	return gather < GATHER_MAX ? gather : GATHER_MAX;
 }
 
-/* Changes of pods gather before a step, the longer the more objects the job has: otherwise the steps
- * of a job with 10,000 pods would keep the process busy. */
+/* Queue a job after a delay that grows with the number of its objects.  Otherwise the steps of a
+ * job with 10,000 pods would keep the process busy. */
 static void add_job_later(struct hf_operator *op, const char *key, bool routine)
 {
 	struct hf_job_state *state = hf_map_get(op->states, key);
 	hf_time gather = state == NULL ? 0 : (hf_time)state->size * GATHER_PER_OBJECT;
 
-	/* Most routine changes during a pass come from the pass itself. */
+	/* Most routine changes during a pass come from the pass itself, so they wait for its
+	 * end. */
 	if (routine && state != NULL && state->pass != NULL) {
 		state->routine_owed = true;
 		return;
@@ -163,8 +165,8 @@ void hf_operator_enqueue(struct hf_operator *op, const char *key)
 	add_job_later(op, key, false);
 }
 
-/* The first success is stepped like any other change. Later ones within the gather time wait until
- * its end. */
+/* The first success of a job is stepped like any other change.  Later successes wait for the end of
+ * the gather time. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key)
 {
 	struct hf_job_state *state = hf_map_get(op->states, key);
@@ -191,8 +193,8 @@ void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time 
 {
 	if (op->running && !hf_queue_add_after(op->queue, key, delay))
 		hf_operator_problem(op, key, HF_E_TOO_LARGE,
-				    "the queue of jobs is full: this job is not stepped until "
-				    "another change of it");
+				    "the queue of jobs is full: this job is not stepped until it "
+				    "changes again");
 }
 
 void hf_operator_enqueue_kind(struct hf_kind *kind)

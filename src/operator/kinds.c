@@ -6,8 +6,9 @@
 
 /*
  * Kinds of jobs that the cluster does not know.
- * Input: errors and successes of the kinds' caches. Output: log lines, and the text for /readyz.
- * A missing kind is logged once and looked for again; it holds up no other kind.
+ *
+ * Input: errors and successes of the kinds' caches.  Output: log lines, and the text for /readyz.
+ * A missing kind is logged once and looked for again; it does not delay the other kinds.
  */
 
 void hf_kind_found(struct hf_kind *kind)
@@ -15,7 +16,7 @@ void hf_kind_found(struct hf_kind *kind)
 	if (!kind->missing)
 		return;
 	kind->missing = false;
-	hf_operator_problem(kind->op, kind->resource->plural, 0, "the cluster knows it now");
+	hf_operator_problem(kind->op, kind->resource->plural, 0, "the cluster knows this kind now");
 }
 
 void hf_kind_problem(struct hf_kind *kind, int code, const char *message)

@@ -4,11 +4,11 @@
 
 #include "operator/operator_internal.h"
 
-/* Kinds of job that the cluster knows, does not know yet, or keeps to itself. */
+/* Kinds of jobs that the cluster knows, does not know yet, or does not let the operator read. */
 
 #define MISSING "the cluster lacks the CRD of "
 
-/* Answers the lists: each kind with its code. With 0, there is one PyTorchJob. */
+/* Answer the list of each kind with its code.  With code 0, the list of PyTorchJobs has one job. */
 static void answer_lists(struct bench *bench, int pytorch, int tf)
 {
 	struct fake_call *call;
@@ -53,7 +53,7 @@ static void a_kind_that_comes_later_is_found(void **state)
 	hf_operator_start(bench->op);
 	answer_lists(bench, HF_E_NOT_FOUND, 0);
 	assert_int_equal(brain.steps, 0);
-	/* Told once, however often it is looked for. */
+	/* A missing kind is logged once, however often the operator looks for it. */
 	bench->problem[0] = '\0';
 	turn_for(bench, HF_MINUTE);
 	answer_lists(bench, HF_E_NOT_FOUND, 0);
@@ -61,7 +61,7 @@ static void a_kind_that_comes_later_is_found(void **state)
 	turn_for(bench, HF_MINUTE);
 	answer_lists(bench, 0, 0);
 	assert_int_equal(brain.steps, 1);
-	assert_string_equal(bench->problem, "pytorchjobs: the cluster knows it now");
+	assert_string_equal(bench->problem, "pytorchjobs: the cluster knows this kind now");
 	assert_missing(bench, "");
 	assert_metric(bench, "holdfast_crd_missing{kind=\"PyTorchJob\"} 0");
 }

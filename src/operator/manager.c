@@ -29,7 +29,7 @@ struct hf_manager {
 	size_t looking_at; /* LOOKING, LEADING: index of rival_ns */
 	struct hf_loop *loop;
 	struct hf_lease *lease; /* NULL: no election */
-	struct hf_store *guard; /* the operator's; lives as long as the manager */
+	struct hf_store *guard; /* the store that the operator uses; lives as long as the manager */
 	struct hf_operator *op;
 	enum hf_manager_state state;
 	char why[WHY_MAX];
@@ -40,12 +40,13 @@ struct hf_manager {
 	struct hf_rng rng;
 	struct hf_arena *scratch;
 	hf_time led_since; /* monotonic */
-	hf_time since;     /* server time; writes of a rival count from then on */
+	hf_time since;     /* server time from which on writes of a rival count */
 	char rival[HF_RIVAL_NAME_MAX];
-	bool warned;              /* a rival has made us step back before */
+	bool warned;              /* this process has stepped back for a rival before */
 	struct hf_doc *rival_job; /* that it wrote to */
 	struct hf_recorder *recorder;
-	struct hf_task *yield; /* out of the cache's callback that saw the rival */
+	/* steps back later, because a cache's callback must not destroy the operator */
+	struct hf_task *yield;
 	struct hf_task *stopped_task;
 	hf_task_fn stopped;
 	void *stopped_arg;
@@ -77,7 +78,7 @@ static void log_problem(const struct hf_manager *manager, const char *what, int 
 		manager->options.problem(manager->options.arg, what, code, message);
 }
 
-/* How long a write that is sent now may take. */
+/* How long a write that is sent now may take: until the Lease may be lost; 0 beside a rival. */
 static hf_time write_time_left(void *arg)
 {
 	const struct hf_manager *manager = arg;
@@ -97,8 +98,8 @@ static void drop_operator(struct hf_manager *manager)
 	manager->rival_job = hf_doc_unref(manager->rival_job);
 }
 
-/* Records an event of the job or of the Deployment. Beside another operator, this is the only
- * write. */
+/* Record an event of the job or of the Deployment that shows the rival.  Beside another operator
+ * this is the only write. */
 static void report_rival(struct hf_manager *manager, struct hf_doc *about, const char *why,
 			 hf_time now)
 {
@@ -127,7 +128,8 @@ static void step_back(struct hf_manager *manager, const char *why)
 	hf_call_cancel(manager->look);
 	manager->look = NULL;
 	drop_operator(manager);
-	/* After leading for this long, the rival is a new one: wait from the shortest time. */
+	/* A rival that appears after this long is a new one, so the wait begins with the shortest
+	 * time. */
 	if (led && hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
 		hf_backoff_reset(&manager->patience);
 	hf_timer_arm(manager->timer, hf_backoff_next(&manager->patience, &manager->rng));
@@ -145,17 +147,21 @@ static void on_yield(void *arg)
 	snprintf(why, sizeof(why),
 		 "another operator writes to the jobs of this one, as '%s'; only one may run",
 		 manager->rival);
-	/* Later writes show that the rival is still at work. The estimate of the server's time may
-	 * lag by the second to which its stamps are cut. */
+	/* Only later writes show that the rival is still at work.  One second is added, because the
+	 * estimate of the server's time may lag by the second to which time stamps are cut. */
 	manager->since = now + HF_SECOND;
 	manager->warned = true;
 	report_rival(manager, manager->rival_job, why, now);
 	step_back(manager, why);
 }
 
-/* Any client that may write a job may forge its managedFields, but not its status. So they count
- * only together with a changed status that this operator did not write. For HF_MANAGER_WARY after a
- * rival they count alone, so that a rival is seen before the first write. */
+/*
+ * Any client that may write a job can forge managedFields, but not a change of the status.  So
+ * managedFields count only together with a changed status that this operator did not write.
+ *
+ * For HF_MANAGER_WARY after stepping back, managedFields of listed jobs count alone, so that a
+ * rival is seen before this operator's first write.
+ */
 static bool is_believed(const struct hf_manager *manager, struct hf_doc *was, struct hf_doc *job)
 {
 	if (was == NULL || !hf_streq(hf_doc_uid(was), hf_doc_uid(job)))
@@ -165,7 +171,8 @@ static bool is_believed(const struct hf_manager *manager, struct hf_doc *was, st
 			      hf_json_get(hf_doc_json(job), "status"));
 }
 
-/* Called by the caches, so nothing is destroyed here. From here on the guard sends no write. */
+/* A cache shows a version of a job.  The operator must not be destroyed here, because its cache is
+ * the caller.  Once a rival is noted, the guard lets no write through. */
 static void job_seen(void *arg, struct hf_doc *was, struct hf_doc *job)
 {
 	struct hf_manager *manager = arg;
@@ -221,7 +228,7 @@ static void start_leading(struct hf_manager *manager)
 
 static void look_further(struct hf_manager *manager);
 
-/* There is no rival in this namespace: look in the next one, or lead. */
+/* No rival was found in this namespace: look in the next one, or lead. */
 static void look_next(struct hf_manager *manager)
 {
 	manager->looking_at++;
@@ -248,14 +255,14 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 			 " is ready and serves the same jobs: scale it to 0",
 			 manager->rival_ns[manager->looking_at]);
 		report_rival(manager, reply->object, why, reply->server_time);
-		/* Writes of the rival before it is scaled down do not count later. */
+		/* Writes that the rival makes before it is scaled down must not count later. */
 		manager->since = HF_TIME_NONE;
 		step_back(manager, why);
 		return;
 	case HF_E_NOT_FOUND: break;
 	case HF_E_FORBIDDEN:
-		/* Without the right to read Deployments, a rival's writes still show it. While
-		 * leading, this was logged before. */
+		/* Without the right to read Deployments, a rival still shows itself by its writes.
+		 * While leading, the missing right is not logged again. */
 		if (!leads)
 			log_problem(manager, "deployment", reply->code, reply->message);
 		break;
@@ -351,7 +358,7 @@ static void note_released(void *arg)
 	hf_task_post(manager->stopped_task);
 }
 
-/* The operator has stopped, or HF_MANAGER_STOP_MAX is over. */
+/* The operator has stopped, or HF_MANAGER_STOP_MAX has passed. */
 static void operator_is_over(void *arg)
 {
 	struct hf_manager *manager = arg;
@@ -552,7 +559,7 @@ struct hf_operator *hf_manager_operator(const struct hf_manager *manager)
 	return manager->op;
 }
 
-/* A missing kind is named in the text, and the operator is ready for the others. */
+/* 0 if the operator is ready for at least one kind; the text then names missing kinds. */
 static int operator_ready(const struct hf_operator *op, struct hf_error *err)
 {
 	HF_AUTO_STRBUF missing = HF_STRBUF_INIT(WHY_MAX);
@@ -571,7 +578,7 @@ int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 {
 	switch (manager->state) {
 	case HF_MANAGER_STANDBY:
-		/* A standby is ready if it knows the leader. */
+		/* A standby is ready if it knows which process leads. */
 		if (hf_lease_holder(manager->lease)[0] != '\0')
 			return 0;
 		break;

@@ -33,52 +33,54 @@ enum hf_manager_state {
 };
 const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", … */
 
-/* First and longest wait beside a rival. */
+/* First and longest time for which this operator waits beside a rival. */
 #define HF_MANAGER_YIELD_MIN (30 * HF_SECOND)
 #define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
-/* How often one that leads looks for the Go operator's Deployment: a GET for each place. */
+/* How often a leader looks for the Deployment of the Go operator: one GET for each namespace. */
 #define HF_MANAGER_LOOK_AGAIN HF_MINUTE
-/* After a rival made it step back: for this long, managedFields in lists count as writes of a
+/* For this long after a rival made it step back, managedFields in lists alone count as writes of a
  * rival. */
 #define HF_MANAGER_WARY (10 * HF_SECOND)
-/* A write counts only up to this much later than the estimated server time. */
+/* Times in managedFields count only up to this much later than the estimated server time. */
 #define HF_MANAGER_SKEW (5 * HF_SECOND)
-/* How long requests under way are waited for at the end; with the Lease's own two seconds within
- * the ten that our Deployment gives. */
+/* How long a stop waits for requests under way.  With two seconds for the Lease that is less than
+ * the ten seconds that Holdfast's Deployment allows. */
 #define HF_MANAGER_STOP_MAX (6 * HF_SECOND)
 #define HF_RIVAL_NS_MAX 2
 
 struct hf_manager_options {
-	/* Of the operator: loop, store, metrics and so on; job_seen must be NULL. */
+	/* Options of the operator: loop, store, metrics and so on; job_seen must be NULL. */
 	struct hf_operator_options op;
 	bool elect;
-	/* For the Lease alone, so that no queue of requests is before its renewals; NULL: the
-	 * operator's. */
+	/* A store for the Lease alone, so that no other request delays its renewals; NULL: the
+	 * operator's store. */
 	struct hf_store *lease_store;
 	const char *lease_ns, *lease_name, *identity; /* copied */
-	/* Where the Go operator's Deployment may be; NULL: no (further) place. */
+	/* Namespaces in which the Go operator's Deployment may be; NULL: no (further) namespace. */
 	const char *rival_ns[HF_RIVAL_NS_MAX];
-	/* May be NULL. Called from the loop; `why` is a sentence for people. */
+	/* Called from the loop when the state changes; `why` is a sentence for people.  May be
+	 * NULL. */
 	void (*changed)(void *arg, enum hf_manager_state state, const char *why);
-	/* An error of the election or of looking for rivals, which is being retried; what: "lease",
-	 * … */
+	/* Called with an error that is being retried, of the election or of the search for rivals;
+	 * what: "lease", … */
 	void (*problem)(void *arg, const char *what, int code, const char *message);
 	void *arg; /* of these two */
 };
 
-/* As hf_operator_create fails: tried here once, so that later it does not. */
+/* Fails like hf_operator_create, which is tried once here, so that it does not fail later. */
 int hf_manager_create(const struct hf_manager_options *options, struct hf_manager **ret_manager,
 		      struct hf_error *err) HF_MUST_CHECK;
 void hf_manager_start(struct hf_manager *manager);
-/* Finish what is under way (HF_MANAGER_STOP_MAX at most), give the Lease up, then run stopped. */
+/* Finish requests under way (in HF_MANAGER_STOP_MAX at most), give the Lease up, then call
+ * `stopped`. */
 void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg);
-/* At once, as if the process had died.  NULL is fine; returns NULL. */
+/* Cancel everything at once, as if the process had died.  NULL is allowed; returns NULL. */
 struct hf_manager *hf_manager_destroy(struct hf_manager *manager);
 
 /* NULL unless LEADING or STOPPING. */
 struct hf_operator *hf_manager_operator(const struct hf_manager *manager);
-/* 0: it acts, or stands by for another that does; err's text is then "" or what a person should know.
- * HF_E_UNAVAILABLE: why not. */
+/* 0: this process acts, or stands by for another process that acts; err's text is then "" or a hint
+ * for people.  HF_E_UNAVAILABLE: err's text says why not. */
 int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err) HF_MUST_CHECK;
 /* Before hf_metrics_render. */
 void hf_manager_update_metrics(struct hf_manager *manager);

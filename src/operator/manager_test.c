@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The brain is script_test.c's: what is shown here is when it may act at all. */
+/* The step is replaced by a script (script_test.c).  These tests show only when the operator
+ * acts. */
 
 struct life {
 	struct hf_loop *loop;
@@ -107,7 +108,8 @@ static void pass_time(struct life *life, hf_time span)
 	hf_loop_run_until(life->loop, hf_loop_mono(life->loop) + span);
 }
 
-/* The next request of this kind. Others, such as events and renewals, stay in the queue. */
+/* The next request of this kind.  Other requests, such as events and renewals, stay in the
+ * queue. */
 static struct fake_call *request(struct life *life, enum hf_verb verb, const char *plural)
 {
 	struct fake_call *call;
@@ -121,7 +123,8 @@ static struct fake_call *request(struct life *life, enum hf_verb verb, const cha
 	return NULL;
 }
 
-/* Of objects that others read; events are told while nothing is done. */
+/* How many writes were sent, without events: those are written even while the operator does
+ * nothing. */
 static size_t writes(const struct life *life)
 {
 	size_t n = 0;
@@ -277,7 +280,8 @@ static void test_a_process_that_was_stopped_sends_nothing_whatever_runs_first(vo
 	answer_lists(life, job_doc("ddp", "u-1", 7, ""));
 	pod = request(life, HF_VERB_CREATE, "pods");
 	hf_loop_freeze(life->loop, HF_MINUTE);
-	/* The reply that opens the next stage comes before any timer has run. */
+	/* The process was stopped; the reply that opens the next stage comes before any timer has
+	 * run. */
 	grant_pod(pod, 101);
 	assert_int_equal(writes(life), 1);
 	pass_time(life, 0);
@@ -304,7 +308,7 @@ static void test_counters_go_on_when_it_leads_again(void **state)
 	pass_time(life, 0);
 	hf_manager_update_metrics(life->manager);
 	hf_metrics_render(life->metrics, &text);
-	/* Another leader exports the series of jobs now. */
+	/* The next leader exports the series of jobs from now on. */
 	assert_null(strstr(text.data, "holdfast_job_info{"));
 	assert_non_null(strstr(text.data, "workqueue_adds_total{name=\"holdfast\"} 1\n"));
 	fake_answer_object(request(life, HF_VERB_GET, "leases"), lease_of("me"));
@@ -330,7 +334,7 @@ static struct hf_doc *deployment(int ready)
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* The event that says why nothing is done. */
+/* Answer the request for the event that says why the operator does nothing. */
 static void grant_event(struct life *life, const char *kind, const char *name)
 {
 	struct fake_call *call = request(life, HF_VERB_CREATE, "events");
@@ -396,7 +400,8 @@ static void test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute(
 	answer_lists(life, job_doc("ddp", "u-1", 7, ""));
 	pass_time(life, HF_MANAGER_LOOK_AGAIN - HF_MS);
 	assert_null(fake_next(life->store));
-	/* Neither a server that is away nor a right that was taken away stops it, or the looking. */
+	/* Neither an API server without an answer nor a missing right stops the operator or its
+	 * search. */
 	pass_time(life, HF_MS);
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_UNAVAILABLE);
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_FORBIDDEN);
@@ -409,7 +414,8 @@ static void test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute(
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
 	assert_null(hf_manager_operator(life->manager));
 	grant_event(life, "Deployment", "training-operator");
-	/* Writes before the rival was scaled down do not make the new leader step back. */
+	/* Writes that the rival made before it was scaled down do not make the new leader step
+	 * back. */
 	pass_time(life, HF_MANAGER_YIELD_MIN * 2);
 	for (int i = 0; i < 2; i++)
 		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
@@ -466,7 +472,7 @@ static void test_a_status_that_somebody_else_writes_makes_it_step_back_at_once(v
 	grant_event(life, "PyTorchJob", "ddp");
 }
 
-/* A client that may write a job can forge a rival in its managedFields. */
+/* Any client that may write a job can name a rival in managedFields. */
 static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **state)
 {
 	struct life *life = *state;
@@ -474,7 +480,8 @@ static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **st
 	begin(life, false, NULL);
 	pass_time(life, 0);
 	pass_time(life, 5 * HF_SECOND);
-	/* Forged in the first list, and in a job whose status stays the same. */
+	/* The forged managedFields are in the first list, and then in a job with an unchanged
+	 * status. */
 	answer_lists(life, written_with("manager", "2023-11-14T22:13:21Z", 8, 1));
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 	fake_event(job_watch(life), HF_EVENT_MODIFIED,
@@ -483,7 +490,7 @@ static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **st
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
-/* During a pass the status may be our own, whatever managedFields say. */
+/* During a pass a changed status may be this operator's own, even if managedFields name a rival. */
 static void test_a_status_that_may_be_our_own_is_no_rivals(void **state)
 {
 	struct life *life = *state;
@@ -519,7 +526,7 @@ static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)
 		   written_by("manager", "2023-11-14T22:13:22Z", 8));
 	pass_time(life, 0);
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
-	/* It writes on: seen in the list, before anything is done. */
+	/* The rival writes again, which the list shows before this operator has done anything. */
 	pass_time(life, 40 * HF_SECOND);
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 	answer_lists(life, written_by("manager", "2023-11-14T22:13:50Z", 9));
@@ -550,7 +557,7 @@ static void test_the_end_waits_for_replies_then_gives_the_lease_up(void **state)
 	pass_time(life, HF_SECOND);
 	assert_int_equal(life->stopped, 0);
 	grant_pod(pod, 101);
-	/* The event about it is given two seconds, then: */
+	/* The event about the rival has two seconds to be written, then: */
 	pass_time(life, 2 * HF_SECOND);
 	fake_answer_object(request(life, HF_VERB_UPDATE, "leases"), lease_of("me"));
 	for (int i = 0; i < 20 && life->stopped == 0; i++) {

@@ -5,13 +5,15 @@
 #include "base/str.h"
 #include "operator/kinds_internal.h"
 
-/* One queue for all kinds; a label value. */
+/* All kinds share one queue; this is its label value. */
 static const char queue_name[] = "holdfast";
 
 /*
  * Metrics of jobs, passes, caches and the queue.
- * Input: counts from passes, and the state at a scrape. Output: families of ctl/metrics.h.
- * Names that users of the Go operator put into graphs stay as they are; new ones begin with
+ *
+ * Input: counts from passes, and the state at a scrape.  Output: families of ctl/metrics.h.
+ *
+ * Names that users of the Go operator have in their graphs stay as they are; new names begin with
  * holdfast_.
  */
 
@@ -68,8 +70,8 @@ static void init_jobs(struct hf_operator *op)
 						    counters[i].help, job_labels);
 
 		op->metrics.jobs[counters[i].metric] = f;
-		/* Each series exists from the start. A series that appears with its first event
-		 * looks like a missing metric. */
+		/* Each series exists from the start with value 0.  Otherwise a metric without
+		 * events would look like a missing metric. */
 		for (size_t k = 0; k < op->n_kinds; k++)
 			hf_family_add(f, 0, hf_str_or(op->ns, "default"),
 				      op->kinds[k].framework->metrics_name, NULL);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a scrape shows, after passes of the scripted brain. */
+/* Tests what a scrape shows, after passes with a scripted step. */
 
 #define RENDER_MAX ((size_t)8 << 20)
 
@@ -110,12 +110,13 @@ static void test_jobs_beyond_the_limit_are_counted_as_dropped(void **state)
 		fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED,
 			   job_doc(name, uid, 100 + i, ""));
 	}
-	/* With "ddp" 5,002: of info, productive and downtime two each have no room. */
+	/* With the job "ddp" there are 5,002 jobs: of job_info, productive and downtime, two series
+	 * each have no room. */
 	assert_shows(bench, "holdfast_metrics_dropped_series_total 6\n");
 	assert_shows(bench, "state=\"New\"} 5002\n");
 }
 
-/* Seen at JOB_TIME, decided two seconds later; its ranks do not run again yet. */
+/* The fault was seen at JOB_TIME and decided two seconds later; not all ranks run again yet. */
 static void begin_recovery(struct hf_status *ret_status)
 {
 	memset(ret_status, 0, sizeof(*ret_status));
@@ -180,7 +181,8 @@ static void test_a_start_is_measured_once_from_creation_to_running(void **state)
 	now.conditions = &condition;
 	now.conditions_len = 1;
 	hf_operator_count_start(bench->op, job, &now);
-	/* Neither what goes on nor what comes back after a restart begins. */
+	/* Neither a job that goes on running nor one that runs again after a restart counts as a
+	 * start. */
 	job->status = now;
 	hf_operator_count_start(bench->op, job, &now);
 	assert_shows(bench, "holdfast_job_start_duration_seconds_sum{stage=\"queue\"} 30\n");
@@ -219,7 +221,7 @@ static void test_deletes_by_force_are_counted_though_nothing_else_is_to_be_told(
 {
 	struct bench *bench = *state;
 
-	/* Counts only: such a status may wait, what it counts may not. */
+	/* Only counts change: such a status may wait, but the success that it counts may not. */
 	want_status(JOB_TIME, false);
 	want(0, HF_ACTION_DELETE_POD, 0, 2);
 	brain.plan.metrics[HF_METRIC_FORCED_PRESUMED] = 2;

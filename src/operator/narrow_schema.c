@@ -13,11 +13,14 @@
 #include <stdlib.h>
 
 /*
- * Kinds whose CRD has no field status.recovery: how the operator finds out, and what follows.
- * Input: the CRD, or a reply that lacks the whole ledger that was sent. Output: kind->narrow, and
- * for each pass what is written where.
- * An API server drops unknown fields and says so only in a warning. An operator without the right
- * to read CRDs learns it from the reply.
+ * Kinds with a CRD that has no field status.recovery (a narrow schema): how the operator finds out,
+ * and where it writes then.
+ *
+ * Input: the CRD, or a reply that lacks the whole ledger that was sent.  Output: kind->narrow, and
+ * for each pass which documents are written.
+ *
+ * An API server drops unknown fields and reports that only in a warning.  An operator without the
+ * right to read CRDs finds out by the reply.
  */
 
 const struct hf_resource hf_crds = {
@@ -29,7 +32,7 @@ const struct hf_resource hf_crds = {
 	.namespaced = false,
 };
 
-/* One object is watched. This limits the list of a server that ignores the selector. */
+/* The most CRDs in a list.  Only one object is watched, but a server may ignore the selector. */
 #define CRDS_MAX 64
 
 struct crd_view {
@@ -38,7 +41,7 @@ struct crd_view {
 
 /* --- the schema ------------------------------------------------------------------------------- */
 
-/* The fields that are read of a CRD. A CRD may have a megabyte, so no tree is built. */
+/* The fields of a CRD that are read.  A CRD may have a megabyte, so no tree is built for it. */
 struct recovery_properties {
 	uint64_t present;
 };
@@ -141,7 +144,7 @@ static bool is_narrow(const struct version *version)
 	const struct recovery_schema *recovery = &status->properties.recovery;
 	bool keeps = root->keeps_unknown || status->keeps_unknown || recovery->keeps_unknown;
 
-	/* A version without a schema is not narrow. */
+	/* A version without a schema keeps all fields, so it is not narrow. */
 	return version->schema.present != 0 && !keeps && recovery->properties.present == 0;
 }
 
@@ -187,8 +190,9 @@ static void wide_settled(void *arg)
 	hf_operator_enqueue_kind(kind);
 }
 
-/* At the start no job changes from one form to the other: hf_narrow_begin handles jobs with an
- * annotation. */
+/* Note the schema of the kind's CRD.  A change from narrow to wide counts only after
+ * HF_WIDE_SETTLE, except at the start: no job changes its form then, and hf_narrow_begin handles
+ * jobs with an annotation. */
 static void schema_is(struct hf_kind *kind, bool narrow)
 {
 	bool goes_over = !narrow && kind->narrow && kind->running;
@@ -228,7 +232,8 @@ static void crd_problem(void *arg, int code, const char *message)
 	struct hf_kind *kind = arg;
 	bool told = kind->crd_unseen;
 
-	/* Without the right to read CRDs the replies decide. That is logged once. */
+	/* Without the right to read CRDs, replies show whether the schema is narrow.  The missing
+	 * right is logged once. */
 	if (code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_UNSUPPORTED) {
 		kind->crd_unseen = true;
 		hf_operator_check_synced(kind->op);
@@ -303,11 +308,12 @@ bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply)
 	const struct hf_json *sent =
 		hf_json_path(hf_doc_json(pass->patch), "status", "recovery", NULL);
 
-	/* If only some fields are missing, the CRD has another version. */
+	/* If only some fields of the ledger are missing in the reply, the CRD is of another
+	 * version, not narrow. */
 	if (pass->kind->narrow || hf_json_type(sent) != HF_JSON_OBJECT ||
 	    hf_json_path(hf_doc_json(reply), "status", "recovery", NULL) != NULL)
 		return false;
-	/* If the CRD has the field, only this API server is behind. */
+	/* If the CRD is known to have the field, only the API server that answered is behind. */
 	pass->kind->was_narrow = true;
 	pass->kind->narrow = !schema_is_known(pass->kind);
 	return true;
@@ -325,7 +331,7 @@ bool hf_narrow_must_look(const struct hf_pass *pass)
 	       !hf_streq(pass->state->looked, hf_doc_resource_version(pass->job));
 }
 
-/* The schema is wide, but not for long enough to move the ledger. */
+/* The schema is wide, but not for long enough to move a ledger out of its annotation. */
 static bool is_fresh(const struct hf_kind *kind)
 {
 	return kind->wide_since != HF_TIME_NONE &&
@@ -337,7 +343,7 @@ void hf_narrow_begin(struct hf_pass *pass)
 	struct hf_kind *kind = pass->kind;
 	bool annotated = pass->view.ledger_annotated;
 
-	/* A ledger in an annotation stays there until the schema is known to be wide. Otherwise the
+	/* Keep a ledger in its annotation until the schema is known to be wide.  Otherwise the
 	 * status would be written before its ledger. */
 	if (annotated && !schema_is_known(kind))
 		kind->narrow = true;

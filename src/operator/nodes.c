@@ -11,33 +11,40 @@
 #include <string.h>
 
 /*
- * Watches Nodes and counts lost ones for the storm guard.
- * Input: Node objects from a cache. Output: facts of a node for a step; jobs in the queue when
- * readiness or a taint of a node with their pods changes.
- * A kubelet's routine report changes nothing and queues nothing. The numbers of zones are updated
- * with each change. Their end of a day is checked every hour.
+ * Watches Nodes and counts lost nodes for the storm guard.
+ *
+ * Input: Node objects from a cache.  Output: facts about a node for a step; jobs in the queue when
+ * readiness or a taint of a node with their pods changes.  A kubelet's routine report changes
+ * nothing and queues no job.
+ *
+ * The numbers of zones are updated with each change.  Every hour, nodes that were cordoned and lost
+ * for a day are removed from the numbers.
  */
 
-/* A storm changes the numbers of its zone by the second; jobs it holds look at them so often. */
+/* In a storm the numbers of its zone may change every second; the jobs that it holds are queued
+ * after this time. */
 #define STORM_GATHER HF_SECOND
-/* A node that has been away for longer is no part of what happens now: it waits to be deleted. */
+/* A node that has been away for longer does not count for storms: it waits to be deleted. */
 #define RETIRED_AFTER HF_DAY
 #define RETIRED_LOOK HF_HOUR
-/* Names of nodes that are gone are swept when there are twice as many as were in use. */
+/* Names of missing nodes are swept when there are twice as many as were in use at the last
+ * sweep. */
 #define MISSING_MIN 64
-/* A Node names every image it holds: 20 KB and more. */
+/* Nodes are listed in pages of this size, because a Node names every image that it holds: 20 KB and
+ * more. */
 #define PAGE_LIMIT 100
 #define MISSING_MAX 65536
 
 struct zone {
 	int32_t nodes, lost;
-	hf_time calm; /* monotonic time since which the numbers are below a storm's; NONE: a storm now */
+	hf_time calm; /* monotonic: since when the numbers are below a storm's; NONE: a storm now */
 };
 
 struct node_view {
 	struct hf_node_facts facts;
 	hf_time since; /* monotonic: facts.ready is as it is */
-	hf_time evicted; /* monotonic: last time with a NoExecute taint, or without the object; NONE: never */
+	/* monotonic: when it last had a NoExecute taint or did not exist; NONE: never */
+	hf_time evicted;
 	hf_time joined; /* monotonic: it is in that zone */
 	struct zone *zone;
 	bool counted; /* in the storm guard's numbers */
@@ -52,11 +59,14 @@ struct hf_nodes {
 	struct hf_operator *op;
 	struct hf_cache *cache;
 	bool unseen;
-	struct hf_map *zones; /* label → struct zone; never shrinks: views point into it */
+	/* label → struct zone; zones are never removed, because views point to them the cache's
+	 * number of lists at the time `watching` */
+	struct hf_map *zones;
 	struct zone whole;
-	uint64_t lists;         /* of the cache, when watching was set */
-	hf_time watching;       /* monotonic: no change of a node was missed since */
-	struct hf_map *missing; /* name → struct missing, of nodes that pods name */
+	uint64_t lists;   /* of the cache, when watching was set */
+	hf_time watching; /* monotonic: since when no change of a node was missed */
+	/* name → struct missing, of nodes that pods name and that do not exist */
+	struct hf_map *missing;
 	size_t sweep_at;
 	struct hf_timer *storm, *retire;
 };
@@ -80,7 +90,7 @@ void hf_nodes_enqueue(struct hf_operator *op, const char *name)
 
 		if (key != NULL)
 			hf_operator_enqueue(op, key);
-		else /* its job is gone, and a later job may wait for the name */
+		else /* the pod's job is gone, and a later job may wait for the pod's name */
 			hf_operator_enqueue_by_name(op, e->ns, e->name);
 	}
 }
@@ -90,7 +100,7 @@ static bool has_pods(const struct hf_nodes *nodes, const char *name)
 	return hf_cache_first(nodes->op->pods.cache, HF_PODS_BY_NODE, name) != NULL;
 }
 
-/* The zone's numbers have changed: queue the jobs that its guard holds. */
+/* The numbers of a zone have changed: queue the jobs with pods on Unknown nodes. */
 static void on_storm(void *arg)
 {
 	struct hf_nodes *nodes = arg;
@@ -103,7 +113,8 @@ static void on_storm(void *arg)
 
 /* --- storm numbers ---------------------------------------------------------------------------- */
 
-/* Proven deaths do not count: they are no doubt about our own sight. */
+/* The node counts as lost for the storm guard.  A proven death does not count, because it casts no
+ * doubt on the operator's own view. */
 static bool is_lost(const struct hf_node_facts *facts)
 {
 	return facts->ready == HF_NODE_UNKNOWN && !facts->out_of_service;
@@ -135,14 +146,15 @@ static bool is_retired(const struct hf_nodes *nodes, const struct node_view *vie
 	return away > RETIRED_AFTER;
 }
 
-/* The node was cordoned before it fell silent: it was being drained or rebooted. */
+/* The node was cordoned before it fell silent, so it was being drained or rebooted. */
 static bool was_cordoned_before(const struct hf_node_facts *facts)
 {
 	return facts->cordoned_at != HF_TIME_NONE && facts->unknown_at != HF_TIME_NONE &&
 	       facts->cordoned_at < facts->unknown_at;
 }
 
-/* People cordon what is dead: that makes a storm no smaller. */
+/* The node counts for the numbers of its zone.  People cordon dead nodes; that must not make a
+ * storm smaller. */
 static bool counts_as_node(struct hf_nodes *nodes, const struct node_view *view)
 {
 	if (view->facts.schedulable)
@@ -177,7 +189,8 @@ static bool is_in_storm(const struct zone *zone)
 	return hf_nodes_are_in_storm(zone->nodes, zone->lost);
 }
 
-/* Called when a change is counted as a whole: half of it may look like a storm, or like its end. */
+/* Note the begin or the end of a storm.  Must be called only after a change was counted as a whole:
+ * a half-counted change may look like a storm, or like its end. */
 static void note_storm(const struct hf_nodes *nodes, struct zone *zone)
 {
 	if (zone == NULL)
@@ -207,7 +220,7 @@ static void recount_node(struct hf_nodes *nodes, const struct node_view *was, st
 		hf_timer_arm(nodes->storm, STORM_GATHER);
 }
 
-/* Removes cordoned nodes from the numbers after a day. */
+/* Runs every hour: remove nodes that have been cordoned and lost for a day from the numbers. */
 static void on_retire(void *arg)
 {
 	struct hf_nodes *nodes = arg;
@@ -248,7 +261,8 @@ static hf_time missing_since(struct hf_nodes *nodes, const char *name)
 		retire_cordoned(nodes);
 	missing = hf_xcalloc(1, sizeof(*missing));
 	missing->since = now;
-	/* One more than fit is gone since this moment, always: never for long enough. */
+	/* If the table is full, the node counts as gone since now, at each look: never for long
+	 * enough to be proof. */
 	if (!hf_map_put(nodes->missing, name, missing))
 		free(missing);
 	return now;
@@ -282,13 +296,15 @@ static bool same_standing(const struct hf_node_facts *a, const struct hf_node_fa
 	       a->no_execute == b->no_execute;
 }
 
-/* Unknown once more, and well in between, is another time of the control plane's. */
+/* False if the node was Unknown, ready, and Unknown again: the control plane then gives another
+ * time. */
 static bool stands_as_before(const struct hf_node_facts *was, const struct hf_node_facts *now)
 {
 	return was->ready == now->ready && was->unknown_at == now->unknown_at;
 }
 
-/* The taint of a silent node comes later, or waits in the controller's queue. */
+/* Taint eviction may act on pods of the node.  A silent node gets its taint later, or the taint
+ * waits in the controller's queue. */
 static bool has_evicting_taint(const struct hf_node_facts *facts)
 {
 	return facts->no_execute || facts->ready == HF_NODE_UNKNOWN;
@@ -343,7 +359,8 @@ static void take_problem(void *arg, int code, const char *message)
 	struct hf_nodes *nodes = arg;
 	bool told = nodes->unseen;
 
-	/* An operator of one namespace may not look: it goes on without, and says so once. */
+	/* An operator of one namespace has no right to list Nodes.  It goes on without, and logs
+	 * that once. */
 	if (code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
 		nodes->unseen = true;
 		hf_operator_check_synced(nodes->op);
@@ -412,8 +429,9 @@ bool hf_nodes_synced(const struct hf_nodes *nodes)
 	return nodes->unseen || hf_cache_synced(nodes->cache);
 }
 
-/* Since when the node's zone, or the cluster, has been seen in no storm.  A storm that came and went while
- * the watch was broken, or in a zone that the node was not in, was not seen: calm begins with the watch. */
+/* Since when the node's zone, or the cluster, has been seen without a storm.  A storm that came and
+ * went while the watch was broken, or before the node was in the zone, was not seen.  So calm
+ * begins with the watch. */
 static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
 			  const struct zone *zone)
 {
@@ -427,8 +445,9 @@ static hf_time calm_since(struct hf_nodes *nodes, const struct node_view *view,
 	return view != NULL && calm < view->joined ? view->joined : calm;
 }
 
-/* The storm guard's numbers for a node are those of its zone.  If only the cluster is in a storm, or was in a storm
- * later than the zone, they are those of the cluster: a zone of one or two nodes has no storm of its own. */
+/* The zone that decides for this node: its own zone.  If only the cluster is in a storm, or was in
+ * a storm later than the zone, the cluster decides, because a zone of one or two nodes has no storm
+ * of its own. */
 static const struct zone *find_guarding(const struct hf_nodes *nodes, const struct node_view *view)
 {
 	const struct zone *whole = &nodes->whole;
@@ -466,7 +485,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 		node.no_execute = view->facts.no_execute;
 		if (view->evicted != HF_TIME_NONE)
 			node.evicted_at = hf_moment_at(moment, view->evicted);
-		/* The plan may live longer than the view. */
+		/* The text is copied, because the plan may live longer than the view. */
 		if (zone != &nodes->whole)
 			node.zone = hf_arena_strdup(arena, view->facts.zone);
 	}
@@ -481,7 +500,7 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 
 	if (!can_see(nodes) || view == NULL || has_evicting_taint(&view->facts))
 		return true;
-	/* The event of the pod may arrive after the event that removed the taint. */
+	/* The event about the pod may arrive after the event that removed the taint. */
 	return view->evicted != HF_TIME_NONE &&
 	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_POD_HISTORY_KEPT;
 }
@@ -500,7 +519,7 @@ void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *re
 	*ret_storms = 0;
 	for (size_t it = 0; hf_map_next(nodes->zones, &it, &name, &value);)
 		*ret_storms += is_in_storm(value);
-	/* The cluster counts as one zone where no zone of its own is in a storm. */
+	/* If no zone is in a storm but the cluster is, the cluster counts as one zone. */
 	if (*ret_storms == 0)
 		*ret_storms = is_in_storm(&nodes->whole);
 }

@@ -12,7 +12,8 @@
 
 /* --- what a step sees ------------------------------------------------------------------------- */
 
-/* The objects of a job in one cache: owned objects, and strangers' objects with names of the job. */
+/* The objects of a job in one cache: objects that the job owns, and objects of other owners with
+ * names that the job needs. */
 struct found {
 	struct hf_view **views;
 	bool *owned;
@@ -31,8 +32,8 @@ static void found_add(struct found *found, struct hf_views *views, struct hf_vie
 	found->owned[found->len++] = owned;
 }
 
-/* Looks up each name that the job may use. So it also finds objects of strangers, without the job's
- * reference. */
+/* Look up a name that the job may use.  The result is an object of another owner with that name;
+ * NULL: none. */
 static const struct hf_cache_entry *add_stranger(const struct hf_cache *cache,
 						 const struct hf_job *job, const char *name)
 {
@@ -97,13 +98,14 @@ static bool is_looked_after(const struct hf_observe_args *args, const struct hf_
 	return !hf_str_is_empty(pod->node) && (pod->owned || hf_pod_is_inherited(args->job, pod));
 }
 
-/* Finds the nodes of present pods and of pods that were just deleted. */
+/* Find the nodes of present pods, and of pods that were just deleted. */
 static void find_nodes(const struct hf_observe_args *args, struct hf_arena *arena,
 		       struct hf_observed *seen)
 {
 	size_t len = seen->pods_len + seen->gone_len;
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, len);
-	/* Names come from our own pods and a table lives one step: no seed is needed. */
+	/* Only names of the job's own pods come into the table, and it lives for one step, so it
+	 * needs no secret seed. */
 	struct hf_map *known = hf_map_create(len + 1, 0, NULL);
 	size_t n = 0;
 

@@ -149,10 +149,12 @@ static void test_a_step_sees_what_the_job_owns_and_strangers_under_its_names(voi
 	struct hf_observed seen;
 
 	add(bench, "ddp-worker-0", "p0", "u-1", "a");
-	add(bench, "ddp-worker-1", "p1", "u-old", "b"); /* of a deleted job with the same name */
-	add(bench, "ddp-worker-2", "p2", NULL, "c");    /* nobody's */
-	add(bench, "ddp-worker-7", "p7", "u-1", "a");   /* beyond the replicas */
-	add(bench, "ddp-worker-8", "p8", "u-old", "a"); /* a stranger under no name of ours */
+	/* a pod of a deleted job with the same name */
+	add(bench, "ddp-worker-1", "p1", "u-old", "b");
+	add(bench, "ddp-worker-2", "p2", NULL, "c");  /* nobody's */
+	add(bench, "ddp-worker-7", "p7", "u-1", "a"); /* beyond the replicas */
+	/* a pod of another owner, with a name that the job does not use */
+	add(bench, "ddp-worker-8", "p8", "u-old", "a");
 	add(bench, "other", "p9", NULL, "a");
 	observe(bench, NULL, &seen);
 	assert_int_equal(seen.pods_len, 4);
@@ -180,7 +182,8 @@ static void test_nodes_are_those_of_our_pods_each_once_and_alive_now(void **stat
 	assert_int_equal(seen.nodes[0].ready, HF_NODE_READY);
 }
 
-/* A terminating pod of an earlier job: this job needs to know whether the node is lost. */
+/* A terminating pod of an earlier job of the same name: the step needs to know whether its node is
+ * lost. */
 static void test_the_node_of_what_an_earlier_job_has_left_is_seen(void **state)
 {
 	static const char text[] =

@@ -15,11 +15,11 @@
 #include <string.h>
 
 #define REQUEST_TIMEOUT (30 * HF_SECOND)
-/* Events wait this long. They must not delay the three requests that replace a pod. */
+/* Events wait this long, so that they do not delay the three requests that replace a pod. */
 #define EVENT_DELAY (200 * HF_MS)
-/* Memory for one object at a time. The store limits its size. */
+/* Memory for reading one object at a time.  The store limits the size of an object. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
-/* Limit of namespaces that are deleted during an operator's life. */
+/* The most namespaces that may be noted as being deleted during an operator's life. */
 #define ENDING_MAX ((size_t)16384)
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -49,8 +49,9 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 	return 0;
 }
 
-/* Pods and services come first: all kinds need them. Then each kind begins as soon as its objects
- * are known. A kind with a missing CRD or a refused list holds up no other. */
+/* Begin the passes of each kind with known objects.  Pods and services must be listed first,
+ * because all kinds need them.  A kind with a missing CRD or a refused list does not delay the
+ * other kinds. */
 static void begin_kinds(struct hf_operator *op)
 {
 	if (op->companion != NULL)
@@ -233,7 +234,8 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op == NULL)
 		return NULL;
 	op->stopping = true;
-	/* The metrics live on. Another process may report these jobs from now on. */
+	/* The metrics live longer than the operator, and another process may report these jobs from
+	 * now on. */
 	if (op->metrics.states != NULL)
 		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);

@@ -18,40 +18,41 @@
 struct hf_server_clock {
 	bool known;
 	hf_time offset; /* server time minus monotonic time, estimated */
-	hf_time last;   /* last result: later ones are never smaller */
+	hf_time last;   /* the last result; later results are never smaller */
 };
-/* Takes the Date of a reply, and the readings of both clocks at that time. True: the estimate
- * jumped, so wake-ups that follow the old one must be planned again. */
+/* Take the Date of a reply, and what both clocks read at that time.  True: the estimate jumped, so
+ * wake-ups that were planned with the old estimate must be planned again. */
 bool hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono,
 			  hf_time wall);
-/* Before the first reply the wall clock counts. */
+/* The API server's time.  Before the first reply it is the wall clock of this machine. */
 hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall);
 
 /* --- view.c: what the cache keeps of pods and services ------------------------------------ */
 
-/* One block of memory, shared by passes. A pod takes some 200 bytes. Caches and indexes read the
- * members; the rest is packed. */
+/* What the cache keeps of a pod, service or extra object: one block of memory, shared by passes.  A
+ * pod takes some 200 bytes.  Caches and indexes read the members; the other facts are packed. */
 struct hf_view {
 	unsigned refs;
-	uint32_t record;            /* offset of the packed part in bytes */
+	uint32_t record;            /* where the packed part begins, in bytes */
 	const char *controller_uid; /* of the controller ownerReference; NULL: none */
 	const char *node;           /* as in struct hf_pod */
-	hf_time news_at;            /* as in struct hf_pod, but on the monotonic clock */
-	hf_time unwell_at;          /* likewise */
-	hf_time own_ended_at;       /* likewise */
+	/* as in struct hf_pod, but on the monotonic clock (the next two as well) */
+	hf_time news_at;
+	hf_time unwell_at;    /* likewise */
+	hf_time own_ended_at; /* likewise */
 	unsigned char bytes[];
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
 struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch);
-/* Texts point into the view, lists are from the arena. owned: the object has a controller; the step
- * decides which job that is. */
+/* Unpack a view.  Texts point into the view, lists are made in the arena.  owned: the object has a
+ * controller; hf_observe compares it with the job's UID. */
 void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod);
 void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_service);
 struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
 				 struct hf_arena *scratch);
 void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen);
-/* For two views of one pod that has not ended: a step sees the same in both. Not compared are
- * resourceVersion and conditions that no decision about such a pod reads. */
+/* A step sees the same in two views of one pod that has not ended.  resourceVersion is not
+ * compared, nor conditions that no decision about such a pod reads. */
 bool hf_view_is_same_pod(const struct hf_view *a, const struct hf_view *b,
 			 struct hf_arena *scratch);
 struct hf_view *hf_view_ref(struct hf_view *view);
@@ -59,8 +60,8 @@ void hf_view_unref(void *view);
 
 /* --- observe.c: what a step sees ----------------------------------------------------------- */
 
-/* Collects the job's pods, services and nodes from the caches. References to the views are pushed
- * onto views; NULL: the views are borrowed. */
+/* References to views.  hf_observe adds the views that it uses to the list; with NULL the views are
+ * borrowed. */
 struct hf_views {
 	struct hf_view **items;
 	size_t len, cap, len_max;
@@ -70,12 +71,12 @@ void hf_views_release(struct hf_views *views);
 struct hf_job_state;
 struct hf_observe_args {
 	const struct hf_cache *pods, *services;
-	/* By enum hf_extra_kind. Read if the job's table has the kind. */
+	/* By enum hf_extra_kind; read only if the job's table has the kind. */
 	const struct hf_cache *extras[HF_EXTRA_KINDS];
 	const struct hf_job_state *state; /* NULL: the job has no state */
 	const struct hf_job_view *job;
 	hf_time now;
-	/* NULL, or without members: the kubelet runs in this process and every node is alive. */
+	/* NULL, or with members NULL: the kubelet runs in this process, and every node is alive. */
 	const struct hf_facts *facts;
 	hf_time mono;    /* with facts: the same instant */
 	const char *key; /* with facts: of the job */
@@ -91,56 +92,58 @@ struct hf_render_args {
 	const struct hf_settings *settings;
 	const char *init_container_template; /* NULL: none */
 };
-/* HF_E_INVALID: the template is missing or is not an object, or an edit names a missing container. */
+/* HF_E_INVALID: the template is missing or is not an object, or an edit names a container that the
+ * template lacks. */
 int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
 		  struct hf_doc **ret_pod, struct hf_error *err) HF_MUST_CHECK;
 struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action);
 struct hf_doc *hf_render_extra(const struct hf_render_args *args, const struct hf_action *action);
-/* The list in a template text, expanded for this address. */
+/* Expand the operator's template of init containers for this address, and parse it as a list. */
 int hf_render_init_containers(const char *text, const char *address,
 			      const struct hf_settings *settings, struct hf_json **ret_list,
 			      struct hf_error *err) HF_MUST_CHECK;
 
 /* --- status.c ------------------------------------------------------------------------------ */
 
-/* The merge patch from the stored status to the plan's, with the job's resourceVersion. NULL: they
- * are equal. */
+/* The merge patch that turns the stored status into the plan's, with the job's resourceVersion.
+ * NULL: both are equal. */
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
 			       const struct hf_status *status);
-/* The strategic merge patch of a pod's status for HF_ACTION_FAIL_POD. It keeps conditions of other
+/* The strategic merge patch of a pod's status for HF_ACTION_FAIL_POD.  It keeps conditions of other
  * writers. */
 struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now);
-/* The merge patch of a pod for HF_ACTION_STOP_POD. 1 s is the least that an API server accepts, and
- * is over for every running pod. */
+/* The merge patch of a pod for HF_ACTION_STOP_POD.  A deadline of 1 s is the shortest that an API
+ * server accepts, and has passed for every running pod. */
 #define HF_STOP_DEADLINE_SECONDS 1
 struct hf_doc *hf_stop_pod_patch(const struct hf_action *action);
-/* The object in the reply has every field that the patch sent. */
+/* The object in the reply has every field that the patch sent, so the API server has stored them
+ * all. */
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 
 /* --- the operator -------------------------------------------------------------------------- */
 
-/* A watched kind. Jobs are kept as documents, other objects as views. */
+/* A watched kind of object.  Jobs are kept as documents, other objects as views. */
 struct hf_kind {
 	struct hf_operator *op;
 	const struct hf_framework *framework; /* NULL: pods, services, extra objects */
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
-	struct hf_cache *crd; /* of the kind's CRD; NULL: CRDs are not watched */
-	bool running;         /* its jobs are listed and get passes */
+	struct hf_cache *crd; /* cache of the kind's CRD; NULL: CRDs are not watched */
+	bool running;         /* the jobs of this kind are listed and get passes */
 	bool missing;         /* the cluster lacks its CRD; logged */
-	bool crd_unseen;      /* the right to read the CRD is missing */
-	bool narrow;          /* its CRD does not keep the ledger */
+	bool crd_unseen;      /* the right to read the kind's CRD is missing */
+	bool narrow;          /* the kind's CRD does not keep the ledger */
 	bool was_narrow;      /* at some time in this process */
-	bool keeps;           /* a reply had the ledger that was sent */
+	bool keeps;           /* a reply contained the ledger that was sent, so the CRD keeps it */
 	bool narrow_told;
-	hf_time wide_since; /* monotonic; the schema is wide since then; HF_TIME_NONE: narrow or unknown */
-	struct hf_timer *wide_timer; /* runs until the schema has been wide for long enough */
+	hf_time wide_since; /* monotonic: since when the schema is wide; NONE: narrow or unknown */
+	struct hf_timer *wide_timer; /* runs until the schema has been wide for HF_WIDE_SETTLE */
 	enum hf_extra_kind extra;    /* of extra objects */
 	bool started;                /* extra objects: the cache is started */
 };
 #define HF_KINDS_MAX 8
 
-/* Digests of the last write to an extra object, and of the object in the reply. */
+/* Digest of the extra object as it was last written, and of the object in the reply. */
 struct hf_settled {
 	uint64_t wanted, seen;
 };
@@ -148,21 +151,23 @@ struct hf_settled {
 /* State of a job between passes. */
 struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: never by this process */
-	hf_time status_gap;     /* shortest time until the next routine status */
-	hf_time status_owed;    /* since when a routine status waits; or NONE */
-	hf_time starting_since; /* since when ranks are missing or not running; or NONE */
-	hf_time success_due;    /* of the last step for ranks that have succeeded; or NONE */
-	size_t size;            /* pods and services at the last step */
-	/* Created since the last status write or live read. */
+	hf_time status_gap;     /* the shortest time between two routine statuses */
+	hf_time status_owed; /* since when a routine status waits to be written; NONE: none waits */
+	hf_time starting_since; /* since when ranks are missing or not running; NONE: all run */
+	/* when a step is due for ranks that succeeded after the last step; NONE: none */
+	hf_time success_due;
+	size_t size; /* the number of pods and services at the last step */
+	/* how many were created since the last status write or live read */
 	size_t pods_made, services_made;
 	struct hf_pass *pass; /* NULL: none is running */
-	bool unsure;          /* a status write without an answer may be stored */
-	bool routine_owed;    /* routine changes came while the pass ran */
-	char *looked;         /* resourceVersion of the last live read; or NULL */
+	bool unsure;          /* a status write had no answer, so it may be stored */
+	bool routine_owed;    /* routine changes were seen while the pass ran */
+	char *looked;         /* the job's resourceVersion at the last live read; NULL: no read */
 	struct hf_settled settled[HF_EXTRA_KINDS];
 };
 
-/* Indexes of the cache of pods. The second one needs watch_nodes. */
+/* Indexes of the cache of pods: by owner, and by node.  The second index exists only with
+ * watch_nodes. */
 enum { HF_PODS_BY_OWNER, HF_PODS_BY_NODE };
 
 struct hf_operator_metrics {
@@ -178,7 +183,8 @@ struct hf_operator_metrics {
 	struct hf_family *nodes_lost, *node_loss_guard;
 	/* One series for each job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
-	/* Already added values of counters that begin anew with each operator. The metrics do not. */
+	/* What was already added to counters: counts of caches begin at 0 with each operator, and
+	 * the metrics do not. */
 	struct hf_cache_stats told[HF_KINDS_MAX + 2 + HF_EXTRA_KINDS];
 	struct hf_queue_stats told_queue;
 	uint64_t told_events_dropped;
@@ -196,32 +202,34 @@ struct hf_operator {
 	struct hf_kind kinds[HF_KINDS_MAX];
 	size_t n_kinds;
 	struct hf_kind pods, services;
-	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job that has any */
+	/* each watched from the first job that needs the kind */
+	struct hf_kind extras[HF_EXTRA_KINDS];
 	struct hf_facts facts;
 	struct hf_controller *companion; /* NULL: none */
-	/* Set by operator.c: begins kinds with known objects. */
+	/* Set by operator.c: begins the passes of kinds with known objects. */
 	void (*check_synced)(struct hf_operator *op);
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
-	struct hf_map *job_keys; /* UID → key of the job (char *) */
+	struct hf_map *job_keys; /* job UID → key of the job (char *) */
 	struct hf_map *states;   /* key → struct hf_job_state */
-	struct hf_map *ending;   /* namespaces that are being deleted, by refused creates */
+	struct hf_map *ending; /* namespaces that refused a create because they are being deleted */
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;
-	bool running; /* pods, services and the jobs of one kind are listed */
+	bool running; /* pods and services are listed, and the jobs of at least one kind */
 
-	/* The gates of gate.c. A pass goes through the second one only while the first one is
-	 * empty. */
+	/* The two gates of gate.c.  A pass goes through the second gate only while no pass waits at
+	 * the first. */
 	struct hf_gate gates[2];
 	size_t in_flight, in_flight_max;
-	bool in_gate;     /* hf_gate_open is running */
-	bool own_write;   /* the job's cache is taking in our own status write */
+	bool in_gate; /* hf_gate_open is running */
+	/* the job's cache is taking in the reply to this operator's own status write */
+	bool own_write;
 	bool own_routine; /* ... and the status was routine */
 	struct hf_startups startups;
-	double tokens; /* requests that may be sent now, if there is a rate */
+	double tokens; /* with a rate: how many requests may be sent now */
 	hf_time tokens_at;
-	struct hf_timer *gate_timer; /* fires when the next token is due */
+	struct hf_timer *gate_timer; /* runs until the next token is available */
 
 	bool stopping;
 	struct hf_task *stopped_task;
@@ -231,66 +239,68 @@ struct hf_operator {
 };
 
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message);
-/* Takes a key such as "pytorchjobs/ns/name" apart. ret_name is the end of key. NULL: no kind has that
- * plural. */
+/* Split a key such as "pytorchjobs/ns/name".  ret_name points to the end of key.  NULL: no kind has
+ * that plural. */
 struct hf_kind *hf_kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
 			       const char **ret_name);
-/* Must be called with each reply: its Date sets the clock. */
+/* Must be called with each reply, because its Date header sets the clock. */
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
-/* Begins each kind whose objects are known. Called whenever a cache is complete. */
+/* Begin each kind with known objects.  Must be called whenever a cache is complete. */
 void hf_operator_check_synced(struct hf_operator *op);
 void hf_operator_enqueue_kind(struct hf_kind *kind);
-/* Calls fn for the jobs that may use a name: "<job>-<type>-<index>", or one word behind the job's
- * name. A stranger's object may take or free it. */
+/* Call fn for the jobs that may use this name: "<job>-<type>-<index>", or one word behind the job's
+ * name.  An object of another owner may take or free such a name. */
 void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char *name,
 			      void (*fn)(void *arg, const struct hf_kind *kind,
 					 const struct hf_cache_entry *job),
 			      void *arg);
 void hf_operator_enqueue_by_name(struct hf_operator *op, const char *ns, const char *name);
 char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char *name);
-/* Step the job: at once, as soon as its size allows, or in so long. */
+/* Queue the job for a step: at once; after a delay that grows with its size; or after `delay`. */
 void hf_operator_enqueue_now(struct hf_operator *op, const char *key);
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
-/* Queues the job for a rank that has succeeded. */
+/* Queue the job because one of its ranks has succeeded. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key);
-/* Queues the job for a routine change, which waits for further ones. */
+/* Queue the job for a routine change.  The step waits for further such changes. */
 void hf_operator_enqueue_routine(struct hf_operator *op, const char *key);
-/* How long routine changes gather. Grows with the number of queued jobs. */
+/* How long routine changes wait for further ones.  The time grows with the number of queued
+ * jobs. */
 hf_time hf_operator_gather_time(const struct hf_operator *op);
-/* A namespace is being deleted: treat all its jobs as deleted. A new job there belongs to a new
- * namespace of the same name. */
+/* Note that a namespace is being deleted: all its jobs count as deleted.  A job that is added later
+ * belongs to a new namespace of the same name, and removes the note. */
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns);
 bool hf_operator_is_ending(const struct hf_operator *op, const char *ns);
-/* Ends the stop if no reply is missing. */
+/* End the stop, if no reply is outstanding. */
 void hf_operator_check_stopped(struct hf_operator *op);
 
 /* --- extras.c: ConfigMaps and the like --------------------------------------------------- */
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind);
-/* Starts the cache of this kind, if it is not started. */
+/* Start the cache of this kind of extra object, unless it is started. */
 void hf_extras_start_kind(struct hf_operator *op, enum hf_extra_kind kind);
-/* Starts the caches of the extra objects that jobs of this framework need. */
+/* Start the caches of the extra objects that jobs of this kind need. */
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework);
-/* Starts the cache of a rare kind that this job needs. */
+/* Start the caches of rare kinds of objects that this job needs. */
 void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job);
-/* Remembers the object that a create or a change was answered with. */
+/* Remember the object in the reply to a create or a change. */
 void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 		      struct hf_doc *object, struct hf_arena *arena);
-/* The wanted digest, if this digest is the API server's form of it; else the digest itself. */
+/* If this is the digest of the last reply to a write, the digest that was wanted then; else the
+ * digest itself. */
 uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
 			     uint64_t digest);
-/* Every extra object for jobs of this framework is listed. */
+/* All extra objects that jobs of this kind need are listed. */
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework);
-/* Queues the jobs that waited for extra objects. */
+/* Queue the jobs that waited until extra objects were listed. */
 void hf_extras_enqueue(struct hf_operator *op);
-/* Adds the extra objects with the names that the job may use. */
+/* Add to `seen` the extra objects with names that the job may use. */
 void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
 
 /* --- report.c --- */
 
-/* Records a warning of a job without a pass. */
+/* Record a warning event of a job that has no pass. */
 void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *reason,
 		       const char *message);
 
@@ -302,10 +312,10 @@ void hf_operator_job_metrics_init(struct hf_operator *op);
 void hf_operator_job_metrics_clear(struct hf_operator *op);
 void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
 				 struct hf_doc *job);
-/* Counts a recovery that ends with this status. */
+/* Count the recovery times of a recovery that ends with this status. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
-/* Counts a job that runs for the first time with this status. */
+/* Count the start times of a job that runs for the first time with this status. */
 void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
 			     const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
@@ -319,7 +329,7 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 void hf_pass_run(void *op, const char *key); /* the queue's run */
 void hf_pass_abort(struct hf_pass *pass);    /* as if the process had died */
 void hf_pass_stop(struct hf_pass *pass);     /* sends nothing more, waits for replies */
-/* Sends as many requests as the limits allow. */
+/* Send as many requests of waiting passes as the limits allow. */
 void hf_gate_open(struct hf_operator *op);
 
 #endif

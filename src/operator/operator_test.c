@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The course of passes: order, the status patch, the gate, when, and the end. */
+/* Tests the course of passes: their order, the status patch, the gates, when a job is stepped, and
+ * the end. */
 
 /* --- order ------------------------------------------------------------------------------------ */
 
@@ -52,7 +53,7 @@ static void test_actions_wait_for_the_status_and_stages_for_each_other(void **st
 	fake_refuse(call, HF_E_NOT_FOUND);
 	assert_int_equal(bench->passes, 1);
 	assert_int_equal(bench->last_code, 0);
-	/* The replies are in the caches: the next step sees them. */
+	/* The replies are already in the caches, so the next step sees the new objects. */
 	assert_null(next(bench));
 	gathered(bench);
 	assert_int_equal(brain.steps, 2);
@@ -164,7 +165,7 @@ static void test_counts_are_written_once_a_second_and_hold_nothing_up(void **sta
 		   job_doc("ddp", "u-1", 110,
 			   ",\"status\":{\"startTime\":"
 			   "\"2023-11-14T22:13:20Z\"}"));
-	/* The service now, the counts when the second is over. */
+	/* The service is created at once, and the status with the counts one second later. */
 	struct fake_call *call = expect(bench, HF_VERB_CREATE, "services");
 
 	brain.plan.stages_len = 0;
@@ -189,7 +190,7 @@ static void test_an_urgent_status_does_not_wait_for_the_second(void **state)
 	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
 }
 
-/* What a first status has that tells whether the kind keeps the ledger. */
+/* A first status with a ledger, which shows whether the kind's CRD keeps the ledger. */
 static void want_first_status(void)
 {
 	want_status(JOB_TIME, false);
@@ -201,14 +202,15 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	/* The kind is not known to keep the ledger: the status first, then the pod. */
+	/* It is not known yet whether the CRD keeps the ledger, so the status is written before the
+	 * pod. */
 	want_first_status();
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	start(bench);
 	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
 	gathered(bench);
-	/* From here on the pod goes first, and the status when it is there. */
+	/* From here on the CRD is known to keep the ledger, so the pod is created first. */
 	brain.once = false;
 	want_first_status();
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
@@ -217,7 +219,8 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	assert_null(next(bench));
 	brain.plan.stages_len = 0;
 	fake_answer_object(call, pod_doc("ddp-worker-0", "uid-111", 111, "u-b", ""));
-	/* Two seconds, and half a second for the other starting job. */
+	/* The first status waits two seconds, and half a second more for the other job that
+	 * starts. */
 	turn_for(bench, 2500 * HF_MS - HF_MS);
 	assert_null(next(bench));
 	turn_for(bench, HF_MS);
@@ -236,7 +239,7 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 	start(bench);
 	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_TIMEOUT);
 	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
-	/* A hidden ledger may say that the pod existed and has succeeded. */
+	/* An unread ledger may say that the pod existed and has succeeded. */
 	want_status(JOB_TIME, false);
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	turn_for(bench, HF_SECOND);
@@ -246,7 +249,8 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
 }
 
-/* Where the plan has nothing to write, no write finds out. */
+/* If the plan has no status to write, a read of the job must find out whether the cache is
+ * behind. */
 static void test_a_plan_without_a_status_looks_first_while_nobody_knows(void **state)
 {
 	struct bench *bench = *state;
@@ -269,7 +273,7 @@ static void test_a_plan_without_a_status_looks_first_while_nobody_knows(void **s
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 151);
 }
 
-/* The garbage collector knows before we do that the job is gone, or going. */
+/* The garbage collector knows before this cache that the job is gone or being deleted. */
 static void made_and_gone(struct bench *bench, enum hf_action_kind kind, const char *plural)
 {
 	brain.once = false;
@@ -298,7 +302,8 @@ static void test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at(v
 	made_and_gone(*state, HF_ACTION_CREATE_SERVICE, "services");
 }
 
-/* A known job with ranks that are still missing: it is starting. */
+/* The CRD is known to keep the ledger, and ranks of the job are still missing: the job is
+ * starting. */
 static void startups(struct bench *bench)
 {
 	want_first_status();
@@ -347,7 +352,7 @@ static void test_counts_wait_half_as_long_again_as_jobs_took_lately(void **state
 {
 	struct bench *bench = *state;
 
-	/* 1 s until all ran, 10 s later one is gone. */
+	/* After 1 s all ranks ran; 10 s later one is gone. */
 	want_first_status();
 	start(bench);
 	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
@@ -470,7 +475,7 @@ static void test_jobs_take_turns_of_16_at_the_gate(void **state)
 		n++;
 	assert_int_equal(n, 32);
 	assert_int_equal(brain.steps, 2);
-	/* The big job sent these while alone and has begun another turn. */
+	/* The big job sent these requests while it was alone, and has begun another turn. */
 	while (n < HF_ARRAY_LEN(calls)) {
 		grant_pod(calls[answered++], 101 + (int)n);
 		calls[n++] = next(bench);
@@ -662,7 +667,8 @@ static void test_stop_waits_for_replies_and_sends_nothing_more(void **state)
 	assert_int_equal(bench->stopped, 0);
 	fake_refuse(second, HF_E_TIMEOUT);
 	assert_null(next(bench));
-	/* The event about the first pod is still on its way: not for ever. */
+	/* The event about the first pod has no answer yet; the stop does not wait for it for
+	 * ever. */
 	turn_for(bench, 3 * HF_SECOND);
 	assert_int_equal(bench->stopped, 1);
 	assert_int_equal(brain.steps, 1);

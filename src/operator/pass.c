@@ -13,16 +13,18 @@
 #include <string.h>
 
 /*
- * One pass over one job: reads it, runs the step (core), writes the status, then performs the plan's
- * stages. pass_internal.h has the phases.
+ * One pass over one job: reads the job, runs the step (core), writes the status, then performs the
+ * plan's stages.  The phases are in pass_internal.h.
  *
- * Input: the key of a job in the queue. Output: requests through the gate; what they answer goes into
- * the caches; the job's next wake-up.
- * Invariants: no action is sent before the API server has stored the status that explains it; a job has
- * at most one pass at a time.
+ * Input: the key of a job in the queue.  Output: requests through the gates; their answers in the
+ * caches; the job's next wake-up.
+ *
+ * Invariants: no action is sent before the API server has stored the status that explains it; a job
+ * has at most one pass at a time.
  */
 
-/* A wake-up in the past would spin if the step kept asking for it. */
+/* The shortest time until a wake-up.  A step that kept asking for a wake-up in the past would
+ * otherwise keep the process busy. */
 #define WAKE_MIN (10 * HF_MS)
 
 /* --- phases ----------------------------------------------------------------------------------- */
@@ -57,7 +59,8 @@ static void free_pass(struct hf_pass *pass)
 	hf_views_release(&pass->views);
 	hf_doc_unref(pass->ledger_patch);
 	hf_doc_unref(pass->patch);
-	/* The cache keeps jobs as text, a tenth of the tree. */
+	/* Outside of passes the cache keeps jobs as text, which takes a tenth of the memory of the
+	 * tree. */
 	hf_doc_drop_tree(pass->job);
 	hf_doc_drop_tree(pass->stepped);
 	hf_doc_unref(pass->job);
@@ -261,8 +264,9 @@ void hf_pass_take_reply(struct hf_pass *pass, const struct hf_reply *reply)
 
 /* --- the ledger and the status ---------------------------------------------------------------- */
 
-/* A patch names the version it was made for. If the cache still has that version, the only change in
- * the reply is our own. */
+/* Take the answer to the pass's own patch into the cache.  The patch names the version of the job
+ * that it was made for.  If the cache still has that version, the answer contains no change by
+ * another client. */
 static void take_written_job(struct hf_pass *pass, struct hf_doc *object)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(
@@ -277,7 +281,8 @@ static void take_written_job(struct hf_pass *pass, struct hf_doc *object)
 	pass->job = hf_doc_ref(object);
 }
 
-/* Counters that are not stored would be charged again, so the pass performs no action. */
+/* The API server has dropped fields of the ledger.  The same incident would be charged again, so
+ * the pass performs no action. */
 static void fail_not_kept(struct hf_pass *pass)
 {
 	static const char text[] =
@@ -288,7 +293,7 @@ static void fail_not_kept(struct hf_pass *pass)
 	hf_pass_fail(pass, HF_E_UNSUPPORTED, text);
 }
 
-/* False: there is no ledger to write. */
+/* Begin to write the ledger into its annotation.  False: the stored ledger is already equal. */
 static bool begin_ledger(struct hf_pass *pass)
 {
 	struct hf_error err;
@@ -306,12 +311,12 @@ static bool begin_ledger(struct hf_pass *pass)
 	return true;
 }
 
-/* False: there is no status to write. */
+/* Begin to write the status.  False: the stored status is already equal. */
 static bool begin_status(struct hf_pass *pass)
 {
 	struct hf_status status = pass->plan.status;
 
-	/* If the annotation has the ledger, the status is written without it. */
+	/* If the ledger is in the annotation, the status is written without it. */
 	if (pass->writes == HF_WRITES_LEDGER)
 		status.ledger.kept = true;
 	pass->patch = hf_status_patch(pass->job, pass->kind->framework, &status);
@@ -327,8 +332,9 @@ static void begin_actions(struct hf_pass *pass)
 	enter_first_stage(pass);
 }
 
-/* The order is: ledger, status, actions. If the process dies between the first two, the ledger is ahead
- * of the status. Then the next step charges nothing twice: the ledger has the verdict and each success. */
+/* The order is: ledger, status, actions.  If the process dies between the first two, the ledger is
+ * ahead of the status.  The next step then charges nothing twice, because the ledger has the
+ * verdict and each success. */
 static void begin_writes(struct hf_pass *pass)
 {
 	if (pass->writes == HF_WRITES_LEDGER && begin_ledger(pass))
@@ -411,8 +417,8 @@ static void take_status_reply(void *arg, const struct hf_reply *reply)
 		take_good_status(pass, reply->object);
 	} else {
 		hf_pass_fail(pass, reply->code, reply->message);
-		/* After a time-out the status may be stored; a conflict or "not found" means that
-		 * the cache is behind. */
+		/* After a time-out the status may be stored.  After a conflict or "not found" the
+		 * cache is behind. */
 		pass->state->unsure = true;
 		pass->then = HF_THEN_READ;
 	}
@@ -431,7 +437,8 @@ static void take_live_job(struct hf_pass *pass, struct hf_doc *object)
 	hf_cache_put_live(pass->kind->cache, object);
 }
 
-/* A conflict is no problem by itself; that the job cannot be read is one. */
+/* The failed read replaces the failure of the pass: a conflict is no problem in itself, but a job
+ * that cannot be read is. */
 static void replace_failure(struct hf_pass *pass, const struct hf_reply *reply)
 {
 	pass->code = 0;
@@ -518,13 +525,14 @@ void hf_pass_send(struct hf_pass *pass)
 
 static int read_job(struct hf_pass *pass, struct hf_error *err)
 {
-	/* A job without fields would be stepped as an empty one. */
+	/* A document that is not JSON would look like a job without fields. */
 	if (hf_doc_json(pass->stepped) == NULL)
 		return hf_error_set(err, HF_E_UNAVAILABLE,
 				    "the API server sent a job that is not JSON: it is read again");
 	hf_job_read(pass->stepped, pass->kind->framework, &pass->op->options.settings, pass->arena,
 		    NULL, &pass->view);
-	/* If its namespace is being deleted, so is the job, though it may not be marked yet. */
+	/* In a namespace that is being deleted the job counts as deleted, even before it is
+	 * marked. */
 	if (pass->view.deletion_time == HF_TIME_NONE &&
 	    hf_operator_is_ending(pass->op, pass->view.ns))
 		pass->view.deletion_time = hf_operator_now(pass->op);
@@ -573,15 +581,16 @@ static bool creates_again(const struct hf_plan *plan, enum hf_action_kind kind, 
 	return creates > 0 && made >= 2 * creates;
 }
 
-/* Since the last write of the status, pods or services vanish as soon as they are created. The garbage
- * collector may know that the job is gone before this cache does. */
+/* Since the last status write, pods or services vanished as soon as they were created.  So the
+ * garbage collector may know that the job is gone before this cache does. */
 static bool creates_in_vain(const struct hf_pass *pass)
 {
 	return creates_again(&pass->plan, HF_ACTION_CREATE_POD, pass->state->pods_made) ||
 	       creates_again(&pass->plan, HF_ACTION_CREATE_SERVICE, pass->state->services_made);
 }
 
-/* The API server may have a newer status, and no guarded write would find that out before the actions. */
+/* A status write without an answer may be stored, and this plan has no guarded write that would
+ * find out before the actions. */
 static bool acts_unsure(const struct hf_pass *pass)
 {
 	return pass->state->unsure && !pass->plan.status_changed && pass->plan.stages_len > 0;
@@ -633,14 +642,14 @@ static struct hf_job_state *find_state(struct hf_operator *op, const char *key)
 		return state;
 	state = hf_xcalloc(1, sizeof(*state));
 	hf_pacing_init(state);
-	/* The queue holds fewer keys than the map may. */
+	/* The map of states has more room than the queue has keys. */
 	bool put = hf_map_put(op->states, key, state);
 
 	hf_assert(put);
 	return state;
 }
 
-/* The job is gone, or its kind is not worked on. */
+/* Drop a job from the queue: it is gone, or its kind is not running. */
 static void skip_job(struct hf_operator *op, const char *key)
 {
 	const struct hf_job_state *state = hf_map_get(op->states, key);
@@ -668,7 +677,8 @@ static struct hf_pass *create_pass(struct hf_kind *kind, const char *key, struct
 	pass->job = hf_doc_ref(job);
 	pass->stepped = hf_doc_ref(job);
 	pass->arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	/* Pods and services of ranks, as many again of former ranks, and those of strangers. */
+	/* Room for pods and services of all ranks, as many of former ranks, and those of other
+	 * owners. */
 	pass->views.len_max = 8 * (size_t)HF_RANKS_MAX;
 	return pass;
 }
@@ -682,7 +692,8 @@ void hf_pass_run(void *arg, const char *key)
 	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
 	struct hf_pass *pass;
 
-	/* All jobs of a kind are queued when it begins, and when its extra objects are known. */
+	/* If the kind or its extra objects are not known yet, the job is skipped.  All jobs of the
+	 * kind are queued when they are. */
 	if (entry != NULL && !op->stopping)
 		hf_extras_start(op, kind->framework);
 	if (entry == NULL || op->stopping || !kind->running ||

@@ -33,21 +33,21 @@ enum hf_pass_phase {
 	HF_PASS_PHASES,
 };
 
-/* Progress of the plan. A later value includes the earlier ones. */
+/* How far the plan has been carried out.  A later value includes the earlier ones. */
 enum hf_pass_progress {
-	HF_PROGRESS_NONE,     /* there is no plan: the step has not run, or has failed */
+	HF_PROGRESS_NONE,     /* there is no plan: the step has not run or has failed */
 	HF_PROGRESS_PLANNED,  /* `plan` is valid */
-	HF_PROGRESS_REPORTED, /* its events are recorded, and their content is stored */
+	HF_PROGRESS_REPORTED, /* the plan's events are recorded, and its status is stored */
 };
 
-/* What is to be written before the actions. */
+/* Which documents the pass writes before the actions. */
 enum hf_pass_writes {
 	HF_WRITES_NONE,
 	HF_WRITES_STATUS,
-	HF_WRITES_LEDGER, /* the annotation with the ledger, then the status without it */
+	HF_WRITES_LEDGER, /* the annotation with the ledger, and then the status without it */
 };
 
-/* The one request of LEDGER, STATUS and READ. */
+/* The state of the single request of the phases LEDGER, STATUS and READ. */
 enum hf_pass_request {
 	HF_REQUEST_WAITING, /* at the gate */
 	HF_REQUEST_SENT,
@@ -58,13 +58,14 @@ enum hf_pass_request {
 enum hf_pass_then {
 	HF_THEN_END,
 	HF_THEN_READ, /* read the job before it is stepped again */
-	HF_THEN_STEP, /* the pass has only read the job: step it now */
+	HF_THEN_STEP, /* the pass has only read the job: step the job now */
 };
 
 enum hf_call_state {
 	HF_CALL_WAITING, /* not sent */
 	HF_CALL_SENT,
-	HF_CALL_UNSURE, /* the reply does not tell whether the action was done: read the object */
+	/* the reply does not tell whether the action was performed: read the object */
+	HF_CALL_UNSURE,
 	HF_CALL_READING,
 	HF_CALL_GOOD,
 	HF_CALL_BAD,
@@ -78,8 +79,9 @@ struct hf_pass_call {
 	struct hf_call *call; /* SENT, READING */
 };
 
-/* Finished actions of a stage by kind, for one event each. */
-#define HF_TALLY_NAMES_MAX 8 /* names in the event's text; the rest is counted */
+/* Finished actions of one kind in a stage, which share one event. */
+/* the most names in the event's text; further names are only counted */
+#define HF_TALLY_NAMES_MAX 8
 struct hf_tally {
 	size_t n;
 	const char *names[HF_TALLY_NAMES_MAX];
@@ -93,8 +95,9 @@ struct hf_pass {
 	char *key;
 	hf_time began; /* monotonic */
 	struct hf_arena *arena;
-	struct hf_doc *job;     /* the newest version that this pass knows */
-	struct hf_doc *stepped; /* the version that the step read: the plan borrows from it */
+	struct hf_doc *job; /* the newest version of the job that this pass knows */
+	/* the version of the job that the step read: the plan borrows from it */
+	struct hf_doc *stepped;
 	struct hf_job_view view;
 	struct hf_views views;
 	struct hf_plan plan; /* from PLANNED on */
@@ -112,7 +115,7 @@ struct hf_pass {
 	/* STAGE */
 	size_t stage;
 	struct hf_pass_call *calls;
-	size_t n_calls, next; /* next: the first that was not sent yet */
+	size_t n_calls, next; /* next: index of the first call that was not sent yet */
 	size_t n_open;        /* SENT, READING */
 	size_t n_unsure;
 	struct hf_tally tally[HF_ACTION_KINDS];
@@ -127,17 +130,17 @@ struct hf_pass {
 };
 
 /* --- pass.c --- */
-/* Records a failure. The first one of a pass stays. */
+/* Record a failure of the pass.  If several are recorded, the first stays. */
 void hf_pass_fail(struct hf_pass *pass, int code, const char *message);
-/* Gives up what was not sent, and waits for what was. */
+/* Drop the requests that were not sent, and wait for the replies to the others. */
 void hf_pass_give_up(struct hf_pass *pass, int code, const char *message);
-/* A call of perform.c has changed its state because of a reply. */
+/* perform.c calls this when a reply has changed the state of a call. */
 void hf_pass_take_reply(struct hf_pass *pass, const struct hf_reply *reply);
-/* Goes to the next phase, or waits for a reply or for the gate. May free the pass. */
+/* Go to the next phase, or wait for a reply or for the gate.  May free the pass. */
 void hf_pass_advance(struct hf_pass *pass);
-/* The name still belongs to the job of this pass. */
+/* The job's name still belongs to the job with the UID of this pass. */
 bool hf_pass_has_job(const struct hf_pass *pass);
-/* Sends what the phase wants to send next. */
+/* Send the next request of the present phase. */
 void hf_pass_send(struct hf_pass *pass);
 
 /* --- gate.c: which pass sends next --- */
@@ -145,14 +148,15 @@ void hf_gate_enter(struct hf_pass *pass);
 void hf_gate_leave(struct hf_pass *pass); /* also from nowhere */
 
 /* --- status_pacing.c: when a status that nothing waits for is written --- */
-/* Keeps the count of jobs that start, after a step. */
+/* Update the number of starting jobs, after a step. */
 void hf_pacing_note_start(struct hf_pass *pass);
 void hf_pacing_forget_start(struct hf_operator *op, const struct hf_job_state *state);
-/* When the plan's status is to be written, monotonic; HF_TIME_NONE: now, or there is none. */
+/* When the plan's status is to be written, on the monotonic clock; HF_TIME_NONE: now, or there is
+ * no status to write. */
 hf_time hf_pacing_status_due(struct hf_pass *pass);
 /* The status was written. */
 void hf_pacing_note_written(struct hf_pass *pass);
-/* A status of a job that this process has not written yet. */
+/* Initialise the state of a job that has no status by this process yet. */
 void hf_pacing_init(struct hf_job_state *state);
 
 /* --- perform.c: sends one action, or reads its object; the reply goes to hf_pass_take_reply --- */
@@ -163,7 +167,8 @@ void hf_perform_read(struct hf_pass_call *call);
 void hf_report_plan(struct hf_pass *pass);
 void hf_report_stage(struct hf_pass *pass);
 void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, const char *message);
-/* Records the deletion of a PodGroup, as upstream does. Other extra objects get no event. */
+/* Record an event for the deletion of a PodGroup, as upstream does.  Other extra objects get no
+ * event. */
 void hf_report_extra(struct hf_pass *pass, const struct hf_action *action);
 void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message);
 

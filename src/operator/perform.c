@@ -51,8 +51,8 @@ static void put_gone(const struct hf_pass_call *call)
 			  call->action->uid);
 }
 
-/* The object is the one that this action wanted to create: ours, not terminating, with the same
- * generation and attempt. */
+/* The object is the one that this action wanted to create: owned by the job, not terminating, with
+ * the same generation and attempt. */
 static bool is_wanted(const struct hf_pass_call *call, struct hf_doc *doc)
 {
 	const struct hf_action *action = call->action;
@@ -89,7 +89,7 @@ static void note_good(struct hf_pass_call *call)
 	tally->n++;
 }
 
-/* The object was already so: no event. */
+/* The object already was as wanted, so no event is recorded. */
 static void good_already(struct hf_pass_call *call)
 {
 	call->state = HF_CALL_GOOD;
@@ -112,9 +112,9 @@ static void note_unsure(struct hf_pass_call *call)
 static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_NOT_FOUND) {
-		note_bad(
-			call, HF_E_TIMEOUT,
-			"the API server did not answer a create, and the object is not there: tried again");
+		note_bad(call, HF_E_TIMEOUT,
+			 "the API server did not answer a create, and the object does not exist: "
+			 "the operator tries again");
 		return;
 	}
 	hf_cache_put_reply(cache_of(call), reply->object);
@@ -122,12 +122,13 @@ static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *
 		note_good(call);
 	else
 		note_bad(call, HF_E_EXISTS,
-			 "the name is taken by another object: tried again when it is free");
+			 "the name is taken by another object: the operator tries again when the "
+			 "name is free");
 	if (call->state == HF_CALL_BAD)
 		hf_report_failure(call->pass, call->action, call->pass->message);
 }
 
-/* Puts the object of a live read into the cache. False: the name is free, so nothing is left to do.
+/* Put the object of a live read into the cache.  False: the name is free, so nothing is left to do.
  * ret_other: the object has another UID than the action names. */
 static bool note_read(struct hf_pass_call *call, const struct hf_reply *reply, bool *ret_other)
 {
@@ -153,10 +154,11 @@ static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *
 		good_already(call);
 	else
 		note_bad(call, HF_E_CONFLICT,
-			 "the object changed after the decision to delete it: decided again");
+			 "the object changed after the decision to delete it: the operator decides "
+			 "again");
 }
 
-/* A pod that is gone or has ended need not be failed. */
+/* A pod that is gone or has ended need not be marked as failed. */
 static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	struct hf_pod pod;
@@ -169,7 +171,8 @@ static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *re
 		good_already(call);
 	else
 		note_bad(call, HF_E_CONFLICT,
-			 "the pod changed after the decision to fail it: decided again");
+			 "the pod changed after the decision to fail it: the operator decides "
+			 "again");
 }
 
 /* A pod that is gone or has ended need not be stopped. */
@@ -187,12 +190,12 @@ static void judge_stop_read(struct hf_pass_call *call, const struct hf_reply *re
 		 pod.active_deadline_seconds.value <= HF_STOP_DEADLINE_SECONDS)
 		note_good(call);
 	else
-		note_bad(
-			call, HF_E_TIMEOUT,
-			"the API server did not answer the stop of a pod, and the pod is unchanged: tried again");
+		note_bad(call, HF_E_TIMEOUT,
+			 "the API server did not answer the stop of a pod, and the pod is "
+			 "unchanged: the operator tries again");
 }
 
-/* The next step sees the present object and asks for what is missing. */
+/* After a live read the next step sees the present object and plans what is missing. */
 static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	struct hf_extra_seen seen;
@@ -200,7 +203,8 @@ static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *
 	if (reply->code == HF_E_NOT_FOUND) {
 		put_gone(call);
 		note_bad(call, HF_E_CONFLICT,
-			 "the object was deleted while it was changed: decided again");
+			 "the object was deleted while the operator changed it: the operator "
+			 "decides again");
 		return;
 	}
 	hf_cache_put_reply(cache_of(call), reply->object);
@@ -210,9 +214,9 @@ static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *
 	    seen.digest == hf_extra_digest(call->action->extra))
 		note_good(call);
 	else
-		note_bad(
-			call, HF_E_TIMEOUT,
-			"the API server did not answer a change, and the object is unchanged: tried again");
+		note_bad(call, HF_E_TIMEOUT,
+			 "the API server did not answer a change, and the object is unchanged: the "
+			 "operator tries again");
 }
 
 static void read_reply(void *arg, const struct hf_reply *reply)
@@ -252,15 +256,15 @@ void hf_perform_read(struct hf_pass_call *call)
 
 /* --- the action itself ------------------------------------------------------------------------ */
 
-/* Replies that do not say whether the request was performed. */
+/* The reply does not say whether the request was performed. */
 static bool tells_nothing(int code)
 {
 	return code == HF_E_TIMEOUT || code == HF_E_INTERNAL || code == HF_E_IO ||
 	       code == HF_E_CANCELED;
 }
 
-/* A namespace that is being deleted refuses every create and never returns. Further tries would
- * only load the API server that is clearing it. */
+/* The namespace is being deleted: it refuses every create and never comes back.  Further tries
+ * would only load the API server that is clearing it. */
 static bool namespace_ends(const struct hf_reply *reply)
 {
 	const struct hf_json *causes =
@@ -293,7 +297,7 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 	} else if (reply->code == HF_E_EXISTS || tells_nothing(reply->code)) {
 		note_unsure(call);
 	} else {
-		/* The namespace may be gone, and the job with it. */
+		/* "not found" may mean that the namespace is gone, and the job with it. */
 		if (reply->code == HF_E_NOT_FOUND)
 			call->pass->then = HF_THEN_READ;
 		if (namespace_ends(reply))
@@ -303,9 +307,9 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 	}
 }
 
-/* A finished DELETE is answered with a Status, with the last object, or, for a pod that had ended,
- * with the pod marked without grace. Then the name is free before the watch says so. A DELETE that
- * waits for grace or finalizers is answered with the marked object. */
+/* The reply to a finished DELETE is a Status, the last object, or, for a pod that had ended, the
+ * pod marked with grace 0.  The name is free then, before the watch reports it.  If the DELETE
+ * waits for grace or finalizers, the reply is the marked object. */
 static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_NOT_FOUND) {
@@ -352,7 +356,8 @@ static void judge_update(struct hf_pass_call *call, const struct hf_reply *reply
 	} else if (reply->code == HF_E_NOT_FOUND) {
 		put_gone(call);
 		note_bad(call, HF_E_CONFLICT,
-			 "the object was deleted while it was changed: decided again");
+			 "the object was deleted while the operator changed it: the operator "
+			 "decides again");
 	} else if (tells_nothing(reply->code)) {
 		note_unsure(call);
 	} else {
@@ -374,7 +379,8 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 		judge_update(call, reply);
 	else
 		judge_delete(call, reply);
-	/* A namespace that is being deleted refuses events too. */
+	/* No event is recorded in a namespace that is being deleted, because it refuses events
+	 * too. */
 	if (call->state == HF_CALL_BAD && !is_doomed(call->pass))
 		hf_report_failure(call->pass, call->action, reply->message);
 	hf_pass_take_reply(call->pass, reply);
@@ -449,7 +455,8 @@ void hf_perform_send(struct hf_pass_call *call)
 		request.verb = HF_VERB_DELETE;
 		request.name = action->name;
 		request.precondition_uid = action->uid;
-		/* The TTL may have been extended: delete only the version that was stepped. */
+		/* Delete only the version of the job that was stepped, because its TTL may have
+		 * been extended since. */
 		request.precondition_resource_version = action->kind == HF_ACTION_DELETE_JOB
 								? hf_doc_resource_version(pass->job)
 								: action->resource_version;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What replies to creates and deletes mean. */
+/* Tests what replies to creates and deletes mean. */
 
 /* --- replies to creates ----------------------------------------------------------------------- */
 
@@ -58,7 +58,7 @@ static void exists_but_is_not_wanted(struct bench *bench, struct hf_doc *pod)
 	assert_null(next(bench));
 	gathered(bench);
 	assert_int_equal(brain.steps, 2);
-	assert_int_equal(brain.pods, 1); /* the step sees the owner of the name */
+	assert_int_equal(brain.pods, 1); /* the step sees the other owner of the name */
 }
 
 static void test_a_strangers_pod_under_the_name_is_shown_to_the_brain(void **state)
@@ -163,14 +163,14 @@ static void test_nothing_is_made_in_a_namespace_that_is_being_deleted(void **sta
 	assert_int_equal(bench->last_code, HF_E_FORBIDDEN); /* told once, and by no event */
 	event_lines(bench, &lines);
 	assert_string_equal(lines.data, "");
-	/* All but creates goes on; what ends from here on is no failure. */
+	/* Everything but creates goes on.  Ranks that end from here on are no failures. */
 	turn_for(bench, 5 * HF_MS);
 	assert_true(brain.leaving);
 	fake_refuse(expect(bench, HF_VERB_DELETE, "pods"), HF_E_NOT_FOUND);
 	assert_int_equal(bench->last_code, 0);
 	turn_for(bench, HF_HOUR);
 	assert_null(next(bench));
-	/* The same name in a namespace made anew is another job. */
+	/* A job of the same name in a new namespace of the same name is another job. */
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, job_doc("ddp", "u-2", 200, ""));
 	turn(bench);
 	(void)expect(bench, HF_VERB_CREATE, "pods");
@@ -189,7 +189,7 @@ static void test_what_one_job_learns_of_its_namespace_holds_for_its_neighbours(v
 	first = expect(bench, HF_VERB_CREATE, "pods");
 	second = expect(bench, HF_VERB_CREATE, "pods");
 	refuse_as_the_namespace_ends(first);
-	/* Each of these codes leaves open whether the request was performed. */
+	/* These codes do not tell whether the request was performed. */
 	fake_refuse(second, HF_E_FORBIDDEN);
 	turn_for(bench, HF_SECOND);
 	assert_true(brain.leaving);
@@ -304,7 +304,7 @@ static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
 	assert_int_equal(call->request->propagation, HF_PROPAGATE_FOREGROUND);
 	assert_string_equal(call->request->precondition_uid, "u-1");
 	assert_string_equal(call->request->precondition_resource_version, "7");
-	/* Its time to live was made longer meanwhile: it is read, and decided upon anew. */
+	/* The job's TTL was extended meanwhile, so the job is read and stepped anew. */
 	fake_refuse(call, HF_E_CONFLICT);
 	call = expect(bench, HF_VERB_GET, "pytorchjobs");
 	want(0, HF_ACTION_DELETE_JOB, 0, 1);
@@ -382,7 +382,7 @@ static void test_a_kubelet_that_came_back_keeps_its_pod(void **state)
 	assert_int_equal(bench->last_code, HF_E_CONFLICT);
 	assert_null(next(bench));
 	gathered(bench);
-	/* The job is stepped again, with the version that was read. */
+	/* The job is stepped again, with the version that was just read. */
 	assert_int_equal(brain.steps, 2);
 	assert_int_equal(brain.pods, 1);
 }

@@ -11,26 +11,29 @@
 
 /*
  * Facts about pods that no present object shows: when a kubelet last wrote to a pod, which names
- * were freed a moment ago, and how a deleted pod was ending.
- * Input: changes of the cache of pods. Output: times in the new views, and the deleted pods of a
+ * were freed a moment ago, and the last state of a pod that was being deleted.
+ *
+ * Input: changes of the cache of pods.  Output: times in the new views, and the deleted pods of a
  * job for a step.
- * A deleted pod is remembered for HF_POD_HISTORY_KEPT. If the table is full, all are forgotten and
- * the watch counts as begun then.
+ *
+ * A deleted pod is remembered for HF_POD_HISTORY_KEPT.  If the table is full, all pods are
+ * forgotten, and the watch counts as begun then.
  */
 
 struct grave {
 	hf_time at; /* monotonic */
 	bool no_execute;
 	char *uid;
-	char *node;           /* NULL: the pod was on no node, so no taint has a timer for it */
-	struct hf_view *last; /* marked for deletion, of the job's own; NULL: no such */
+	char *node; /* NULL: the pod was on no node, so no taint can have a timer for it */
+	/* the pod's last state, marked for deletion; NULL: unmarked, or of another owner */
+	struct hf_view *last;
 };
 
 struct hf_pod_history {
 	struct hf_operator *op;
-	struct hf_map *jobs; /* UID → struct hf_map: name → struct grave, oldest first */
+	struct hf_map *jobs; /* job UID → struct hf_map: pod name → struct grave, oldest first */
 	size_t len;
-	uint64_t lists;   /* of the pods' cache, when last looked at */
+	uint64_t lists;   /* the number of lists of the cache of pods, when last looked at */
 	hf_time watching; /* monotonic: nothing was missed since */
 };
 
@@ -53,7 +56,7 @@ static bool same_container(const struct hf_container_seen *a, const struct hf_co
 	       hf_streq(a->terminated_reason, b->terminated_reason);
 }
 
-/* The next device from `at` on that the kubelet calls unhealthy. NULL: no further one. */
+/* The next device, from index `at` on, that the kubelet calls unhealthy; NULL: no further one. */
 static const struct hf_device_seen *find_unhealthy(const struct hf_pod *pod, size_t *at)
 {
 	while (*at < pod->devices_len) {
@@ -80,8 +83,9 @@ static bool same_unwell(const struct hf_pod *a, const struct hf_pod *b)
 	}
 }
 
-/* Of a pod's status only its kubelet writes the containers, and Ready=True.  Ready=False,
- * DisruptionTarget and phase Failed are written by controllers too, for a node that is dead. */
+/* The kubelet wrote to the pod's status.  Only the kubelet writes container statuses and
+ * Ready=True. Controllers also write Ready=False, DisruptionTarget and phase Failed, for a node
+ * that is dead. */
 static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 {
 	if (was->containers_len != now->containers_len || (is_ready(now) && !is_ready(was)) ||
@@ -93,7 +97,7 @@ static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 	return false;
 }
 
-/* The main container that terminated last. NULL: one still runs. */
+/* The main container that terminated last; NULL: no main container has terminated. */
 static const struct hf_container_seen *last_end(const struct hf_pod *pod)
 {
 	const struct hf_container_seen *last = NULL;
@@ -108,9 +112,13 @@ static const struct hf_container_seen *last_end(const struct hf_pod *pod)
 	return last;
 }
 
-/* The rank's own container, where it is terminated; NULL: it is not, or the pod is of no kind.  Only core knows a
- * template without a container of the kind's name.  There the container that ended last stands for it: the
- * wait that core measures by it is never too short. */
+/*
+ * The rank's own container, if it has terminated; NULL: it has not, or the pod belongs to no kind
+ * of job.
+ *
+ * If no container has the kind's name, the container that ended last is taken: only core knows the
+ * template.  So the wait that core measures from this end is never too short.
+ */
 static const struct hf_container_seen *own_end(const struct hf_pod *pod)
 {
 	const struct hf_framework *kind = hf_framework_by_kind("kubeflow.org/v1", pod->maker);
@@ -159,7 +167,7 @@ static struct hf_map *graves_of(struct hf_pod_history *history, const char *uid)
 	if (graves != NULL)
 		return graves;
 	graves = hf_map_create(HF_POD_HISTORY_MAX, history->op->options.seed, grave_free);
-	/* Every table holds at least one pod, and the pods are counted. */
+	/* A table is removed with its last pod, and the pods are counted, so there is room. */
 	bool put = hf_map_put(history->jobs, uid, graves);
 
 	hf_assert(put);
@@ -193,7 +201,8 @@ struct burial {
 	struct hf_view *last; /* as in struct grave, but borrowed */
 };
 
-/* The news of the taint may come after those of the pod. */
+/* Taint eviction may have a timer for the deleted pod.  Asked again at each look, because the event
+ * about the taint may come after the pod's. */
 static bool has_timer(const struct hf_pod_history *history, const struct grave *grave)
 {
 	const struct hf_nodes *nodes = history->op->facts.nodes;
@@ -213,7 +222,8 @@ static void bury_for(const struct burial *burial, const char *uid)
 	if (history->len >= HF_POD_HISTORY_MAX)
 		forget_all(history);
 	graves = graves_of(history, uid);
-	/* The last pod of a name counts and is last in the list. */
+	/* If several pods of a name were deleted, only the last counts.  It goes to the end of the
+	 * list. */
 	if (hf_map_remove(graves, burial->pod->name))
 		history->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
@@ -243,8 +253,8 @@ static bool is_marked(struct hf_pod_history *history, const struct hf_view *view
 	return pod.deletion_time != HF_TIME_NONE;
 }
 
-/* A taint's timer knows only the name of a pod. So a stranger's pod matters to the job that waits
- * for its name. */
+/* Remember a deleted pod.  A taint's timer knows only the name of a pod.  So a pod of another owner
+ * matters, too, to the job that waits for its name. */
 static void remember_deleted(struct hf_pod_history *history, const struct hf_cache_entry *entry)
 {
 	struct burial burial = {history, entry, NULL};
@@ -279,18 +289,20 @@ void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cach
 	hf_view_pod(view, scratch, &new);
 	if (was != NULL)
 		hf_view_pod(was, scratch, &old);
-	/* After a restart of the operator the wait for other containers begins anew. */
+	/* The end of the own container is timed from when this process saw it: after a restart of
+	 * the operator the wait begins anew. */
 	ended = own_end(&new);
 	if (ended != NULL)
 		view->own_ended_at = same_end(own_end(&old), ended)
 					     ? was->own_ended_at
 					     : hf_loop_mono(history->op->loop);
-	/* Without watched nodes the kubelet runs in this process. */
+	/* If Nodes are not watched, the kubelet runs in this process. */
 	if (history->op->facts.nodes == NULL) {
 		hf_arena_reset(scratch);
 		return;
 	}
-	/* A condition that existed at the start may have begun at that moment. */
+	/* If the kubelet already called the device unhealthy at the start, the time since then
+	 * counts. */
 	if (find_unhealthy(&new, &at) != NULL)
 		view->unwell_at = was != NULL && was->unwell_at != HF_TIME_NONE
 					  ? was->unwell_at
@@ -307,7 +319,7 @@ void hf_pod_history_synced(struct hf_pod_history *history)
 	history->watching = hf_loop_mono(history->op->loop);
 }
 
-/* How a pod was when it was seen last: as the cache had it, of this job. */
+/* The last state of a deleted pod of this job; NULL: unknown. */
 static const struct hf_pod *last_of(const struct grave *grave, const struct hf_moment *moment,
 				    struct hf_arena *arena, struct hf_views *views)
 {
@@ -339,7 +351,8 @@ void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
 	const char *name;
 	void *value;
 
-	/* Pods that came and went during a gap of the watch are unknown. */
+	/* After a gap of the watch, pods may have come and gone unseen, so the history begins
+	 * anew. */
 	if (history->lists != hf_cache_stats(history->op->pods.cache)->relists)
 		hf_pod_history_synced(history);
 	if (history->op->facts.nodes != NULL)

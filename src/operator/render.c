@@ -11,7 +11,7 @@
 
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10) /* of the init container template, expanded */
 
-/* Upstream's defaults, for templates that name them. */
+/* Upstream's defaults, for init container templates that name these variables. */
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
 #define ACTION_SHOWN_MAX 80
@@ -30,7 +30,9 @@ static void set_owner(struct hf_json *meta, struct hf_doc *job,
 	hf_json_append(hf_json_ensure_array(meta, "ownerReferences"), owner);
 }
 
-/* The template of a role; the key may be in any case. */
+/* The pod template of a role.  The key of the replica type may be written in any case. Read one
+ * action of the template: {{.Name}}, {{ .Name }} or {{- .Name -}}.  False: the braces hold anything
+ * else. */
 static const struct hf_json *find_template(const struct hf_render_args *args, int role)
 {
 	const struct hf_json *map =
@@ -90,13 +92,13 @@ static int refuse_action(const char *template, const char *at, struct hf_error *
 		line += *p == '\n';
 	return hf_error_set(
 		err, HF_E_INVALID,
-		"init container template: line %d: '%.*s' cannot be expanded: "
-		".MasterAddr, .InitContainerImage and .MaxTries can, with trim markers or "
-		"without",
+		"init container template: line %d: '%.*s' cannot be expanded; only .MasterAddr, "
+		".InitContainerImage and .MaxTries can be, with or without trim markers",
 		line, len < ACTION_SHOWN_MAX ? len : (int)hf_utf8_cut(at, ACTION_SHOWN_MAX), at);
 }
 
-/* What no API server would take; all else of a container may be left out. */
+/* Check the members that an API server demands: name and image.  Other members of a container may
+ * be missing. */
 static int check_containers(const struct hf_json *list, struct hf_error *err)
 {
 	static const char *const needed[] = {"name", "image"};
@@ -126,7 +128,8 @@ static void add_value(size_t name, const char *address, const struct hf_settings
 				       : INIT_TRIES);
 }
 
-/* Text, action, text, …: what is trimmed is text, never a value. */
+/* Expand the template: text and actions take turns.  Trim markers remove blanks of the text, never
+ * of a value. */
 static int expand_template(const char *template, const char *address,
 			   const struct hf_settings *settings, struct hf_strbuf *out,
 			   struct hf_error *err)
@@ -293,7 +296,8 @@ static int edit_init_containers(const struct hf_render_args *args, struct hf_jso
 	return rc;
 }
 
-/* A requirement of its own for each name: the API server takes one value in a field's list. */
+/* Add a separate requirement for the node, because the API server takes only one value for
+ * matchFields. */
 static void add_not_in(struct hf_json *term, const char *node)
 {
 	struct hf_json *requirement = hf_json_object(), *values = hf_json_array();
@@ -305,7 +309,8 @@ static void add_not_in(struct hf_json *term, const char *node)
 	hf_json_append(hf_json_ensure_array(term, "matchFields"), requirement);
 }
 
-/* Terms are ORed, so each must exclude the node; an empty one matches nothing and stays so. */
+/* Exclude the node in every required term, because terms are ORed.  An empty term matches no node
+ * and stays as it is. */
 static void edit_required(struct hf_json *affinity, const char *node)
 {
 	struct hf_json *required =
@@ -425,7 +430,8 @@ static struct hf_json *new_object(const struct hf_render_args *args, const char 
 int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
 		  struct hf_doc **ret_pod, struct hf_error *err)
 {
-	/* What upstream takes over from the template's metadata, and no more; of MPIJobs but the first two. */
+	/* The members of the template's metadata that upstream copies into a pod.  MPIJobs get only
+	 * the first two. */
 	static const char *const kept[] = {"labels", "annotations", "finalizers"};
 	const struct hf_json *template = find_template(args, action->role);
 	HF_AUTO_JSON pod = NULL;
@@ -446,7 +452,8 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 	return rc;
 }
 
-/* Schedulers are told things so.  What is said to us, and kubectl's copy of the job, is not theirs. */
+/* Copy the job's annotations, by which users give instructions to schedulers.  Holdfast's own
+ * annotations and kubectl's copy of the job are left out. */
 static void copy_annotations(struct hf_json *meta, const struct hf_json *job)
 {
 	const struct hf_json *from = hf_json_path(job, "metadata", "annotations", NULL);

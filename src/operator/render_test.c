@@ -88,13 +88,13 @@ static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
 		"\"spec\":{\"restartPolicy\":\"Always\",\"unknownField\":{\"deep\":[1,2]},"
 		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":[{\"name\":"
 		"\"MINE\",\"value\":\"1\"}]},{\"name\":\"side\",\"image\":\"s\"}]}}");
-	/* The job's document is as it was. */
+	/* Rendering has not changed the job's document. */
 	HF_AUTO_DOC fresh = hf_doc_from_text(job_text, strlen(job_text));
 
 	assert_true(hf_json_equal(hf_doc_json(bench->job), hf_doc_json(fresh)));
 }
 
-/* Upstream leaves the finalizers off, because no controller would remove them. */
+/* Upstream leaves out the finalizers of MPIJobs, because no controller would remove them. */
 static void test_a_pod_of_an_mpijob_has_no_finalizers(void **state)
 {
 	static const char text[] =
@@ -147,7 +147,7 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\"}");
 }
 
-/* The affinity of a pod after it avoids a and b. Its template has the given one. */
+/* The affinity of a pod that avoids the nodes a and b, if its template has the given affinity. */
 static struct hf_json *avoided(struct bench *bench, const char *affinity, int32_t number)
 {
 	static const char text[] = "{\"metadata\":{\"name\":\"ddp\",\"uid\":\"u\"},\"spec\":{"
@@ -187,7 +187,7 @@ static void test_a_node_is_kept_off_in_every_term(void **state)
 	assert_json(bare,
 		    "{\"nodeAffinity\":{" REQUIRED
 		    ":{\"nodeSelectorTerms\":[{\"matchFields\":[" OFF("a") "," OFF("b") "]}]}}}");
-	/* Terms are ORed; one that is empty matches nothing and must stay empty. */
+	/* Terms are ORed.  An empty term matches no node and must stay empty. */
 	assert_json(
 		users,
 		"{\"podAffinity\":{\"x\":1},\"nodeAffinity\":{" REQUIRED
@@ -253,7 +253,7 @@ static void test_a_template_of_the_operators_own_is_expanded(void **state)
 		    "\"for 7 ddp-master-0 }} {\"]}]");
 }
 
-/* The results of Go's text/template, with trim markers. */
+/* The expected texts are results of Go's text/template with trim markers. */
 static void test_trim_markers_take_the_blanks_of_the_text_beside_them(void **state)
 {
 	static const struct {

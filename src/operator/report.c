@@ -36,7 +36,7 @@ void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *rea
 {
 	struct hf_event_note note = note_of(kind, job, true, reason, message);
 
-	/* All jobs of a cluster may wait for the same CRD. */
+	/* A routine event, because all jobs of a cluster may wait for the same CRD. */
 	note.routine = true;
 	hf_recorder_record(kind->op->recorder, &note, hf_operator_now(kind->op));
 }
@@ -81,7 +81,7 @@ void hf_report_plan(struct hf_pass *pass)
 	hf_operator_count_plan(pass->op, &pass->view, plan);
 }
 
-/* Upstream's texts (pkg/controller.v1/control), by kind of action. */
+/* The reasons and words of events by kind of action, as in upstream (pkg/controller.v1/control). */
 static const struct {
 	const char *done, *failed; /* reasons */
 	const char *verb, *thing;
@@ -148,14 +148,15 @@ static void report_done(struct hf_pass *pass, int kind, bool with_services)
 		hf_strbuf_addstr(&text, ", ...");
 	struct hf_event_note note = job_note(pass, false, words[kind].done, text.data);
 
-	/* Events of a job's first pods are routine: the status and the pods show the same. */
+	/* Events about the first pods of a job are routine, because the status and the pods show
+	 * the same. */
 	note.routine = !pass->view.status.ledger.present &&
 		       (kind == HF_ACTION_CREATE_POD || kind == HF_ACTION_CREATE_SERVICE);
 	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
 }
 
-/* Records one event for each kind of action of a stage; upstream records one for each object. Pods
- * and services that are created together share an event, because they share names. */
+/* Record one event for each kind of action in a stage, where upstream records one for each object.
+ * If as many pods as services were created, they share an event, because they share names. */
 void hf_report_stage(struct hf_pass *pass)
 {
 	struct hf_tally *services = &pass->tally[HF_ACTION_CREATE_SERVICE];
@@ -168,7 +169,7 @@ void hf_report_stage(struct hf_pass *pass)
 
 		if (tally->n == 0)
 			continue;
-		/* Upstream records nothing for extra objects, which change with each worker. */
+		/* Upstream records no event for extra objects, which change with each worker. */
 		if (words[kind].done != NULL)
 			report_done(pass, kind, paired && kind == HF_ACTION_CREATE_POD);
 		if (kind == HF_ACTION_DELETE_JOB &&

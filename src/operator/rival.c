@@ -18,7 +18,7 @@ const struct hf_resource hf_rival_deployments = {
 	.namespaced = true,
 };
 
-/* The fields of a status that an operator alone sets; others add conditions of their own. */
+/* The fields of a status that only an operator sets.  Other clients add only conditions. */
 struct owned_status {
 	uint64_t present;
 };
@@ -67,7 +67,7 @@ static const struct hf_field manager_fields[] = {
 	HF_FIELD_OBJECT("fieldsV1", struct manager, owned, &owned_table, 0),
 };
 static const struct hf_field_table manager_table = HF_FIELD_TABLE(manager_fields, struct manager);
-/* API servers fold managers beyond ten into one. */
+/* The most managers that are read.  API servers fold managers beyond ten into one. */
 #define MANAGERS_MAX 1000
 static const struct hf_field metadata_fields[] = {
 	HF_FIELD_OBJECTS("managedFields", struct metadata, managers, &manager_table, MANAGERS_MAX,
@@ -90,7 +90,8 @@ static const struct hf_field job_fields[] = {
 };
 static const struct hf_field_table job_table = HF_FIELD_TABLE(job_fields, struct job);
 
-/* People mend a status by hand now and then; that is no operator. */
+/* The manager's name is that of an operator.  People sometimes repair a status by hand, with
+ * kubectl. */
 static bool is_operator(const char *manager)
 {
 	return !hf_streq(manager, "holdfast") && !hf_str_has_prefix(manager, "kubectl");
@@ -142,16 +143,17 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 #define NAMESPACE_VARIABLE "KUBEFLOW_NAMESPACE"
 #define FLAG_BYTES_MAX 64
 
-/* The known part of its command line. */
+/* What is known from the Go operator's command line about the jobs that it serves. */
 struct share {
 	const struct hf_framework *const *frameworks; /* ours */
 	const char *ns;                               /* of the flag; NULL: not given */
 	bool kinds_given, kinds_met;                  /* one of them is ours */
 	bool unclear;                                 /* it may serve anything */
-	const char *awaits;                           /* a flag with its value in the next word */
+	const char *awaits; /* the flag that has its value in the next word; NULL: no such flag */
 };
 
-/* The Go flag package's, and what the operator registers: all others take a value. */
+/* The flags without a value, of Go's flag package and of the operator.  All other flags take a
+ * value. */
 static bool is_switch(const char *name)
 {
 	return hf_streq(name, "leader-elect") || hf_streq(name, "zap-devel");
@@ -159,7 +161,7 @@ static bool is_switch(const char *name)
 
 static void take_value(struct share *share, const char *name, const char *value)
 {
-	/* $(NAME) is put in by the kubelet. */
+	/* The kubelet replaces $(NAME) by a variable, so the value is unknown here. */
 	bool unknown = strstr(value, "$(") != NULL;
 
 	if (hf_streq(name, "namespace")) {
@@ -172,7 +174,7 @@ static void take_value(struct share *share, const char *name, const char *value)
 	}
 }
 
-/* As Go's flag package reads them: -name=value, --name value. */
+/* Read one word of the command line like Go's flag package: -name=value or --name value. */
 static void take_word(struct share *share, const char *word)
 {
 	const char *name = word + strspn(word, "-");
@@ -184,7 +186,8 @@ static void take_word(struct share *share, const char *word)
 		share->awaits = NULL;
 		return;
 	}
-	/* A shell or another starter: the flags are unknown. */
+	/* The word is no flag: a shell or another program starts the operator, and its flags are
+	 * unknown. */
 	if (name == word || name > word + 2 || len == 0 || len >= sizeof(copy)) {
 		share->unclear = true;
 		return;
@@ -224,7 +227,8 @@ static const char *ns_of_env(const struct hf_json *env, const char *own_ns)
 	return ns;
 }
 
-/* The operator's container: the one with the name of upstream's manifests, else the only one. */
+/* The operator's container: the container with the name from upstream's manifests, else the only
+ * one. */
 static const struct hf_json *find_container(const struct hf_json *root)
 {
 	const struct hf_json *list =
@@ -245,7 +249,7 @@ bool hf_rival_shares(struct hf_doc *deployment, const struct hf_framework *const
 
 	if (container == NULL)
 		return true;
-	/* The first word of a command is the program. */
+	/* The first word of a command is the program, so flags begin with the second. */
 	take_words(&share, hf_json_get(container, "command"), 1);
 	take_words(&share, hf_json_get(container, "args"), 0);
 	if (share.unclear || share.awaits != NULL)

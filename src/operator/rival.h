@@ -29,13 +29,15 @@
 extern const struct hf_resource hf_rival_deployments;
 
 #define HF_RIVAL_NAME_MAX 128
-/* A rival wrote the status after `since` and up to `until`. ret_manager gets its name. An
- * unreadable managedFields shows nothing. Any client that may write the job can forge the result. */
+/* The job's managedFields show that a rival wrote the status after `since` and up to `until`.
+ * ret_manager gets the rival's name.  managedFields that cannot be read show nothing.  Any client
+ * that may write the job can forge them. */
 bool hf_rival_wrote(struct hf_doc *job, hf_time since, hf_time until, struct hf_arena *scratch,
 		    char ret_manager[HF_RIVAL_NAME_MAX]);
 bool hf_rival_is_ready(struct hf_doc *deployment);
-/* Its flags --enable-scheme and --namespace and $KUBEFLOW_NAMESPACE leave it one of these kinds
- * (ends with NULL) in this namespace (NULL: all). True if that is unknown. */
+/* By its flags --enable-scheme and --namespace and by $KUBEFLOW_NAMESPACE, the Go operator
+ * serves one of these kinds (list ends with NULL) in this namespace (NULL: all).  True if that
+ * is unknown. */
 bool hf_rival_shares(struct hf_doc *deployment, const struct hf_framework *const *frameworks,
 		     const char *ns);
 

@@ -112,7 +112,7 @@ static void test_our_own_deployment_may_have_its_name(void **state)
 			   "\"status\":{\"readyReplicas\":1}}"));
 }
 
-/* A rival for PyTorchJobs and JAXJobs in that namespace. */
+/* Whether the container serves PyTorchJobs or JAXJobs in that namespace. */
 static bool shares(const char *container, const char *ns)
 {
 	static const struct hf_framework *const ours[] = {&hf_framework_pytorch, &hf_framework_jax,

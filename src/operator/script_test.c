@@ -15,7 +15,7 @@ const struct hf_framework *const script_frameworks[] = {&hf_framework_pytorch, N
 
 struct script brain;
 
-/* All but the texts, which live as long as the step. */
+/* Remember what the step saw, except texts: those live only as long as the step. */
 static void remember(const struct hf_observed *seen, hf_time now)
 {
 	brain.now = now;
@@ -130,7 +130,7 @@ static const struct hf_edit stamps[] = {
 	{.kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_ATTEMPT, .value = "0"},
 };
 
-/* n actions of a kind from slot `at` on, as stage s of the next plan. */
+/* Let stage s of the next plan have n actions of a kind, from slot `at` on. */
 void want(int s, enum hf_action_kind kind, size_t at, size_t n)
 {
 	for (size_t i = at; i < at + n; i++) {
@@ -296,7 +296,7 @@ void gathered(struct bench *bench)
 	turn_for(bench, 50 * HF_MS);
 }
 
-/* The next request except those for events. NULL: no request. */
+/* The next request that is not for an event.  NULL: no such request. */
 struct fake_call *next(struct bench *bench)
 {
 	struct fake_call *call;
@@ -318,7 +318,7 @@ struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plu
 	return call;
 }
 
-/* Start, and answer the lists with these jobs. */
+/* Start the operator and answer the lists with these jobs. */
 void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
 {
 	struct fake_call *call;
@@ -355,7 +355,7 @@ void start(struct bench *bench)
 	start_with(bench, jobs, 1);
 }
 
-/* The job after the patch of this call. */
+/* Answer the status patch of this call with the patched job. */
 void grant_status(struct fake_call *call, int version)
 {
 	char more[TEXT_MAX];
@@ -388,7 +388,7 @@ struct fake_watch *watch_of(struct bench *bench, const char *plural)
 	return watch;
 }
 
-/* All events sent so far, as "reason: message" lines. */
+/* All events that were sent so far, one a line: "reason: message". */
 void event_lines(struct bench *bench, struct hf_strbuf *lines)
 {
 	turn_for(bench, 200 * HF_MS);

@@ -3,25 +3,27 @@
 #include "operator/startups_internal.h"
 
 /*
- * How many jobs start, how long starts take, and how long routine statuses wait because of that.
- * All functions are pure: the caller gives the time.
+ * How many jobs are starting, how long starts take, and how long routine statuses wait because of
+ * that.  All functions are pure: the caller gives the time.
  */
 #define LEAST HF_SECOND
-/* Longest wait of a job's first status: as long as a person looks at one job. If many jobs start
- * together, each also waits for the pods of the others. */
+/* The longest wait of a job's first status: as long as a person looks at one job.  If many jobs
+ * start together, each status also waits for the pods of the other jobs. */
 #define FIRST_MAX (2 * HF_SECOND)
 #define FIRST_PER_JOB (500 * HF_MS)
 #define FIRST_MAX_MANY (60 * HF_SECOND)
-/* Later statuses only change the number of running ranks. */
+/* The longest wait of later statuses of a starting job, which only change the number of running
+ * ranks. */
 #define LATER_MAX (5 * HF_SECOND)
 #define LATER_PER_JOB (100 * HF_MS)
 #define LATER_MAX_MANY (30 * HF_SECOND)
-/* A job that waits 8 s for its last rank may wait 2 s more for its status. A lone job waits for no
- * other. */
+/* A routine change may wait for a quarter of the usual start: a job that starts in 8 s waits 2 s
+ * more for its status.  The wait is limited by the number of starting jobs, so a lone job hardly
+ * waits. */
 #define GATHER_SHARE 4
 #define GATHER_PER_JOB (50 * HF_MS)
 #define GATHER_MAX (10 * HF_SECOND)
-/* Longest start that counts. A few quick jobs outweigh one job that took an hour. */
+/* The longest start that counts, so that one job that took an hour does not decide for long. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
 static void move_to(struct hf_startups *startups, hf_time now)
@@ -49,7 +51,7 @@ static void note_span(struct hf_startups *startups, hf_time span)
 {
 	if (span > TOOK_MAX)
 		span = TOOK_MAX;
-	/* Follows rising times at once and falling ones slowly. */
+	/* The figure follows a longer start at once, and a shorter one slowly. */
 	startups->lately =
 		span > startups->lately ? span : startups->lately - (startups->lately - span) / 4;
 }
@@ -89,7 +91,8 @@ hf_time hf_startups_status_wait(struct hf_startups *startups, bool first, hf_tim
 		return LEAST;
 	if (wait <= max)
 		return wait;
-	/* If the start takes longer than the longest wait, write the first status soon. */
+	/* If starts take longer than the longest wait, waiting would not help: write the first
+	 * status soon. */
 	return first && startups->lately > max ? LEAST : max;
 }
 

@@ -11,7 +11,7 @@ static void begin_many(struct hf_startups *startups, int jobs, hf_time now)
 		hf_startups_begin(startups, now);
 }
 
-/* A finished start that took this long. */
+/* Note a start of this length as finished. */
 static void one_took(struct hf_startups *startups, hf_time span, hf_time now)
 {
 	hf_startups_begin(startups, now - span);
@@ -107,7 +107,7 @@ static void test_jobs_that_wait_for_machines_delay_nobody(void **state)
 	assert_int_equal(hf_startups_status_wait(&startups, true, T0 + 70 * HF_SECOND),
 			 2 * HF_SECOND);
 	assert_int_equal(startups.count, 1);
-	/* They end long after they were counted. */
+	/* These starts end long after they were last counted. */
 	hf_startups_end(&startups, T0, false, T0 + HF_HOUR);
 	assert_int_equal(startups.count, 0);
 	hf_startups_begin(&startups, T0 + HF_HOUR);

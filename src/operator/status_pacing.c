@@ -3,15 +3,16 @@
 #include "operator/pass_internal.h"
 
 /*
- * When a status is written that nothing waits for.
+ * When a routine status is written: a status that nothing waits for.
  *
- * Input: the plan of a step and what is remembered of the job. Output: the time at which its status is
- * due. A status is due at once if it is urgent, if a forced delete is to be reported, or if the ledger
- * might be lost.
+ * Input: the plan of a step, and what is remembered of the job.  Output: the time at which the
+ * status is due.  A status is due at once if it is urgent, if a forced delete is to be reported, or
+ * if the ledger might be lost.
  */
 
-/* Routine statuses are written at most this often, so that other writers of the status (Kueue) get
- * their turn. While the counts go on changing, each write waits twice as long as the last one. */
+/* The shortest time between two routine statuses, so that other writers of the status (Kueue)
+ * get their turn.  While the counts go on changing, each write waits twice as long as the one
+ * before. */
 #define STATUS_GAP HF_SECOND
 #define STATUS_GAP_MAX (4 * HF_SECOND)
 
@@ -53,7 +54,8 @@ void hf_pacing_forget_start(struct hf_operator *op, const struct hf_job_state *s
 
 /* --- the status ------------------------------------------------------------------------------- */
 
-/* Pods are created before the first ledger is written only if the kind is known to keep it. */
+/* The CRD of the kind is known to keep the ledger.  Only then are pods created before the first
+ * ledger is written. */
 static bool keeps_ledger(const struct hf_kind *kind)
 {
 	return kind->keeps || kind->narrow || (kind->crd != NULL && !kind->crd_unseen);
@@ -64,15 +66,16 @@ static bool begins_ledger(const struct hf_pass *pass)
 	return pass->plan.status.ledger.present && !pass->view.status.ledger.present;
 }
 
-/* Only this plan knows that a delete is forced: the next step no longer sees the pod. */
+/* The plan deletes a pod by force.  Only this plan knows that, because the next step no longer sees
+ * the pod. */
 static bool forces_delete(const struct hf_plan *plan)
 {
 	return plan->metrics[HF_METRIC_FORCED_PROVEN] > 0 ||
 	       plan->metrics[HF_METRIC_FORCED_PRESUMED] > 0;
 }
 
-/* How long a routine status waits for further progress. The status of a job with a wake-up time does
- * not wait for other ranks. */
+/* How long a routine status waits for further progress.  If the plan has a wake-up time, the status
+ * does not wait for other ranks. */
 static hf_time find_wait(const struct hf_pass *pass)
 {
 	struct hf_operator *op = pass->op;
@@ -93,8 +96,8 @@ hf_time hf_pacing_status_due(struct hf_pass *pass)
 
 	if (!plan->status_changed)
 		state->status_owed = HF_TIME_NONE;
-	/* After an unanswered write the API server may have a ledger that the cache does not show: a
-	 * guarded write goes before every action. */
+	/* After a write without an answer the API server may have a ledger that the cache does not
+	 * show.  So a guarded write goes before every action. */
 	if (!plan->status_changed || plan->status_urgent || forces_delete(plan) || state->unsure ||
 	    (begins_ledger(pass) && !keeps_ledger(pass->kind)))
 		return HF_TIME_NONE;

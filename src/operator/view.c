@@ -23,7 +23,7 @@
  * Packing and unpacking name the fields in the same order. Records do not leave the process.
  */
 
-/* Frequent texts of API servers, kubelets and our own jobs. */
+/* Frequent texts of API servers, kubelets and Holdfast's own jobs, each packed as one byte. */
 static const char *const words[] = {
 	"",
 	"True",
@@ -61,7 +61,7 @@ enum { TEXT_NULL, TEXT_BYTES, TEXT_WORDS };
 enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
-/* After adding a field, pack and unpack the field, and extend view_test. */
+/* The sizes change when a field is added.  Then pack and unpack the field, and extend view_test. */
 _Static_assert(sizeof(struct hf_pod) == 360 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
@@ -448,7 +448,7 @@ void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* Room for `size` bytes of record behind the two texts. */
+/* Allocate a view with the two texts and `size` bytes of packed record behind them. */
 static struct hf_view *view_create(const char *controller_uid, const char *node, size_t size,
 				   struct packer *ret_packer)
 {
@@ -515,14 +515,15 @@ struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
-/* A kubelet writes these on the way to Ready. Policies name them only for pods that have failed. */
+/* A condition that the kubelet writes on the way to Ready.  Policies name such conditions only for
+ * pods that have failed. */
 static bool is_passing_condition(const char *type)
 {
 	return hf_streq(type, "Initialized") || hf_streq(type, "ContainersReady") ||
 	       hf_streq(type, "PodReadyToStartContainers");
 }
 
-/* Packs what a step reads of a pod that has not ended. */
+/* Pack what a step reads of a pod that has not ended, to compare two views. */
 static unsigned char *pack_pod(const struct hf_view *view, struct hf_arena *arena,
 			       struct packer *ret_size)
 {

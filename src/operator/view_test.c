@@ -11,7 +11,7 @@
 
 #define ARENA_MAX ((size_t)1 << 20)
 
-/* What a pod of a job looks like on a cluster, as far as views go. */
+/* A pod of a job as it looks on a real cluster, as far as views keep it. */
 static const char running[] =
 	"{\"metadata\":{\"name\":\"ddp-worker-1\",\"namespace\":\"default\",\"uid\":"
 	"\"0b9f5f0e-7c5c-4a37-9b53-0d2a4a3a8c11\",\"resourceVersion\":\"123456\","
@@ -231,7 +231,7 @@ static void test_a_view_says_of_a_service_what_its_document_does(void **state)
 	}
 }
 
-/* The operator holds ten thousands of pods. A change that needs more bytes for each must raise
+/* The operator holds ten thousands of pods.  A change that needs more bytes for each pod must raise
  * these numbers. */
 static void test_a_pod_takes_so_many_bytes(void **state)
 {

@@ -12,14 +12,16 @@
 /*
  * The caches of jobs, pods, services and extra objects.
  *
- * Input: the changes that the caches report. Output: the jobs concerned, in the queue; notes of what
- * pods leave behind.
- * Invariant: a change that no step can see queues nothing.
+ * Input: the changes that the caches report.  Output: the jobs that a change concerns, in the
+ * queue; notes about deleted pods.
+ *
+ * Invariant: a change that no step can see queues no job.
  */
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* Status changes during a pass, or after a write without an answer, may be our own. */
+/* A changed status may be this operator's own write: during a pass, or after a write without an
+ * answer. */
 static bool may_be_ours(const struct hf_kind *kind, struct hf_doc *doc)
 {
 	HF_AUTOFREE char *key = hf_operator_job_key(kind, hf_doc_namespace(doc), hf_doc_name(doc));
@@ -39,7 +41,7 @@ static void show_job(const struct hf_kind *kind, struct hf_doc *doc)
 	op->options.job_seen(op->options.job_seen_arg, entry == NULL ? NULL : entry->doc, doc);
 }
 
-/* The cache keeps jobs as text without managedFields, which are about half of it. */
+/* Remove managedFields, which are about half of a job, before the cache keeps it as text. */
 static struct hf_doc *trim_job(void *arg, struct hf_doc *doc)
 {
 	show_job(arg, doc);
@@ -52,7 +54,7 @@ static void note_added_job(struct hf_operator *op, const struct hf_cache_entry *
 	char *copy = hf_xstrdup(key);
 
 	hf_map_remove(op->ending, job->ns);
-	/* If the table is full, changes of this job's pods do not queue it. */
+	/* If the table is full, changes of this job's pods do not queue the job. */
 	if (!hf_map_put(op->job_keys, job->uid, copy))
 		free(copy);
 }
@@ -81,7 +83,7 @@ static void take_job_change(void *arg, enum hf_cache_change change,
 		note_deleted_job(kind->op, entry);
 	if (change == HF_CACHE_ADDED)
 		note_added_job(kind->op, entry, key);
-	/* A step sees nothing new in a routine status that was written as planned. */
+	/* If the change is this operator's own routine status, a step would see nothing new. */
 	if (!kind->op->own_write)
 		hf_operator_enqueue_now(kind->op, key);
 	else if (!kind->op->own_routine)
@@ -97,7 +99,8 @@ enum weight {
 	WEIGHT_FULL,    /* a deletion, another termination, a restart */
 };
 
-/* ret_success: a main container has terminated with code 0. */
+/* The pod has news that must not wait: a restart or a failed container.  ret_success: a main
+ * container has terminated with code 0, or the pod has succeeded. */
 static bool has_news(const struct hf_pod *was, const struct hf_pod *pod, bool *ret_success)
 {
 	*ret_success = pod->phase == HF_POD_SUCCEEDED;
@@ -227,7 +230,8 @@ static void *decode_service(void *arg, struct hf_doc *doc)
 	return view;
 }
 
-/* Most ConfigMaps of a cluster belong to no job. The view keeps only the name of those. */
+/* Read an extra object for the cache.  Most ConfigMaps of a cluster belong to no job; of those only
+ * the name is kept. */
 static void *decode_extra(void *arg, struct hf_doc *doc)
 {
 	const struct hf_kind *kind = arg;
@@ -243,7 +247,7 @@ static const char *index_by_controller(const struct hf_cache_entry *entry)
 	return ((const struct hf_view *)entry->view)->controller_uid;
 }
 
-/* Pods without a controller belong to no job and are left out. */
+/* Index pods by node.  Pods without a controller belong to no job and are left out. */
 static const char *index_by_node(const struct hf_cache_entry *entry)
 {
 	const struct hf_view *view = entry->view;

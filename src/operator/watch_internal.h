@@ -5,13 +5,14 @@
 
 #include "operator/operator_internal.h"
 
-/* watch.c: creates caches and does not start them. Their changes queue the jobs concerned. */
+/* Creates the cache of jobs of a kind and does not start it.  Its changes queue the jobs
+ * concerned. */
 void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
 			  const struct hf_framework *framework, const struct hf_resource *resource);
 /* Pods, services and extra objects. */
 void hf_watch_create_objects(struct hf_operator *op);
 
-/* companion.c: creates the controller that works beside this one. */
+/* companion.c: create the controller for nodes that works beside this one. */
 void hf_companion_create(struct hf_operator *op);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which changes of pods and services step a job, and how soon. */
+/* Tests which changes of pods and services step a job, and how soon. */
 
 static void test_pods_wake_their_job_and_strangers_those_whose_name_they_have(void **state)
 {
@@ -60,7 +60,7 @@ static void test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one(vo
 	assert_int_equal(brain.steps, 2);
 	turn_for(bench, 500 * HF_US);
 	assert_int_equal(brain.steps, 3);
-	/* A change of the job itself is looked at, at once. */
+	/* A change of the job itself is stepped at once. */
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
 		   job_doc("ddp", "u-1", 600, ""));
 	turn(bench);

@@ -83,4 +83,4 @@ def check_missing(w):
     client.until("the last kind is found", lambda: o.readiness().strip() == "ok", 120)
     equal("missing", o.metric("holdfast_crd_missing"), 0)
     said = o.said()
-    equal("how often that was told", said.count("does not know this kind"), said.count("knows it now"))
+    equal("how often that was told", said.count("does not know this kind"), said.count("knows this kind now"))
