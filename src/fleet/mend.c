@@ -11,19 +11,24 @@
 #include <string.h>
 
 /*
- * The controller of Remediations: its life, its cache, the order of passes, and the live reads.
- * Input: Remediations, and the plans of policies. Output: passes, each with one write.
- * Invariants: one pass at a time; a pass reads all objects that it decides upon, in the order of enum
- * mend_read; a failed read ends the pass without a write.
+ * The controller of Remediations: start and stop, the cache, the order of passes, and the live
+ * reads of a pass.
+ *
+ * Input: Remediations, and the acts that the plans of policies ask for. Output: passes, each with
+ * at most one write. Invariants: one pass runs at a time. A pass reads all objects that it decides
+ * upon from the API server, in the order of enum mend_read. A pass with a failed read ends without
+ * a write.
  */
 
 #define PAGE_LIMIT 100
 #define OBJECTS_MAX 20000
 #define ARENA_MAX ((size_t)16 << 20)
-/* Objects without a watch (Lease, pods, the locks of others) change without notice. */
+/* Leases, pods and the locks of other tools have no watch here, so a pass looks at them again after
+ * this time. */
 #define LOOK_AT_WORK (5 * HF_SECOND)
 #define LOOK_WAITING (30 * HF_SECOND)
-/* Writes in a row without a change of a phase. Beyond them another writer undoes what is written. */
+/* The most writes for one Remediation in a row without a change of its phase. More mean that
+ * another writer undoes them. */
 #define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
@@ -77,7 +82,8 @@ static hf_time due_at(const struct fleet_mend *mend, const char *name)
 	return due == NULL ? 0 : *due;
 }
 
-/* Finds the unfinished object with the earliest next pass. Returns NULL if every object is finished. */
+/* Finds the unfinished Remediation with the earliest next pass. Returns NULL if every Remediation
+ * is finished. */
 static const char *find_first(const struct fleet_mend *mend, hf_time *ret_at)
 {
 	const struct hf_cache_entry *entry;
@@ -100,7 +106,8 @@ static bool can_see(const struct fleet_mend *mend)
 {
 	const struct hf_fleet *fleet = mend->fleet;
 
-	/* Nodes are cached only while there is a policy. */
+	/* The fleet caches Nodes only while a policy exists, so without a policy there is nothing
+	 * to wait for. */
 	return hf_cache_synced(mend->cache) && hf_cache_synced(fleet->policies_cache) &&
 	       (fleet->nodes == NULL ||
 		(hf_cache_synced(fleet->nodes) && hf_cache_synced(fleet->health))) &&
@@ -138,7 +145,7 @@ static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 	for (unsigned i = 0; i < mend->failures && wait < RETRY_MAX; i++)
 		wait *= 2;
 	mend->failures++;
-	/* After a conflict the next pass reads again. */
+	/* A conflict is no problem to report: the next pass reads the object again. */
 	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS)
 		wait = RETRY_MIN;
 	else
@@ -202,7 +209,8 @@ static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
 	}
 }
 
-/* The server has stored nothing new: an older CRD drops fields, and would be asked for ever. */
+/* True if the write changed nothing in the API server: the resource version is the old one. An
+ * older CRD drops unknown fields, so the same write would repeat without end. */
 static bool is_same_version(const struct fleet_mend *mend, struct hf_doc *doc)
 {
 	return !mend->creates && doc != NULL && hf_streq(hf_doc_uid(doc), mend->r.uid) &&
@@ -212,7 +220,7 @@ static bool is_same_version(const struct fleet_mend *mend, struct hf_doc *doc)
 static void take_written(void *arg, const struct hf_reply *reply)
 {
 	struct fleet_mend *mend = arg;
-	/* What was to be deleted is gone. */
+	/* A delete of an object that does not exist any more succeeds. */
 	bool good = reply->code == 0 || (reply->code == HF_E_NOT_FOUND && mend->deletes);
 
 	mend->call = NULL;
@@ -341,7 +349,7 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	request->timeout = mend->fleet->env.request_timeout;
 }
 
-/* Is this object read in the present pass? */
+/* True if the present pass needs this read. */
 static bool is_needed(const struct fleet_mend *mend, enum mend_read read)
 {
 	switch (read) {
@@ -564,14 +572,16 @@ static void object_changed(void *arg, enum hf_cache_change change,
 
 	(void)change;
 	mend->silent = false;
-	/* A live read of a version that is known is no news. */
+	/* The cache already had this version: the change is the result of a live read of this
+	 * program, so nothing is new. */
 	if (before != NULL && now != NULL &&
 	    hf_streq(before->resource_version, now->resource_version))
 		return;
 	if (before != NULL || now != NULL)
 		hf_map_remove(mend->due, now != NULL ? now->name : before->name);
 	look_soon(mend, 0);
-	/* Attempts and acts at work belong to the plan. */
+	/* Attempts and running acts are part of a policy's plan, so the fleet looks at its policies
+	 * again. */
 	hf_fleet_look_soon(mend->fleet, HF_SECOND);
 }
 
@@ -580,7 +590,8 @@ static void cache_problem(void *arg, int code, const char *message)
 	struct fleet_mend *mend = arg;
 	bool told = mend->silent;
 
-	/* Without the kind or the right there is nothing to do; one message is enough. */
+	/* Without the kind, or without the right to list it, this controller has no work. A missing
+	 * right is logged once, a missing kind never. */
 	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
 		mend->silent = true;
 		if (told || code != HF_E_FORBIDDEN)
@@ -601,8 +612,7 @@ static void note_reply(void *arg, const struct hf_reply *reply)
 static void init_metrics(struct fleet_mend *mend)
 {
 	const struct hf_metric_options open = {.name = "holdfast_mend_open",
-					       .help = "Remediations that are not at an end, by "
-						       "phase.",
+					       .help = "Unfinished Remediations, by phase.",
 					       .type = HF_METRIC_GAUGE,
 					       .labels = {"phase"}};
 	const struct hf_metric_options done = {.name = "holdfast_mend_total",

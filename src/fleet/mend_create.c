@@ -12,9 +12,11 @@
 
 /*
  * Creates the Remediation that the plan of a policy asks for.
- * Input: the live objects of the pass, which are in the caches as well. Output: one create.
- * Invariants: the plan is made again upon the live objects; a node has at most one open act, and a
- * policy at most spec.mend.maxConcurrent. Two creators choose the same name, so one of them fails.
+ *
+ * Input: the objects that the pass has read live; the caches have them as well. Output: one create.
+ * Invariants: the plan is made again from the live objects. A node has at most one open
+ * Remediation, and a policy at most spec.mend.maxConcurrent. Two operators choose the same name for
+ * the same act, so the second create fails.
  */
 
 #define NONCE_BYTES (HF_REMEDIATION_NONCE_LEN / 2)
@@ -30,7 +32,8 @@ static bool make_nonce(char ret_nonce[HF_REMEDIATION_NONCE_LEN + 1])
 	return true;
 }
 
-/* What the plan says now. Only a reset, a reboot, or a person are asked for. */
+/* Finds the rung that the plan asks for. False: the plan asks for no reset, no reboot and no
+ * person. */
 static bool find_rung(const struct hf_health_decision *d, enum hf_mend_rung *ret_rung)
 {
 	if (d->answer != HF_HEALTH_GO)
@@ -77,7 +80,7 @@ static void set_fault(const struct hf_device_report *device, struct hf_remediati
 	}
 }
 
-/* The devices whose faults a reset mends. */
+/* Lists the devices that are out of use: the fault of each is to be mended by the reset. */
 static void set_devices(const struct hf_device_health *health, enum hf_mend_rung rung,
 			struct hf_remediation_spec *spec, struct hf_arena *arena)
 {
@@ -124,7 +127,8 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 	return rung != HF_MEND_RESET_DEVICE || spec->devices.len > 0;
 }
 
-/* Evidence from before the last proved act on the node moves nothing. */
+/* True if the node has evidence of a fault from after the last proved act on the node. Older
+ * evidence creates no Remediation. */
 static bool is_new(const struct fleet_mend *mend, const struct hf_health_node *node)
 {
 	return mend->others.mended_at == HF_TIME_NONE || node->evidence_at > mend->others.mended_at;

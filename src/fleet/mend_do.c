@@ -9,10 +9,11 @@
 #include <stdio.h>
 
 /*
- * Makes the one request of a step.
- * Input: facts and the step. Output: a request. Invariants: each write is guarded by the version or the
- * UID that was read; what is changed is in status.saved before; a create of a pod or a Lease fails if
- * another process was first.
+ * Makes the one request that a step of a Remediation asks for.
+ *
+ * Input: facts and the step. Output: a request. Invariants: each write is guarded by the version or
+ * the UID that the pass has read. A label is stored in status.saved before it is changed. The
+ * create of a pod or a Lease fails if another process has created one first.
  */
 
 static void set_guard(struct hf_json *patch, struct hf_doc *doc)
@@ -45,7 +46,8 @@ static const struct hf_remediation_condition *find_condition(
 	return NULL;
 }
 
-/* Merges the conditions of the step with the stored ones. Returns true if one differs. */
+/* Merges the conditions of the step with the stored conditions. Returns true if the status or the
+ * reason of a condition differs. */
 static bool set_conditions(struct fleet_mend *mend, const struct mend_facts *facts,
 			   const struct hf_mend_step *step, struct hf_remediation_status *status)
 {
@@ -93,7 +95,7 @@ static bool write_status(struct fleet_mend *mend, const struct hf_remediation_st
 static const char *choose_message(const struct fleet_mend *mend, const struct mend_facts *facts,
 				  const struct hf_mend_step *step)
 {
-	/* While things are put back, the message says how the act ended. */
+	/* In phase Restoring the stored message stays, because it says how the act ended. */
 	if (mend->phase == HF_MEND_RESTORING && !facts->view.held)
 		return "";
 	if (facts->cancel_why != NULL && step->outcome == HF_MEND_CANCELLED)
@@ -107,12 +109,13 @@ static void set_approval(const struct fleet_mend *mend, const struct mend_facts 
 	status->approval.at = step->approve ? facts->now : HF_TIME_NONE;
 	status->approval.boot_id = facts->view.node_boot_id;
 	status->approval.node_version = hf_doc_resource_version(mend->docs[MEND_READ_NODE]);
-	/* Nothing was done. What an actor reported belongs to a former approval. */
+	/* An approval, or the loss of one, empties status.act: what an actor reported there belongs
+	 * to the former approval. */
 	status->act =
 		(struct hf_remediation_act){.started_at = HF_TIME_NONE, .ended_at = HF_TIME_NONE};
 }
 
-/* The status with the step. Returns true if it differs from the stored one. */
+/* Makes the status that the step asks for. Returns true if it differs from the stored status. */
 static bool make_status(struct fleet_mend *mend, const struct mend_facts *facts,
 			const struct hf_mend_step *step, struct hf_remediation_status *status)
 {
@@ -245,7 +248,8 @@ static bool is_saved(const struct fleet_mend *mend, const char *key)
 				  mend->r.status.saved.labels.len, key) != NULL;
 }
 
-/* Adds the labels that are on to status.saved. Returns false if all are there. */
+/* Adds the node's labels that the act will change to status.saved. Returns false if status.saved
+ * has all of them. */
 static bool save_labels(struct fleet_mend *mend, const struct mend_facts *facts,
 			struct hf_remediation_status *status)
 {
@@ -296,8 +300,8 @@ static bool turn_operands_off(struct fleet_mend *mend, const struct mend_facts *
 	return patch_labels(mend, labels, ret_request, ret_body);
 }
 
-/* Returns the saved labels that still have the value "false" of this act, or NULL without any. A label
- * that a person has changed meanwhile stays as it is. */
+/* Returns the saved labels that still have the value "false" of this act, or NULL if none has it. A
+ * label that a person has changed meanwhile stays as it is. */
 static struct hf_json *labels_to_restore(const struct fleet_mend *mend,
 					 const struct mend_facts *facts)
 {
@@ -315,7 +319,8 @@ static struct hf_json *labels_to_restore(const struct fleet_mend *mend,
 	return hf_json_len(labels) > 0 ? labels : hf_json_unref(labels);
 }
 
-/* Tells the agent which faults the act has mended. */
+/* Writes into an annotation of the DeviceHealth which faults the act has mended. The agent reads it
+ * there. */
 static bool clear_faults(struct fleet_mend *mend, const struct mend_facts *facts,
 			 struct hf_request *ret_request, struct hf_doc **ret_body)
 {
@@ -388,7 +393,8 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 
 		if (!may_evict(mend, facts, hf_doc_json(doc)))
 			continue;
-		/* The pod is asked again after a minute, and later each time. */
+		/* If this eviction is refused, the next one for the same pod waits a minute; the
+		 * wait grows with each refusal. */
 		hf_fleet_refuse(mend->fleet, hf_doc_uid(doc), HF_MINUTE, false);
 		*ret_body = hf_eviction(hf_doc_namespace(doc), hf_doc_name(doc), hf_doc_uid(doc));
 		*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
@@ -448,7 +454,8 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_RELEASE_LEASE:
 		return delete_object(&hf_leases, lease_name(mend), mend->docs[MEND_READ_LEASE],
 				     ret_request);
-	/* The rungs without an actor never get so far: see find_why_not. */
+	/* Rungs that Holdfast does not perform itself never get here: find_why_not of mend_facts.c
+	 * holds them. */
 	case HF_MEND_ACT_HERE:
 	case HF_MEND_DO_NOTHING:
 	default: return false;

@@ -10,13 +10,15 @@
 #include <string.h>
 
 /*
- * Makes the question for health/mend_steps.h.
+ * Makes the input of health/mend_steps.h for one Remediation.
+ *
  * Input: the objects that the pass has read live, and the caches for what counts many nodes.
- * Output: struct mend_facts. Invariants: no request. What cannot be read holds the act back. Times of
- * the node's clock are converted to the API server's clock.
+ * Output: struct mend_facts. Invariants: no request is made here. An object that cannot be read
+ * holds the act back. Times of the node's clock are converted to the API server's clock.
  */
 
-/* An agent takes an acknowledgement for an hour. */
+/* An agent accepts an acknowledgement for an hour after the act. Holdfast stops writing it ten
+ * minutes earlier. */
 #define CLEARED_VALID (50 * HF_MINUTE)
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
@@ -24,8 +26,8 @@
 
 /* ---- the operands of the GPU Operator -------------------------------------------------------- */
 
-/* Labels of a Node that place the pods which keep devices open; "false" removes them. The driver's pod
- * stays. */
+/* Labels of a Node by which the GPU Operator places pods that keep devices open. The value "false"
+ * removes such a pod. The pod of the driver has no label here: it stays. */
 static const char *const operand_labels[] = {
 	"nvidia.com/gpu.deploy.client",
 	"nvidia.com/gpu.deploy.dcgm",
@@ -193,14 +195,15 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 		return;
 	view->lease = HF_MEND_LEASE_OTHERS;
 	view->lease_holder = holder;
-	/* A deleted object of the same name may have left it. */
+	/* A Lease with this holder may be left from a deleted Remediation of the same name, so the
+	 * owner's UID has to match. */
 	for (size_t i = 0; i < hf_json_len(owners) && hf_streq(holder, mend->name); i++)
 		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
 			view->lease = HF_MEND_LEASE_OURS;
 }
 
-/* kured's lock is JSON in an annotation of its DaemonSet: {"nodeID": NODE}, or a list of such in
- * "locks". A lock that cannot be read counts for every node. */
+/* True if kured locks the node. kured's lock is JSON in an annotation of its DaemonSet: {"nodeID":
+ * NODE}, or a list of such objects in "locks". A lock that cannot be read counts for every node. */
 static bool has_kured_lock(const struct hf_json *daemon_set, const char *node)
 {
 	const char *text =
@@ -258,7 +261,8 @@ static bool has_ended(const struct hf_json *pod)
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
-/* By its agent's report the pod holds a target, or any device if the act has no targets. */
+/* True if the agent reports that the pod holds a device of the act now. An act that names no
+ * devices counts every device. */
 static bool holds_target(const struct fleet_mend *mend, const struct hf_device_health *health,
 			 const char *uid)
 {
@@ -286,8 +290,9 @@ static bool has_controller(const struct hf_json *pod)
 	return false;
 }
 
-/* The pod has to leave the node before the act. A reboot ends every pod; a pod without a controller
- * that holds no device is started again by the kubelet and would be lost by an eviction. */
+/* True if the pod has to leave the node before the act. A reboot ends every pod. A pod without a
+ * controller that holds no device may stay: the kubelet starts it again after the reboot, while an
+ * eviction would lose it. */
 static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
 		       const struct hf_json *pod)
 {
@@ -359,7 +364,7 @@ static bool is_target(const struct fleet_mend *mend, const struct hf_mend_seen *
 	return mend->r.spec.devices.len == 0;
 }
 
-/* The act answers a fault, and by the agent's report the fault has ended. */
+/* True if the act answers a fault, and the agent reports that the devices of the act are well. */
 static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
 {
 	if (mend->r.spec.fault.cls == NULL || !view->health_exists)
@@ -384,7 +389,8 @@ static bool in_windows(const struct hf_policy_mend *mend, hf_time now)
 	return hf_health_in_window(windows, mend->windows_len, now);
 }
 
-/* Other nodes of the same failure domain that are out of use. */
+/* Counts the nodes of this failure domain that are out of use, without the node of this
+ * Remediation. */
 static int32_t count_out(const struct fleet_mend *mend, const struct fleet_policy *policy,
 			 const char *domain)
 {
@@ -426,8 +432,10 @@ static bool is_excluded(const struct fleet_policy *policy, const struct mend_fac
 	return policy->spec.has_exclude && hf_selector_match_labels(policy->exclude, labels);
 }
 
-/* Acts of this policy that are at work already. In phase Pending an act that drains counts as
- * well. Two leaders may approve at once: then each sees the other before it creates the pod. */
+/* True if the other acts of this policy reach the limit spec.mend.maxConcurrent. An act in phase
+ * Pending counts every other act that has left Pending. A later phase counts the approved acts
+ * alone. If two operators approve at once, each sees the other's approval before it creates its
+ * pod. */
 static bool is_limit_reached(const struct fleet_mend *mend, const struct fleet_policy *policy)
 {
 	int32_t at_work =
@@ -436,7 +444,7 @@ static bool is_limit_reached(const struct fleet_mend *mend, const struct fleet_p
 	return at_work >= policy->spec.mend.at_once;
 }
 
-/* Rules of the policy that forbid every act of this rung. NULL: there is no such rule. */
+/* Returns the rule of the policy that forbids every act of this rung, or NULL if no rule does. */
 static const char *find_rule(const struct fleet_mend *mend, const struct fleet_policy *policy)
 {
 	const struct hf_policy_mend *rules = &policy->spec.mend;
@@ -447,9 +455,9 @@ static const char *find_rule(const struct fleet_mend *mend, const struct fleet_p
 	if (policy->paused || policy->spec.paused)
 		return "the policy is paused";
 	if (!hf_streq(policy->spec.mode, "remediate") || !rules->allowed)
-		return "the policy does not mend: spec.mode and spec.mend";
+		return "spec.mode or spec.mend of the policy allows no acts";
 	if (rules->hold)
-		return "held by spec.mend.hold of the policy";
+		return "spec.mend.hold of the policy holds every act back";
 	if (mend->rung == HF_MEND_RESET_DEVICE ? !rules->resets : !rules->reboots)
 		return "the policy does not allow this rung";
 	hf_health_policy_read_memory(mend->docs[MEND_READ_POLICY], mend->arena, &memory);
@@ -466,7 +474,8 @@ static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_fac
 		facts->now - view->observed_at > policy->spec.stale_after);
 }
 
-/* Limits of the policy at this moment. NULL: the node is within all of them. */
+/* Returns the limit of the policy that forbids the act at this moment, or NULL if the node is
+ * within all limits. */
 static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
 			      const struct fleet_policy *policy)
 {
@@ -475,13 +484,13 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 	if (!in_windows(&policy->spec.mend, facts->now))
 		return "no window of the policy is open";
 	if (is_limit_reached(mend, policy))
-		return "as many acts as the policy allows are at work";
+		return "as many acts are at work as spec.mend.maxConcurrent of the policy allows";
 	if (is_domain_full(mend, facts, policy))
-		return "too many nodes of its failure domain are out of use";
+		return "too many nodes of the same failure domain are out of use";
 	if (!facts->view.quarantined && policy->status.unavailable_left == 0)
 		return "too many nodes are out of use";
 	if (is_agent_silent(mend, facts, policy))
-		return "its agent has not been heard for too long";
+		return "the last report of the node's agent is too old";
 	return NULL;
 }
 
@@ -497,7 +506,7 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 {
 	if (mend->rung != HF_MEND_RESET_DEVICE && mend->rung != HF_MEND_REBOOT &&
 	    mend->rung != HF_MEND_PERSON)
-		return "this version does not perform this rung";
+		return "this version of Holdfast does not perform spec.rung";
 	if (facts->view.node_exists && facts->marks.paused)
 		return "the node has annotation holdfast.dev/paused";
 	if (mend->others.unreadable != NULL)
@@ -511,7 +520,7 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	if (hf_str_is_empty(mend->policy))
 		return NULL;
 	if (facts->policy == NULL || mend->docs[MEND_READ_POLICY] == NULL)
-		return "its policy does not exist";
+		return "the policy of this Remediation does not exist";
 	return policy_forbids(mend, facts, facts->policy);
 }
 
@@ -528,7 +537,8 @@ static hf_time locked_since(const struct hf_remediation *r)
 	return HF_TIME_NONE;
 }
 
-/* What holds the act back stops this clock too: it is no failure of the act. */
+/* The time at which the drain counts as failed. HF_TIME_NEVER: the drain has not begun, or
+ * something holds the act back, which is no failure of the act. */
 static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	hf_time since = locked_since(&mend->r);
@@ -549,8 +559,9 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 	view->approved_boot_id = s->approval.boot_id;
 	view->act_started_at = convert_time(mend, s->act.started_at, facts->now);
 	view->act_ended_at = convert_time(mend, s->act.ended_at, facts->now);
-	/* The clock of the node may differ in the new boot. The report of that boot is the proof, and
-	 * all of its faults are newer than the approval. */
+	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of
+	 * the new boot, and all faults of that boot are newer than the approval. So the approval's
+	 * time takes the place of the start. */
 	if (mend->rung == HF_MEND_REBOOT && s->act.started_at != HF_TIME_NONE &&
 	    s->approval.at != HF_TIME_NONE)
 		view->act_started_at = s->approval.at;
@@ -592,7 +603,8 @@ static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
 	see_act(mend, facts);
 }
 
-/* An act that nothing asks for any more is not held back for ever, it ends. */
+/* Ends an act that has not begun and that nothing asks for any more. Without this it would be held
+ * back for ever. */
 static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts *facts)
 {
 	struct hf_mend_view *view = &facts->view;
@@ -608,8 +620,9 @@ static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts 
 	view->cancel = facts->cancel_why != NULL;
 }
 
-/* A fault that only a reset ends stands until the agent learns of the reset. The text names the devices
- * and the end of the act, so that later faults stand. */
+/* Returns the text of the annotation that ends mended faults, or NULL if there is nothing to write.
+ * A fault that only a reset ends stands until the agent reads of the reset. The text names the
+ * devices and the end of the act, so faults from after that time stand. */
 static const char *find_cleared(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_remediation *r = &mend->r;

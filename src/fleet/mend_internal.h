@@ -9,37 +9,41 @@
 
 /*
  * The controller of Remediations.
- *   mend.c         life, the cache, the order of passes, the live reads of a pass
- *   mend_facts.c   makes the view for health/mend_steps.h from the objects read
- *   mend_do.c      performs the answer: one write
- *   mend_create.c  creates Remediations that a policy's plan asks for
- *   mend_recall.c  attempts and running acts of each node, for the plan of a policy
- *     change or time ──▶ pass over one object: live reads ─▶ facts ─▶ hf_mend_step ─▶ one write
- * One pass runs at a time. It writes the status or does one thing, never both, so each thing is
- * done upon facts read after the last write. Nothing is kept between passes but the time of the
- * next one.
+ *
+ * - mend.c         start and stop, the cache, the order of passes, the live reads of a pass
+ * - mend_facts.c   makes the input of health/mend_steps.h from the objects that were read
+ * - mend_do.c      makes the one write that the step asks for
+ * - mend_create.c  creates the Remediations that a policy's plan asks for
+ * - mend_recall.c  finds attempts and running acts of each node, for the plan of a policy
+ *
+ * A pass runs after a change of an object, or when its time has come: live reads, then facts, then
+ * hf_mend_step, then one write. One pass runs at a time. A pass writes the status or does one
+ * thing, never both, so each act depends on facts from after the last write. Between passes nothing
+ * is kept but the time of the next pass.
  */
 
-/* Pods of one node. A kubelet runs 110 by default; the limit is beyond any node. */
+/* The most pods of one node that a pass can read. A kubelet runs 110 by default. */
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
-/* Keeps a deleted object until what was changed is put back and the Lease is released. */
+/* This finalizer keeps a deleted Remediation until what it has changed is put back and its Lease is
+ * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
-/* Begin of the policy's name in the mark of a quarantine for one Remediation. The rest is the name of
- * that Remediation. */
+/* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
+ * of a policy's name. */
 #define HF_MEND_MARK_PREFIX "remediations/"
 
-/* As HF_ANNOTATION_CLEARED of src/agent: devices and a time. */
+/* The same annotation as HF_ANNOTATION_CLEARED of src/agent; the value is a list of devices and a
+ * time. */
 #define HF_MEND_CLEARED_ANNOTATION "holdfast.dev/cleared"
 
-/* The view of a Remediation in the cache. */
+/* What the cache keeps of each Remediation. */
 struct mend_object {
 	struct hf_arena *arena;
 	struct hf_remediation r; /* only if readable */
 	enum hf_mend_phase phase;
 	enum hf_mend_rung rung;
 	bool readable;
-	bool unfinished; /* not at an end, or it has the finalizer */
+	bool unfinished; /* not at an end, or at an end and still with the finalizer */
 };
 
 enum mend_read {
@@ -57,19 +61,24 @@ enum mend_read {
 	MEND_READS
 };
 
-/* Numbers of the other Remediations, from a live list. */
+/* What a live list says of the other Remediations. */
 struct mend_others {
 	int32_t begun;    /* of the same policy, beyond Pending */
 	int32_t approved; /* of the same policy, approved and not at an end */
-	int32_t open;     /* of the same policy, not at an end */
-	const char *
-		on_node; /* name of one on the same node in a phase after Pending; NULL: no such one */
-	bool open_on_node; /* one on the same node that is not at an end, no matter for a person */
-	bool cancelled_on_node; /* a person has cancelled one that was made since the quarantine */
-	bool person_on_node;    /* one of rung person, made since the quarantine */
-	const char *unreadable; /* name of one; NULL: all can be read */
-	int32_t attempt;        /* the highest number on the node */
-	hf_time mended_at;      /* end of the newest proved act on the node */
+	int32_t open;     /* of the same policy and not at an end */
+	/* name of a Remediation on the same node in a phase after Pending and not at an
+	 * end; NULL: there is none */
+	const char *on_node;
+	/* the same node has a Remediation that is not at an end and does not wait for a person */
+	bool open_on_node;
+	/* since the quarantine a person has cancelled a Remediation of this node */
+	bool cancelled_on_node;
+	/* since the quarantine a Remediation of rung person was created for this node */
+	bool person_on_node;
+	/* name of a Remediation that cannot be read; NULL: all can be read */
+	const char *unreadable;
+	int32_t attempt;   /* the highest number on the node */
+	hf_time mended_at; /* when the newest proved act on the node ended */
 };
 
 struct mend_wanted {
@@ -80,13 +89,16 @@ struct mend_wanted {
 struct fleet_mend {
 	struct hf_fleet *fleet;
 	struct hf_cache *cache;
-	struct hf_map *due; /* name → hf_time *: monotonic time of the next pass; absent: now */
+	/* name of a Remediation → hf_time *, the monotonic time of its next pass; absent: at
+	 * once */
+	struct hf_map *due;
 	struct hf_timer *timer;
 	bool stopped, silent;
 
 	/* The pass under way. */
 	struct hf_call *call;
-	bool creates; /* the pass creates an object; false: it is about object `name` */
+	/* true: the pass creates a Remediation; false: the pass works on Remediation `name` */
+	bool creates;
 	char name[HF_REMEDIATION_NAME_MAX];
 	char node[HF_REMEDIATION_NODE_MAX + 1];
 	char policy[254];
@@ -103,7 +115,7 @@ struct fleet_mend {
 	bool before_act;
 	struct mend_others others;
 	bool deletes;
-	const char *done; /* what the write under way does, for logs and events */
+	const char *done; /* verb of the write under way, for logs and events */
 	unsigned failures, writes;
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
@@ -114,7 +126,7 @@ struct fleet_mend {
 	} metrics;
 };
 
-/* What a step needs besides the view. */
+/* What the write of a step needs besides the view. */
 struct mend_facts {
 	struct hf_mend_view view;
 	hf_time now;
@@ -123,12 +135,13 @@ struct mend_facts {
 	bool marked;
 	bool own_taint; /* the quarantine serves this Remediation alone */
 	bool has_finalizer;
-	/* Text of the annotation that tells the agent which faults the act has mended; NULL: the
-	 * DeviceHealth has it already, or the act needs none. */
+	/* Text of the annotation by which the agent learns which faults the act has mended. NULL:
+	 * the DeviceHealth has this text already, or the act needs none. */
 	const char *cleared;
-	const char *cancel_why; /* why the act is not wanted any more; NULL: by spec.cancel */
+	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
+	const char *cancel_why;
 	struct fleet_policy *policy;
-	/* The pods that have to go, as indexes of pods. */
+	/* The pods that have to leave the node, as indexes of fleet_mend.pods. */
 	size_t left[HF_MEND_PODS_MAX];
 };
 
@@ -137,28 +150,29 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet);
 struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend); /* returns NULL */
 void hf_fleet_mend_start(struct fleet_mend *mend);
 void hf_fleet_mend_stop(struct fleet_mend *mend);
-/* A fact about this node has changed. */
+/* Call this after a fact about the node has changed: its Remediations get a pass at once. */
 void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node);
-/* Takes over which acts the plan of a policy asks for. */
+/* Keeps which acts the plan of a policy asks for; later passes create them. */
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
 void hf_fleet_mend_update_metrics(struct fleet_mend *mend);
 
 /* --- mend_facts.c --- */
 void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts);
-/* True for the label of a Node that places an operand of the GPU Operator which keeps devices open. */
+/* True if the GPU Operator uses this label of a Node to place a pod that keeps devices open. */
 bool hf_fleet_mend_is_operand(const char *label);
-/* Adds one other Remediation, live. */
+/* Adds one other Remediation, from a live list, to fleet_mend.others. */
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
 
 /* --- mend_do.c --- */
-/* Makes the request of this step; the caller sends it. False: nothing to do. `what` says what is
- * done. The body lives in ret_body. */
+/* Makes the request that the step asks for; the caller sends it. Returns false if nothing is to be
+ * done. *ret_what gets the verb for logs and events. *ret_body owns the body. */
 bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		      const struct hf_mend_step *step, struct hf_request *ret_request,
 		      struct hf_doc **ret_body, const char **ret_what);
 
 /* --- mend_create.c --- */
-/* Makes the request that creates what the plan asks for, upon live facts. False: nothing. */
+/* Makes the request that creates the Remediation of the plan, from live facts. Returns false if the
+ * plan asks for none now. */
 bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 			struct hf_doc **ret_body);
 
@@ -166,7 +180,7 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 bool hf_fleet_mend_has_finalizer(struct hf_doc *doc);
-/* The rung of the ladder for an act; HF_HEALTH_RECORD: none. */
+/* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);
 
 #endif

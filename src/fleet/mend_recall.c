@@ -9,13 +9,15 @@
 #include <stdlib.h>
 
 /*
- * Attempts and running acts of each node, for the plan of a policy.
- * Input: the cache of Remediations. Output: the attempts of each node and the act at work.
- * Invariant: no request. An act of a dry run, or one that was cancelled, is no attempt.
+ * Finds the attempts and the running acts of each node, for the plan of a policy.
+ *
+ * Input: the cache of Remediations. Output: the attempts of each node and the act at work on it.
+ * Invariant: no request. A dry run and a cancelled act are no attempts.
  */
 
 #define VIEW_MAX ((size_t)4 << 20)
-/* The deadline of a Remediation ends an act, and not the ladder. */
+/* The ladder of the plan gives attempts no time limit here: the deadline of a Remediation ends its
+ * act. */
 #define NO_TIMEOUT (366 * HF_DAY)
 
 /* --- views ------------------------------------------------------------------------------------ */
@@ -115,7 +117,7 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 	if (list == NULL)
 		list = *ret_list =
 			HF_ARENA_ARRAY(arena, struct hf_health_attempt, HF_HEALTH_ATTEMPTS_MAX + 1);
-	/* The oldest first. A full list loses its oldest attempt. */
+	/* Attempts are sorted, the oldest first. A full list loses its oldest attempt. */
 	for (at = node->attempts_len; at > 0 && list[at - 1].at > attempt.at; at--)
 		list[at] = list[at - 1];
 	list[at] = attempt;
@@ -157,7 +159,8 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		else if (!hf_mend_is_final(object->phase))
 			set_running(&seen->nodes[i], object);
 	}
-	/* The pods on the devices leave them in phase Draining. */
+	/* If the policy evicts pods, a busy device does not hold an act back: the pods leave the
+	 * device in phase Draining. */
 	for (size_t i = 0; i < seen->len; i++)
 		if (seen->policy->spec.mend.allowed && seen->policy->spec.drain_evicts)
 			seen->nodes[i].device_busy = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Reads steps from lines: with one expression of the user, or with those of trainers.c in turn. */
+/* Reads steps from lines of output: with one expression of the user, or with those of trainers.c in
+ * turn. */
 #include "pattern/pattern.h"
 
 #include "base/ascii.h"
@@ -16,7 +17,7 @@
 #define DIGITS_MAX 15
 
 struct hf_pattern {
-	struct hf_regex *own; /* of the user; NULL: the built-in ones count */
+	struct hf_regex *own; /* the expression of the user; NULL: those of trainers.c are used */
 	struct hf_regex *trainers[HF_TRAINERS_LEN];
 };
 
@@ -49,7 +50,7 @@ double hf_pattern_rate(const struct hf_regex_part *part)
 	return *end == '\0' && rate > 0 && rate < 1e9 ? rate : 0;
 }
 
-/* The form of a loss is that of a report, so that of a report is asked. */
+/* A loss must have the form that a report of steps allows, so the parser of reports checks it. */
 void hf_pattern_set_loss(char ret_loss[HF_BEAT_LOSS_MAX], const struct hf_regex_part *part)
 {
 	char text[HF_BEAT_BYTES_MAX];
@@ -70,7 +71,7 @@ int hf_pattern_create(const char *regex, struct hf_pattern **ret_pattern, struct
 	int rc = 0;
 
 	if (regex != NULL && strlen(regex) > HF_PATTERN_BYTES_MAX)
-		return hf_error_set(err, HF_E_INVALID, "it has more than %d characters",
+		return hf_error_set(err, HF_E_INVALID, "the expression has more than %d characters",
 				    HF_PATTERN_BYTES_MAX);
 	pattern = hf_xcalloc(1, sizeof(*pattern));
 	if (regex != NULL)

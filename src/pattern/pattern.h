@@ -15,26 +15,30 @@ HF_BEGIN_DECLS
  * Expressions are compiled with limits: a match that exceeds them fails with HF_E_TOO_LARGE after less
  * than a millisecond, whatever the expression and the line are.
  */
-#define HF_PATTERN_BYTES_MAX 1024      /* of an expression */
-#define HF_PATTERN_LINE_BYTES_MAX 2048 /* of a line; the rest is not looked at */
+#define HF_PATTERN_BYTES_MAX 1024 /* the longest expression */
+/* bytes of a line that are searched; the remaining bytes are ignored */
+#define HF_PATTERN_LINE_BYTES_MAX 2048
 
 struct hf_pattern;
 
 /*
- * Compile the expression. Its group "step", else its first group, is the step; the groups "total", "loss"
- * and "rate" (steps a second) may be there. NULL: the built-in lines of tqdm, Hugging Face Trainer,
- * Lightning, Megatron and NeMo.
- * HF_E_INVALID: it is no expression (the text has the place), or it has no group.
+ * Compiles an expression of the user. The group "step" is the step; without this group, the first
+ * group is. The groups "total", "loss" and "rate" (steps a second) are optional. With regex NULL
+ * the pattern reads the built-in lines of tqdm, Hugging Face Trainer, Lightning, Megatron and NeMo.
+ *
+ * HF_E_INVALID: the text is no regular expression (the error has the place), has no group, or is
+ * too long.
  */
 int hf_pattern_create(const char *regex, struct hf_pattern **ret_pattern, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_pattern *hf_pattern_destroy(struct hf_pattern *pattern); /* NULL is fine */
 
-/* What is remembered of a process from line to line. It starts with zeros. */
+/* What the reader remembers of one process from line to line. All fields start with zero. */
 struct hf_pattern_rank {
-	/* A progress bar without a text: its length, its last step, and the number of complete bars before it. */
+	/* The current progress bar without a text: its length, its last step, and how many complete
+	 * bars of this length came before it. */
 	uint64_t bar_total, bar_step, laps;
-	/* A line of Hugging Face Trainer has come: its first bar is the bar of the training. */
+	/* A line of Hugging Face Trainer has come, so the first bar is the bar of the training. */
 	bool locked;
 	uint64_t step, total;
 	char loss[HF_BEAT_LOSS_MAX];
@@ -42,17 +46,17 @@ struct hf_pattern_rank {
 
 struct hf_pattern_step {
 	struct hf_beat beat;
-	double per_second; /* steps a second, if the line says it; else 0 */
+	double per_second; /* steps a second; 0: the line does not say it */
 };
 
 enum hf_pattern_kind {
-	HF_PATTERN_OTHER, /* the line is not of a known kind */
-	HF_PATTERN_BAR,   /* a progress line without a step of the training */
+	HF_PATTERN_OTHER, /* no expression matches the line */
+	HF_PATTERN_BAR,   /* a progress bar, but not of the training */
 	HF_PATTERN_STEP,  /* ret_step is set */
 };
 
-/* Read one line, without its newline. Returns an enum hf_pattern_kind, or HF_E_TOO_LARGE if the match was cut off at
- * the limits. */
+/* Reads one line, without its newline. Returns an enum hf_pattern_kind, or HF_E_TOO_LARGE if the
+ * match exceeded a limit. */
 int hf_pattern_read(const struct hf_pattern *pattern, struct hf_pattern_rank *rank,
 		    const char *line, size_t len, struct hf_pattern_step *ret_step,
 		    struct hf_error *err) HF_MUST_CHECK;

@@ -92,7 +92,7 @@ static void an_expression_names_its_groups_or_begins_with_the_step(void **state)
 	assert_reads("s=(?<step>\\d+) l=(?<loss>\\S+) r=(?<rate>\\S+)", "s=3 l=0.5 r=2.5",
 		     "step 3 rate 2.5 loss 0.5");
 	assert_reads("s=(?<step>\\d+)( l=(?<loss>\\S+))?", "s=3", "step 3");
-	/* What is no number is left out, and a step that is none is no step. */
+	/* A loss that is no number is left out, and a line whose step is no number has no step. */
 	assert_reads("s=(?<step>\\d+) l=(?<loss>\\S+)", "s=3 l=\033[2J", "step 3");
 	assert_reads("s=(\\S+)", "s=three", "other");
 	assert_reads("s=(\\d+)", "s=99999999999999999999", "other");
@@ -109,7 +109,8 @@ static void a_wrong_expression_is_refused_with_the_place(void **state)
 	assert_string_equal(err.text, "missing closing parenthesis, at character 10");
 	assert_int_equal(hf_pattern_create("step \\d+", &pattern, &err), HF_E_INVALID);
 	assert_string_equal(err.text,
-			    "it has no group: write the step in brackets, as in 'step (\\d+)'");
+			    "the expression has no group: write the step in brackets, as in 'step "
+			    "(\\d+)'");
 	memset(big, '(', HF_PATTERN_BYTES_MAX + 1);
 	assert_int_equal(hf_pattern_create(big, &pattern, &err), HF_E_INVALID);
 	assert_int_equal(
@@ -147,7 +148,8 @@ static void a_match_that_explodes_is_cut_off(void **state)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 		cut += read_line(pattern, &rank, line, text) == HF_E_TOO_LARGE;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-		/* Without a limit these take years. A cut match takes milliseconds, a sanitizer included. */
+		/* Without a limit such a match takes years. With the limit it ends within
+		 * milliseconds, also under a sanitizer. */
 		assert_true(after.tv_sec - before.tv_sec < 2);
 		hf_pattern_destroy(pattern);
 	}
@@ -168,7 +170,7 @@ static void bytes_of_any_kind_are_read(void **state)
 	assert_int_equal(hf_pattern_read(pattern, &rank, line, sizeof(line), &step, &err),
 			 HF_PATTERN_STEP);
 	assert_int_equal(step.beat.step, 7);
-	/* Behind the limit nothing is looked at. */
+	/* A step after the first HF_PATTERN_LINE_BYTES_MAX bytes of a line is not found. */
 	memset(line, 0xff, sizeof(line));
 	memcpy(line + HF_PATTERN_LINE_BYTES_MAX, "step 7", 6);
 	assert_int_equal(hf_pattern_read(pattern, &rank, line, sizeof(line), &step, &err),

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Regular expressions with limits. Input: an expression of a user and lines of any program. Lines are
- * bytes: a byte that is not UTF-8 does no harm. */
+/*
+ * Regular expressions with limits.
+ *
+ * Input: an expression of a user, and lines of any program. Lines are bytes: bytes that are no
+ * UTF-8 are allowed.
+ */
 #include "pattern/regex_internal.h"
 
 #include "base/mem.h"
@@ -12,7 +16,8 @@
 #include <pcre2.h>
 #include <stdlib.h>
 
-/* Steps of one match. A line of a trainer takes a few hundred; 20,000 take about 0.3 ms. */
+/* The most steps of one match. A line of a trainer takes a few hundred; 20,000 steps take about 0.3
+ * ms. */
 #define MATCH_LIMIT 20000
 #define DEPTH_LIMIT 1000
 #define HEAP_LIMIT_KIB 1024
@@ -51,7 +56,8 @@ static int fail_compile(int code, size_t offset, struct hf_error *err)
 			    offset + 1);
 }
 
-/* Without a group "step", the first group is the step. */
+/* Finds the numbers of the named groups. If no group is named "step", the first group is the
+ * step. */
 static int find_groups(struct hf_regex *regex, struct hf_error *err)
 {
 	uint32_t count = 0;
@@ -60,9 +66,11 @@ static int find_groups(struct hf_regex *regex, struct hf_error *err)
 	if (count == 0)
 		return hf_error_set(
 			err, HF_E_INVALID,
-			"it has no group: write the step in brackets, as in 'step (\\d+)'");
+			"the expression has no group: write the step in brackets, as in 'step "
+			"(\\d+)'");
 	if (count > GROUPS_MAX)
-		return hf_error_set(err, HF_E_INVALID, "it has more than %d groups", GROUPS_MAX);
+		return hf_error_set(err, HF_E_INVALID, "the expression has more than %d groups",
+				    GROUPS_MAX);
 	for (int i = 0; i < HF_REGEX_GROUPS; i++) {
 		int number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR)names[i]);
 
@@ -97,7 +105,8 @@ int hf_regex_create(const char *text, struct hf_regex **ret_regex, struct hf_err
 		hf_regex_destroy(regex);
 		return rc;
 	}
-	/* Where the system forbids memory that is written and executed, matching is slower. */
+	/* This fails where the system forbids memory that is writable and executable. Matches are
+	 * slower then. */
 	(void)!pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
 	regex->limits = pcre2_match_context_create(NULL);
 	regex->data = pcre2_match_data_create_from_pattern(regex->code, NULL);
@@ -118,7 +127,8 @@ int hf_regex_match(const struct hf_regex *regex, const char *line, size_t len,
 
 	if (rc == PCRE2_ERROR_NOMATCH)
 		return 0;
-	/* The limits, and the small stack of compiled matches. All other errors are of wrong calls. */
+	/* A negative result means that the match exceeded a limit or the small stack of compiled
+	 * matches. Every other error would come from a wrong call. */
 	if (rc <= 0)
 		return hf_error_set(err, HF_E_TOO_LARGE, "the match took too many steps");
 	*ret_match = (struct hf_regex_match){{{NULL, 0}}};

@@ -10,23 +10,25 @@
 
 HF_BEGIN_DECLS
 
-/* The only caller of PCRE2: expressions with a few named groups, and limits for each match. */
+/* A compiled expression with a few named groups and limits for each match. Only regex.c calls
+ * PCRE2. */
 struct hf_regex;
 
-/* The groups that are looked for by name. */
+/* The names of groups that a match looks for: "step", "total" and so on. */
 enum hf_regex_group {
 	HF_REGEX_STEP,
 	HF_REGEX_TOTAL,
 	HF_REGEX_LOSS,
 	HF_REGEX_RATE,
-	HF_REGEX_TEXT, /* what stands before a progress bar */
-	HF_REGEX_UNIT, /* of the rate */
-	HF_REGEX_REST, /* further values */
+	HF_REGEX_TEXT, /* the text before a progress bar */
+	HF_REGEX_UNIT, /* unit of the rate */
+	HF_REGEX_REST, /* the remaining text of the line, with further values */
 	HF_REGEX_EPOCH,
 	HF_REGEX_GROUPS,
 };
 
-/* A part of the line; at NULL: the group did not take part in the match. */
+/* The part of the line that a group matched. If `at` is NULL, the group took no part in the
+ * match. */
 struct hf_regex_part {
 	const char *at;
 	size_t len;
@@ -39,7 +41,8 @@ struct hf_regex_match {
 int hf_regex_create(const char *text, struct hf_regex **ret_regex, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_regex *hf_regex_destroy(struct hf_regex *regex);
-/* 1: ret_match is set; 0: no match; HF_E_TOO_LARGE: cut off at a limit. */
+/* Returns 1 with ret_match set, 0 if the line does not match, or HF_E_TOO_LARGE if the match
+ * exceeded a limit. */
 int hf_regex_match(const struct hf_regex *regex, const char *line, size_t len,
 		   struct hf_regex_match *ret_match, struct hf_error *err) HF_MUST_CHECK;
 

@@ -55,7 +55,8 @@ static bool part_begins(const struct hf_regex_part *part, const char *text)
 	return part->len >= len && memcmp(part->at, text, len) == 0;
 }
 
-/* Takes the next "name=value" or "name: value" of the rest. False: there is none. */
+/* Takes the next "name=value" or "name: value" out of the text *rest. Returns false if *rest has no
+ * more names. */
 static bool next_value(struct hf_regex_part *rest, struct hf_regex_part *ret_name,
 		       struct hf_regex_part *ret_value)
 {
@@ -80,7 +81,8 @@ static bool next_value(struct hf_regex_part *rest, struct hf_regex_part *ret_nam
 	return name < end;
 }
 
-/* How well a name fits the loss of the training; 0: not at all. */
+/* Rates how likely a value of this name is the loss of the training: 3 is best, 0 is no loss of the
+ * training. */
 static int rate_loss_name(const struct hf_regex_part *name)
 {
 	if (part_begins(name, "val") || part_begins(name, "eval") || part_begins(name, "test"))
@@ -153,7 +155,8 @@ static enum hf_pattern_kind take_iteration(struct hf_pattern_rank *rank,
 	return give_step(rank, values.seconds > 0 ? 1 / values.seconds : 0, ret_step);
 }
 
-/* Hugging Face Trainer: {'loss': 0.9333, 'grad_norm': 7.377, …}. It has no step: that is of the bar before it. */
+/* Hugging Face Trainer: {'loss': 0.9333, 'grad_norm': 7.377, …}. Most such lines have no step; the
+ * last progress bar gives it. */
 static enum hf_pattern_kind take_dict(struct hf_pattern_rank *rank,
 				      const struct hf_regex_match *match,
 				      struct hf_pattern_step *ret_step)
@@ -169,7 +172,8 @@ static enum hf_pattern_kind take_dict(struct hf_pattern_rank *rank,
 
 /* ---- progress bars ------------------------------------------------------------------------- */
 
-/* Without the share at its end: "Epoch 0:  22%" gives "epoch 0". */
+/* Copies the text before a bar in lower case, without its percentage: "Epoch 0:  22%" gives "epoch
+ * 0". */
 static void lower_text(const struct hf_regex_part *part, char ret_text[TEXT_MAX])
 {
 	size_t len = part->at == NULL ? 0 : part->len < TEXT_MAX - 1 ? part->len : TEXT_MAX - 1;
@@ -185,7 +189,8 @@ static void lower_text(const struct hf_regex_part *part, char ret_text[TEXT_MAX]
 	hf_str_lower(ret_text);
 }
 
-/* True if the text before a bar names the training, as "Epoch 3" and "train" do. */
+/* True if the text before a bar names the training, as "Epoch 3" and "train" do, or if there is no
+ * text. */
 static bool names_training(const char *text)
 {
 	static const char *const others[] = {"valid", "eval", "test",  "sanity", "predict", "load",
@@ -201,7 +206,8 @@ static bool names_training(const char *text)
 	return text[0] == '\0';
 }
 
-/* Reads "epoch 3" or "epoch 3/10". False: there is none. *ret_of 0: the number of epochs is not there. */
+/* Reads "epoch 3" or "epoch 3/10". Returns false if the text names no epoch. *ret_of is the number
+ * of epochs, 0 if the text has none. */
 static bool read_epoch(const char *text, uint64_t *ret_epoch, uint64_t *ret_of)
 {
 	const char *at = strstr(text, "epoch");
@@ -222,7 +228,8 @@ static bool read_epoch(const char *text, uint64_t *ret_epoch, uint64_t *ret_of)
 	return at[0] != '%';
 }
 
-/* A bar without an epoch. A second bar in the middle of the first one is that of an evaluation. */
+/* Takes a bar whose text names no epoch. Returns false if the bar belongs to an evaluation: it has
+ * another length, and the bar before it is not complete. */
 static bool follow_bar(struct hf_pattern_rank *rank, uint64_t step, uint64_t total)
 {
 	bool complete = rank->bar_step >= rank->bar_total;
@@ -278,13 +285,14 @@ static enum hf_pattern_kind take_bar(struct hf_pattern_rank *rank,
 	if (!place_step(rank, text, step, total))
 		return HF_PATTERN_BAR;
 	hf_pattern_set_loss(rank->loss, &values.loss);
-	/* A slow bar shows seconds for a step. */
+	/* The bar of a slow training shows seconds for each step in place of steps a second. */
 	if (rate > 0 && unit->len > 2 && unit->at[0] == 's' && unit->at[1] == '/')
 		rate = 1 / rate;
 	return give_step(rank, rate, ret_step);
 }
 
-/* Each repeat has a limit and stops at a character that it does not take. So the time is linear in the length. */
+/* Each repeat of these expressions has a limit and stops at a character that it does not take
+ * itself. So the time of a match is linear in the length of the line. */
 #define RATE "(?<rate>[0-9.?]{1,12})(?<unit>s/[A-Za-z]{1,20}|[A-Za-z]{1,20}/s)(?<rest>[^\\]]*)\\]"
 
 const struct hf_trainer hf_trainers[HF_TRAINERS_LEN] = {

@@ -8,13 +8,14 @@
 
 HF_BEGIN_DECLS
 
-/* The built-in lines: what the groups of each expression mean. */
+/* The built-in lines of trainers: for each an expression, and a function that reads its groups. */
 enum { HF_TRAINERS_LEN = 5 };
 
 struct hf_trainer {
 	const char *regex;
-	const char *
-		needs; /* a text that every such line contains; searched first, because that is faster */
+	/* a text that every line of this kind contains; searched first, because that is
+	 * faster */
+	const char *needs;
 	enum hf_pattern_kind (*take)(struct hf_pattern_rank *rank,
 				     const struct hf_regex_match *match,
 				     struct hf_pattern_step *ret_step);
@@ -22,11 +23,11 @@ struct hf_trainer {
 
 extern const struct hf_trainer hf_trainers[HF_TRAINERS_LEN];
 
-/* Reads a number of at most 15 digits, without a sign, that is the whole part. */
+/* Reads a number of at most 15 digits, without a sign. The whole part must be digits. */
 bool hf_pattern_number(const struct hf_regex_part *part, uint64_t *ret_number);
-/* A rate such as "12.3"; 0: it is none. */
+/* Reads a rate such as "12.3". Returns 0 if the part is no positive number. */
 double hf_pattern_rate(const struct hf_regex_part *part);
-/* Set the loss, if the part is a number. */
+/* Sets the loss if the part is a number; else the loss stays. */
 void hf_pattern_set_loss(char ret_loss[HF_BEAT_LOSS_MAX], const struct hf_regex_part *part);
 
 HF_END_DECLS

@@ -61,7 +61,7 @@ expect '--step-regex reads the lines of its form' 'job/words succeeded' \
 expect 'a wrong expression ends at once' \
 	"^holdfast: --step-regex 'step [(]': missing closing parenthesis, at character 7.See 'holdfast run --help'" \
 	code 2 "$program" run --step-regex 'step (' bar.py
-expect 'an expression without a group is refused' "it has no group: write the step in brackets, as in 'step" \
+expect 'an expression without a group is refused' "the expression has no group: write the step in brackets, as in 'step" \
 	code 2 "$program" run --step-regex 'step' bar.py
 
 # ---- plot ----

@@ -412,7 +412,7 @@ static void a_rung_that_is_not_performed_waits(void **state)
 	ra_request(a, 3, 1, "external", "");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Pending");
-	expect_message(a, "n003-1", "this version does not perform this rung");
+	expect_message(a, "n003-1", "this version of Holdfast does not perform spec.rung");
 }
 
 /* ---- storms and deaths ------------------------------------------------------------------------ */
