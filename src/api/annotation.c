@@ -41,8 +41,8 @@ static int parse_annotation(const struct hf_json *root, const char *name, struct
 	return 0;
 }
 
-/* Returns the annotation's policy with the fields of spec.runPolicy merged over it. The spec wins,
- * field by field in nested objects too. */
+/* Merges the policy of the annotation with spec.runPolicy. Where both set a field, the value of the
+ * spec counts; this holds for fields of nested objects too. */
 static struct hf_json *merge_policy(const struct hf_json *annotation, const struct hf_json *spec)
 {
 	static const char *const keys[] = {"podFailurePolicy", "recovery"};
@@ -99,8 +99,8 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 			     hf_str_or(errors.items[i].detail, ""), "%s", errors.items[i].field);
 }
 
-/* Tells whether the ledger belongs to the job. A user who copies an object copies its annotations
- * too; the copy has another UID, so the ledger is not its own. */
+/* True if the ledger of the annotation contains the UID of this job. A copied object keeps its
+ * annotations but has another UID, so the copied ledger belongs to another job. */
 static bool is_of(const struct hf_json *ledger, const char *uid)
 {
 	return hf_streq(hf_json_path_str(ledger, "uid", NULL), uid);

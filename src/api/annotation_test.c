@@ -24,7 +24,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Returns a job with this runPolicy (spec) and these annotations; NULL: without it. */
+/* Returns a job with this spec.runPolicy and these two annotations. NULL leaves out a part. */
 static struct hf_doc *job(const char *spec, const char *policy, const char *ledger)
 {
 	struct hf_json *root = hf_json_object(), *metadata, *annotations;
@@ -173,8 +173,8 @@ static void a_ledger_that_is_patched_in_is_read_back(void **state)
 	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(after));
 	assert_int_equal(hf_json_i64(hf_json_get(recovery, "generation"), 0), 4);
 	assert_null(hf_job_recovery(hf_doc_json(before)));
-	/* No patch when the annotation already has this text, nor for a ledger that must be kept as
-	 * it is. */
+	/* No patch is made if the annotation already has this text, or if the ledger is broken and
+	 * must stay as it is. */
 	assert_int_equal(hf_ledger_patch(&ledger, FRAMEWORK, after, &none, &err), 0);
 	assert_null(none);
 	ledger.generation = 5;

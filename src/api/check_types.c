@@ -6,8 +6,8 @@
 #include "base/str.h"
 
 /*
- * Checks the types of whole objects by the tables of schema.h: what a CRD refuses whose schema
- * includes a pod's. check_keys.c reports unknown keys.
+ * Checks the types of all fields in an object by the tables of schema.h. An API server makes the
+ * same check if a CRD's schema has the fields of a pod. Unknown keys are reported by check_keys.c.
  */
 
 static void check_object(struct hf_reader *r, const struct hf_json *object,

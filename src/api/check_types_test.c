@@ -14,7 +14,8 @@
 #define ARENA_BYTES ((size_t)16 << 20)
 #define T "spec.pytorchReplicaSpecs.Worker.template."
 
-/* Returns the errors for a job with this pod template (JSON with ' for "), one a line. */
+/* Returns the errors for a job with this pod template, one a line. The template is JSON with ' in
+ * place of ". */
 static char *said(const char *template)
 {
 	HF_AUTOFREE char *text = hf_xasprintf(

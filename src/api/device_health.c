@@ -200,7 +200,7 @@ struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* The agent writes no longer texts; a longer one is ignored. */
+/* A text that is longer than the agent ever writes counts as absent. */
 #define TEXT(key, type, member) HF_FIELD_STRING(key, type, member, HF_DEVICE_HEALTH_TEXT_MAX, 0)
 
 struct fault {
@@ -575,7 +575,8 @@ void hf_device_class(const char *reason, char ret_class[HF_DEVICE_REASON_MAX])
 {
 	size_t len = 0;
 
-	/* Leaves room for two bytes: a capital letter becomes a dash and a small letter. */
+	/* A capital letter becomes two bytes, a dash and the small letter, so room for both is
+	 * left. */
 	for (const char *c = reason ? reason : ""; *c != '\0' && len < HF_DEVICE_REASON_MAX - 2;
 	     c++) {
 		bool upper = hf_ascii_is_upper(*c);

@@ -48,20 +48,21 @@ HF_BEGIN_DECLS
 struct hf_detector_report {
 	const char *name;  /* "name": "xid", "nvml" */
 	const char *state; /* "state": On, Off, Stale */
-	/* "reason": why it is not On, for people; NULL if it is On */
+	/* "reason": why persistence mode is not On, as text for people; NULL: it is On */
 	const char *reason;
 	hf_time since; /* "since" */
 };
 
 struct hf_device_fault {
 	const char *detector; /* "detector" */
-	int64_t code;         /* "code": an Xid, or a number of the detector's own */
+	int64_t code;         /* "code": an Xid, or a number that another detector has chosen */
 	int64_t subcode;      /* "subcode"; -1: none */
 	/* "severity": fatal, non-fatal, corrected; NULL: unknown */
 	const char *severity;
 	const char *cls;    /* "class" */
 	const char *action; /* "action" */
-	const char *unit;   /* "unit": the part of the device, or the port above it; NULL: none */
+	/* "unit": the part of the device, or the port above the device; NULL: none */
+	const char *unit;
 	/* "line": the evidence, such as the kernel's line; NULL: none */
 	const char *line;
 	hf_time first; /* "firstTime" */
@@ -77,9 +78,10 @@ struct hf_device_holder {
 	const char *uid;       /* "uid" of the pod; NULL: unknown to the agent */
 	const char *container; /* "container" */
 	const char *resource;  /* "resource": "nvidia.com/gpu", or "claim:NAME/REQUEST" */
-	/* "resourceID": of the device plugin, or "driver/pool/device" */
+	/* "resourceID": the device's id from its device plugin, or "driver/pool/device" */
 	const char *resource_id;
-	/* "until": since when the kubelet no longer lists it; HF_TIME_NONE: it holds the device */
+	/* "until": since when the kubelet does not list the container any more; HF_TIME_NONE: the
+	 * container holds the device */
 	hf_time until;
 };
 
@@ -88,7 +90,7 @@ struct hf_device_report {
 	const char *id;
 	const char *uuid; /* "uuid"; NULL: none */
 	const char *kind; /* "kind": node, gpu, switch, port */
-	/* "resource" under which the kubelet allocates it; NULL: unknown */
+	/* "resource" under which the kubelet allocates the device; NULL: unknown */
 	const char *resource;
 	/* "resourceID"; NULL: unknown, or the device is allocated in parts */
 	const char *resource_id;
@@ -96,7 +98,7 @@ struct hf_device_report {
 	/* "class": the most severe of the active faults; NULL or "none": no active fault */
 	const char *cls;
 	const char *action; /* "action" that the faults require; NULL: none */
-	hf_time since;      /* "since": when the device entered its state */
+	hf_time since;      /* "since": when the device entered its present state */
 	hf_time hold_until; /* "holdUntil"; HF_TIME_NONE: the device is not held back */
 	int64_t generation; /* "generation": grows with each change of the state */
 	HF_LIST(struct hf_device_fault) faults;
@@ -109,9 +111,9 @@ struct hf_device_report {
  * began to advance, or its own work per step changed by 5 %. `step` is as of that moment.
  */
 #define HF_RANK_ADVANCING "Advancing"
-/* the process reports, but has not finished a step for a while */
+/* the process reports, but finished no step for a while */
 #define HF_RANK_STALLED "Stalled"
-#define HF_RANK_SILENT "Silent" /* the agent has received no report of its pod for 30 s */
+#define HF_RANK_SILENT "Silent" /* the agent has received no report of the process for 30 s */
 struct hf_rank_report {
 	const char *ns, *pod, *uid; /* "namespace", "pod", "uid" */
 	int64_t rank;               /* "rank" in the job; -1: unknown */
@@ -121,7 +123,7 @@ struct hf_rank_report {
 	int64_t step, total; /* "step", "totalSteps"; 0: unknown */
 	int64_t own_us;      /* "ownMicros": median of a step's own work; 0: not yet known */
 	hf_time advanced_at; /* "advancedTime": when its last step ended */
-	hf_time heard_at;    /* "heardTime": the last report of its pod */
+	hf_time heard_at;    /* "heardTime": when the agent received the last report */
 };
 
 /* A fenced pod: its processes end themselves once their node has had no contact for `seconds`. No
@@ -131,13 +133,13 @@ struct hf_fence_report {
 	int64_t seconds;            /* "seconds" */
 };
 
-/* The program of a pod under `holdfast exec`.  Only the agent writes it. */
+/* The program of a pod under `holdfast exec`. Only the agent writes this record. */
 #define HF_DEVICE_HEALTH_PROCESSES_MAX 128 /* per node */
 #define HF_DEVICE_HEALTH_MESSAGE_MAX 512   /* bytes of "message" */
 struct hf_process_report {
 	const char *ns, *pod, *uid; /* "namespace", "pod", "uid" */
 	const char *job;            /* "job": the UID of the pod's job */
-	/* "generation", "attempt": of the process now or last; -1: absent */
+	/* "generation", "attempt" of the running process, or of the last one; -1: absent */
 	int64_t generation, attempt;
 	int64_t ordinal;          /* "ordinal": how many processes this exec has started */
 	const char *phase;        /* "phase": Waiting, Running, Ended, Down */
@@ -166,7 +168,8 @@ struct hf_device_health {
 	const char *state;  /* "state" */
 	const char *cls;    /* "class" */
 	const char *action; /* "action" */
-	/* "evidenceTime": of the newest active fault; HF_TIME_NONE: none */
+	/* "evidenceTime": when the newest active fault was seen; HF_TIME_NONE: no fault is
+	 * active */
 	hf_time evidence_at;
 	/* "lostRecords": kernel lines that were overwritten before the agent read them */
 	int64_t lost_records;
@@ -175,8 +178,9 @@ struct hf_device_health {
 	/* "historyLost": the agent lost facts that it knew earlier in this boot */
 	bool history_lost;
 	HF_LIST(struct hf_detector_report) detectors;
-	HF_LIST(struct hf_device_report) devices; /* the node first, then sorted by id */
-	HF_LIST(struct hf_rank_report) ranks;     /* sorted by pod and rank */
+	/* the entry of the node itself comes first, the devices follow in the order of their ids */
+	HF_LIST(struct hf_device_report) devices;
+	HF_LIST(struct hf_rank_report) ranks; /* sorted by pod and rank */
 	/* sorted by pod; at most HF_DEVICE_HEALTH_RANKS_MAX */
 	HF_LIST(struct hf_fence_report) fences;
 	HF_LIST(struct hf_process_report) processes;
@@ -185,7 +189,8 @@ struct hf_device_health {
 /* Builds the object for "status" of a merge patch. The patch replaces the whole stored status: it
  * names every list, and sets members without a value to null. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health);
-/* Builds the object without a status, for the create. node_uid: of the owning Node; NULL: no owner. */
+/* Builds the object for the create, without a status. node_uid: the UID of the Node that owns the
+ * object; NULL: the object gets no owner. */
 struct hf_json *hf_device_health_object(const char *node, const char *node_uid);
 
 /* Reads a DeviceHealth without building a tree. Fields of a wrong type count as absent; a document

@@ -157,7 +157,8 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 
 	(void)state;
 	memset(line, 'x', sizeof(line) - 1);
-	/* The text is cut before a character of two bytes, not inside it. */
+	/* The limit falls inside a character of two bytes, so the text is cut before this
+	 * character. */
 	line[HF_DEVICE_HEALTH_TEXT_MAX - 1] = (char)0xC3;
 	line[HF_DEVICE_HEALTH_TEXT_MAX] = (char)0xA4;
 	for (size_t i = 0; i < HF_ARRAY_LEN(faults); i++)
@@ -175,7 +176,8 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 			 HF_DEVICE_HEALTH_TEXT_MAX - 1);
 }
 
-/* The API server keeps members that a merge patch does not name. */
+/* The API server keeps members that a merge patch does not name, so the patch names every member of
+ * the status. */
 static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -349,7 +351,7 @@ static void processes_are_read_with_their_limits(void **state)
 	assert_int_equal(p[0].step, 120);
 	assert_int_equal(p[0].saved_step, 100);
 	assert_true(p[0].at == T0);
-	/* Out of range, or of another type: absent. */
+	/* A number that is out of range or of a wrong type counts as absent. */
 	assert_int_equal(p[1].generation, -1);
 	assert_int_equal(p[1].attempt, -1);
 	assert_int_equal(p[1].code, -1);

@@ -16,7 +16,8 @@
  * leaves: a path and a value each.
  */
 
-/* Bytes of a path. The parser bounds the nesting of a document, and keys may be long. */
+/* Bytes of a path to a member. The JSON parser limits how deep a document nests, but a key may be
+ * long. */
 #define PATH_MAX_BYTES ((size_t)64 << 10)
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -75,8 +76,8 @@ static uint64_t digest_value(const struct hf_json *value, struct hf_strbuf *path
 	case HF_JSON_STRING: return hf_leaf_digest(path->data, hf_json_str(value, ""));
 	case HF_JSON_INT: return hf_number_digest(path->data, hf_json_i64(value, 0));
 	case HF_JSON_NULL: return 0;
-	/* The planner never wants a boolean or a fraction. Any digest that differs from those of
-	 * wanted values will do. */
+	/* Members that Holdfast wants are never a boolean or a fraction. So these need any digest
+	 * that differs from a wanted value's. */
 	default: return hf_leaf_digest(path->data, hf_json_true(value, false) ? "\x01" : "\x02");
 	}
 }
@@ -255,7 +256,7 @@ static void add_operation(struct hf_json *patch, const char *op, const char *pat
 	hf_json_append(patch, operation);
 }
 
-/* Writes null for a member that is not wanted; an API server then drops the member. A "remove"
+/* Sets a member that Holdfast does not want to null, and an API server drops the member. A "remove"
  * operation would fail if the member did not exist. */
 struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid)
 {

@@ -12,9 +12,10 @@ HF_BEGIN_DECLS
 /*
  * Extra objects of jobs (core/model/extra_object.h): reading and writing.
  *
- * hf_extra_read borrows texts from doc. `owned` means: the controller's UID is job_uid, or the
- * object has any controller if job_uid is NULL. The digest of an object without a controller is 0.
- * Returns the controller's UID, or NULL if the object has no controller.
+ * hf_extra_read reads an object that was stored for a job. Texts are borrowed from doc. ret_extra's
+ * `owned` is true if the controller's UID is job_uid; with job_uid NULL, if the object has any
+ * controller. An object without a controller gets digest 0. Returns the UID of the controller, or
+ * NULL if the object has none.
  */
 const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const char *job_uid,
 			  struct hf_arena *arena, struct hf_extra_seen *ret_seen);

@@ -214,8 +214,8 @@ static void read_budget(const struct budget *read, struct hf_health_policy_spec 
 	spec->quarantines = limit_of(&read->quarantines);
 	if (!has_number(&read->quarantines))
 		spec->quarantines.count = 5;
-	/* The status remembers at most HF_HEALTH_POLICY_RECENT_MAX quarantines, so a policy with
-	 * only a percentage gets a limit as a number, too. */
+	/* The status remembers at most HF_HEALTH_POLICY_RECENT_MAX quarantines. So a policy that
+	 * limits them by a percentage alone also gets a limit as a number. */
 	if (spec->quarantines.count < 0)
 		spec->quarantines.count = HF_HEALTH_POLICY_RECENT_MAX / 2;
 	spec->quarantine_window =
@@ -537,7 +537,7 @@ static struct hf_json *breaker_json(const struct hf_health_policy_status *status
 	hf_json_set_i64(breaker, "epoch", memory->breaker_epoch);
 	hf_write_micro_time(breaker, "openedTime", memory->breaker_opened_at);
 	hf_write_micro_time(breaker, "closedTime", memory->breaker_closed_at);
-	/* A merge patch removes a member by null. */
+	/* A merge patch removes a member that is null, so an absent message is written as null. */
 	if (status->breaker_message == NULL)
 		hf_json_set(breaker, "message", hf_json_null());
 	else
@@ -586,7 +586,7 @@ static struct hf_json *nodes_json(const struct hf_health_policy_status *status)
 
 static void set_left(struct hf_json *object, const char *key, int32_t left)
 {
-	/* A merge patch removes a member by null. */
+	/* A merge patch removes a member that is null, so an unknown number is written as null. */
 	if (left < 0)
 		hf_json_set(object, key, hf_json_null());
 	else

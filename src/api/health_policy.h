@@ -30,9 +30,10 @@ HF_BEGIN_DECLS
 
 /* Limits of the CRD's schema. */
 #define HF_HEALTH_POLICY_TAINTS_MAX 16
-/* Quarantines that the status remembers. Each is kept for the longer of the two windows. */
+/* The status remembers this many quarantines, each for the longer of the two windows (quarantines
+ * and breaker). */
 #define HF_HEALTH_POLICY_RECENT_MAX 128
-/* Nodes in the status. Further nodes are only counted. */
+/* The status lists this many nodes; it counts the nodes beyond them. */
 #define HF_HEALTH_POLICY_NODES_MAX 64
 #define HF_HEALTH_POLICY_TEXT_MAX 1024
 #define HF_HEALTH_POLICY_WINDOWS_MAX 16
@@ -51,15 +52,17 @@ struct hf_policy_window {
 	int32_t from_minute, to_minute;
 };
 
-/* "mend": acts of mode remediate; struct hf_remediation has one act. */
+/* "mend" of the spec: what mode remediate may do. Each single act is a struct hf_remediation. */
 struct hf_policy_mend {
 	bool allowed; /* the policy has this section */
-	bool hold;    /* no act begins, and an approved act is withdrawn */
+	/* true: no act begins, and an approved act that has not begun loses the approval */
+	bool hold;
 	bool resets, reboots;
-	bool watchdog;      /* a reboot arms /dev/watchdog before */
-	int32_t at_once;    /* acts at the same time */
-	int32_t deadline;   /* seconds from the approval to the proof */
-	hf_time settle;     /* after a reset: within this time no fault may come */
+	bool watchdog;   /* a reboot arms /dev/watchdog before */
+	int32_t at_once; /* acts at the same time */
+	/* seconds from the approval of an act to the proof that the node is well */
+	int32_t deadline;
+	hf_time settle;     /* the devices must have no fault for this time after a reset */
 	size_t windows_len; /* 0: at any time */
 	struct hf_policy_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
 };
@@ -67,8 +70,8 @@ struct hf_policy_mend {
 struct hf_health_policy_spec {
 	const char *mode; /* observe, quarantine or remediate; never NULL */
 	bool paused;
-	/* Whether these label selectors are present. The caller that matches nodes reads them from
-	 * the document. */
+	/* Which of the three label selectors the spec has. The caller reads the selectors
+	 * themselves from the document. */
 	bool has_selector, has_exclude, has_pod_selector;
 	struct hf_policy_limit unavailable;
 	struct hf_policy_limit quarantines;
@@ -81,7 +84,7 @@ struct hf_health_policy_spec {
 	int32_t spares_min;
 	struct hf_policy_limit breaker;
 	hf_time breaker_window;
-	/* a value above the status's epoch closes the breaker: a person raised it */
+	/* if a person sets a value above the epoch of the status, the breaker closes */
 	int64_t breaker_epoch;
 	bool drain_evicts; /* drain.mode immediate */
 	hf_time drain_grace, drain_timeout;
@@ -94,10 +97,12 @@ struct hf_health_policy_spec {
 
 /* A quarantine that the operator began. `done` is set once the Node has its mark. */
 struct hf_policy_recent {
-	const char *node, *job; /* job "": the quarantine is not for a job */
+	/* the quarantined node, and the job whose pods made it necessary; job "": no job */
+	const char *node, *job;
 	hf_time at;
 	bool done;
-	hf_time off; /* when a person removed the taint; HF_TIME_NONE: not removed */
+	/* when a person removed the taint of this quarantine; HF_TIME_NONE: no person did */
+	hf_time off;
 };
 
 /* What the operator remembers in the status between its decisions. */
@@ -121,7 +126,8 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 struct hf_policy_node {
 	const char *name, *state, *cls;
 	const char *answer; /* nothing, go, would, held or waits */
-	const char *next;   /* quarantine, release or an action; NULL: nothing */
+	/* what is planned for the node: a quarantine, a release or an action; NULL: nothing */
+	const char *next;
 	const char *why;
 	bool quarantined;
 	int32_t pods; /* pods that hold a failed device */
@@ -143,18 +149,18 @@ struct hf_health_policy_status {
 struct hf_json *hf_health_policy_status_json(const struct hf_health_policy_status *status,
 					     const struct hf_json *before, hf_time now);
 
-/* --- a Node's taint and mark ------------------------------------------------------------------ */
+/* A quarantine as the Node's annotation records it. */
 
 struct hf_quarantine_mark {
 	const char *policy; /* name of the policy that ordered the quarantine */
 	const char *cls;
 	hf_time at;
 	int64_t epoch; /* the breaker's epoch */
-	/* when the operator saw that a person had removed the taint; HF_TIME_NONE: not removed */
+	/* when the operator saw that a person had removed the taint; HF_TIME_NONE: no person did */
 	hf_time off;
 };
 struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark);
-/* Reads the annotation's text. Returns false if it is not a mark of Holdfast. */
+/* Reads the text of the annotation. Returns false if the text is not a mark of Holdfast. */
 bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 			     struct hf_quarantine_mark *ret_mark);
 
@@ -164,13 +170,14 @@ struct hf_node_taint {
 /* The facts about a Node that decide whether it can be quarantined. */
 struct hf_node_marks {
 	const char *boot_id; /* NULL: unknown */
-	hf_time created_at;  /* by the API server's clock; 0: unknown */
+	hf_time created_at;  /* when the API server created the Node; 0: unknown */
 	bool ready, unschedulable, paused;
 	const char *quarantine; /* text of the annotation; NULL: none */
 	HF_LIST(struct hf_node_taint) taints;
 	HF_LIST(struct hf_field_pair) labels;
 };
-/* Tells whether the annotation pauses: every value but "false" does. NULL: there is no annotation. */
+/* True if the value of this annotation pauses Holdfast. Every value but "false" does. NULL (no
+ * annotation) does not. */
 bool hf_paused(const char *annotation);
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_node_marks *ret_marks);

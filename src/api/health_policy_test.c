@@ -170,7 +170,8 @@ static void every_field_is_read(void **state)
 	assert_int_equal(s.unavailable.count, 3);
 	assert_int_equal(s.unavailable.percent, 20);
 	assert_int_equal(s.quarantines.percent, 7);
-	/* A percentage alone also gets a limit as a number, so that the memory stays bounded. */
+	/* A policy with a percentage alone also gets a limit as a number, because the status
+	 * remembers few quarantines. */
 	assert_int_equal(s.quarantines.count, 64);
 	assert_int_equal(s.quarantine_window, 2 * HF_MINUTE);
 	assert_string_equal(s.domain_key, "rack");
@@ -316,7 +317,8 @@ static void every_value_but_false_pauses(void **state)
 	assert_true(hf_paused(""));
 }
 
-/* A patch would remove the taints that could not be read. */
+/* A Node whose taints cannot be read gets no patch: a patch replaces the whole list, so it would
+ * remove these taints. */
 static void a_node_that_cannot_be_read_is_not_written(void **state)
 {
 	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"taints\":"

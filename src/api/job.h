@@ -30,8 +30,8 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 void hf_job_read_unknown(struct hf_doc *doc, const struct hf_framework *framework,
 			 struct hf_field_errors *errors);
 
-/* Checks the types of all fields, then every rule of core and of the kind; for lint and for
- * admission. old: the stored job if this is an update, else NULL. */
+/* Checks the types of all fields, then every rule of core and of the kind. `lint` and admission
+ * call this function. old: the stored job if this is an update, else NULL. */
 void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framework *framework,
 		  struct hf_field_errors *errors);
 
@@ -45,12 +45,12 @@ struct hf_json *hf_status_write(const struct hf_status *status,
 				const struct hf_framework *framework, const struct hf_json *stored);
 
 /*
- * If the CRD has no status.recovery, the ledger is the text of an annotation and contains the job's
- * UID: a user who copies an object copies its annotations too.
+ * The ledger of a job whose CRD has no status.recovery is the text of an annotation. It contains
+ * the job's UID, because a user who copies an object copies its annotations too.
  *
- * Builds the merge patch that writes this annotation if the stored resourceVersion is unchanged.
- * Leaves *ret_patch alone if the annotation is up to date or there is no ledger. HF_E_TOO_LARGE:
- * the text is longer than HF_LEDGER_TEXT_MAX.
+ * Builds the merge patch that writes this annotation. The server refuses the patch if the job's
+ * resourceVersion has changed. *ret_patch stays unset if the annotation is up to date or the job
+ * has no ledger. HF_E_TOO_LARGE: the text is longer than HF_LEDGER_TEXT_MAX.
  */
 /* Kubernetes allows 256 KiB for all annotations together; a ledger takes at most 64 KiB. */
 #define HF_LEDGER_TEXT_MAX ((size_t)128 << 10)

@@ -191,7 +191,8 @@ static void a_number_beyond_its_range_is_reported(void **state)
 	assert_non_null(
 		strstr(first_error(&f), "spec.runPolicy.backoffLimit: Invalid value: 3000000000"));
 	release(&f);
-	/* An exit code out of range is reported, with the number from the document. */
+	/* An exit code that does not fit its type is reported, and the report quotes the number of
+	 * the document. */
 	read_text(&f, "{\"kind\":\"PyTorchJob\",\"spec\":{\"runPolicy\":{\"podFailurePolicy\":{"
 		      "\"rules\":[{\"onExitCodes\":{\"values\":[1,2147483648]}}]}}}}");
 	assert_non_null(

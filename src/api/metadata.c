@@ -163,8 +163,8 @@ static void check_finalizers(const struct check *c, const struct hf_json *meta,
 	}
 }
 
-/* Tells whether a member differs from the stored one. An unchanged member was checked when it was
- * stored; most updates change neither labels nor owners. */
+/* True if this member differs from the stored one. A member that has not changed was checked when
+ * it was stored, so it is not checked again. */
 static bool has_changed(const struct hf_json *meta, const struct hf_json *before, const char *key)
 {
 	const struct hf_json *now = hf_json_get(meta, key);

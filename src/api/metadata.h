@@ -12,7 +12,8 @@ HF_BEGIN_DECLS
  * embedded API server refuses objects by them, and `lint` checks files by them.
  */
 
-/* reason: of the cause in a Status, such as "FieldValueInvalid". text: follows "field: ". */
+/* A function that gets each problem. reason: the reason of the cause in a Status, such as
+ * "FieldValueInvalid". text: what follows "FIELD: " in the message. */
 typedef void (*hf_metadata_problem_fn)(void *arg, const char *reason, const char *field,
 				       const char *text);
 

@@ -14,7 +14,7 @@
  * only the fields below from the text and builds no tree. */
 #define CONDITIONS_MAX 64
 #define TAINTS_MAX 1024
-#define BOOT_ID_MAX 256 /* bytes; the kernel's boot id has 36 */
+#define BOOT_ID_MAX 256 /* the longest boot id that is read; the kernel's boot ids have 36 bytes */
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -116,8 +116,8 @@ static enum hf_node_ready parse_ready(const struct hf_node_status_read *status)
 	return hf_streq(said, "Unknown") ? HF_NODE_UNKNOWN : HF_NODE_NOT_READY;
 }
 
-/* Only Unknown is set by the control plane and has a time of its clock; the times of True and False
- * are of the node's clock. */
+/* Since when condition Ready is Unknown. Only the control plane sets Unknown, by its own clock. The
+ * kubelet sets True and False by the node's clock, so their times are not used. */
 static hf_time unknown_at(const struct hf_node_status_read *status)
 {
 	const struct hf_node_condition_read *ready = hf_node_ready_condition(status);

@@ -16,11 +16,11 @@ HF_BEGIN_DECLS
 
 /* The facts about a Node that the operator uses; see struct hf_node_seen. */
 struct hf_node_facts {
-	/* never HF_NODE_GONE; NOT_READY if the Node has no condition Ready: a node that never
-	 * reported is not one that fell silent */
+	/* never HF_NODE_GONE; NOT_READY if the Node has no condition Ready, because a node that
+	 * never reported has not fallen silent */
 	enum hf_node_ready ready;
-	/* since when Ready is Unknown, by the control plane's clock; HF_TIME_NONE: it is not
-	 * Unknown, or the time is missing */
+	/* since when Ready is Unknown, by the control plane's clock; HF_TIME_NONE: Ready is not
+	 * Unknown, or has no time */
 	hf_time unknown_at;
 	bool unreachable;
 	bool out_of_service;

@@ -38,7 +38,7 @@ extern const struct hf_field_table hf_node_spec_table, hf_node_status_table;
 
 enum { HF_NODE_CONDITION_TYPE, HF_NODE_CONDITION_STATUS, HF_NODE_CONDITION_CHANGED };
 
-/* Returns condition Ready, or NULL if there is none. */
+/* Returns condition Ready of the status, or NULL if the status has none. */
 const struct hf_node_condition_read *hf_node_ready_condition(
 	const struct hf_node_status_read *status);
 /* Returns the status of condition Ready ("True", "False", "Unknown"), or NULL if there is none. */

@@ -20,7 +20,8 @@
 /* The size of a document allows some hundred containers. A pod has about ten conditions, each from
  * one controller. */
 #define CONTAINERS_MAX 1024
-#define RESTART_RULES_MAX 64 /* the API server allows 20, of 255 values each */
+/* exit code rules of a container; the API server allows 20, with 255 exit codes each */
+#define RESTART_RULES_MAX 64
 #define RULE_VALUES_MAX 1024
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
@@ -30,7 +31,8 @@
 #define GRACE_SECONDS_DEFAULT 30
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
-/* Devices in one resource. A node has a few dozen devices, and one claim may have all of them. */
+/* The most devices in one resource. A node has a few dozen devices, and one claim may have all of
+ * them. */
 #define RESOURCES_MAX 256
 
 static const struct hf_fields_options lenient = {.lenient = true};
@@ -198,7 +200,7 @@ static const struct hf_field waiting_fields[] = {
 };
 static const struct hf_field_table waiting_table = HF_FIELD_TABLE(waiting_fields, struct waiting);
 
-/* The state of a terminated container; also of a running one, which has only startedAt. */
+/* The state of a container that has ended, or of a running one, which has only startedAt. */
 struct run {
 	uint64_t present;
 	int32_t exit_code, signal;
@@ -487,9 +489,10 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 		pod->generation = pod->attempt = pod->incident = 0;
 }
 
-/* The message of a termination, NULL: none. The runtime writes it if the program never ran, else the program
- * itself or the kubelet from its log (terminationMessagePolicy), up to 4 KiB: many pods are held, so of a long
- * one the beginning and the end stay. */
+/* The message of a termination; NULL: there is none. It has up to 4 KiB. If the program ran, the
+ * message comes from the program, or the kubelet takes it from the log (terminationMessagePolicy).
+ * If the program never ran, it comes from the container runtime. The operator holds many pods, so a
+ * long message keeps its beginning and end alone. */
 static const char *message_of(const struct run *end, struct hf_arena *arena)
 {
 	return hf_str_is_empty(end->message) ? NULL : hf_status_message_clean(arena, end->message);
@@ -561,8 +564,8 @@ static bool has_value(const struct exit_codes *codes, int64_t code)
 	return false;
 }
 
-/* As the kubelet: a rule without exit codes matches nothing, and the first rule that matches decides.
- * NULL: no rule matches. */
+/* Returns the restart rule for an exit code, as the kubelet does: the first rule that lists the
+ * code decides. A rule without exit codes matches nothing. NULL: no rule matches. */
 static const struct restart_rule *find_rule(const struct template *template, int64_t code)
 {
 	for (size_t i = 0; i < template->rules.len; i++) {
@@ -578,15 +581,16 @@ static const struct restart_rule *find_rule(const struct template *template, int
 	return NULL;
 }
 
-/* The code after which the kubelet starts the container again, or does not. */
+/* The exit code of the container's last end, which decides whether the kubelet starts it again. */
 static struct hf_opt_int last_code(const struct hf_container_seen *seen)
 {
 	return seen->phase == HF_CONTAINER_TERMINATED ? HF_SOME_INT(seen->exit_code)
 						      : seen->last_exit_code;
 }
 
-/* When the kubelet restarts a container. The API server fills in each pod's policy; a container's
- * own policy overrides it, and a rule of the container that matches its exit code overrides both. */
+/* Tells when the kubelet restarts a container. A rule of the container that matches its exit code
+ * decides; else the restart policy of the container; else the policy of the pod, which the API
+ * server always fills in. */
 static enum hf_container_again again_of(const struct spec *spec,
 					const struct hf_container_seen *seen)
 {
@@ -596,7 +600,8 @@ static enum hf_container_again again_of(const struct spec *spec,
 		template != NULL && code.set ? find_rule(template, code.value) : NULL;
 	const char *policy = spec->restart_policy;
 
-	/* Every action of Kubernetes 1.36 starts the container again: Restart, RestartAllContainers. */
+	/* Both actions of Kubernetes 1.36, Restart and RestartAllContainers, start the container
+	 * again. */
 	if (rule != NULL)
 		return hf_str_has_prefix(hf_str_or(rule->action, ""), "Restart") ? HF_AGAIN_ALWAYS
 										 : HF_AGAIN_UNKNOWN;
@@ -654,9 +659,9 @@ static void put_conditions(const struct status *status, struct hf_arena *arena, 
 	pod->conditions_len = n;
 }
 
-/* When the pod was bound to its node. The API server writes condition PodScheduled when it binds a
- * pod. If the pod was created with a node, a kubelet may add the condition later; that time is of
- * the node's clock and not the time of the binding. */
+/* When the pod was bound to its node. The API server writes condition PodScheduled with this time.
+ * If a pod was created with a node, a kubelet may add the condition later. The result is then a
+ * time of the node's clock, later than the binding. */
 static hf_time bound_at(const struct status *status)
 {
 	for (size_t i = 0; i < status->conditions.len; i++) {
@@ -779,8 +784,9 @@ static bool tolerates_unreachable(const struct toleration *toleration)
 	       (exists || (hf_streq(op, "Equal") && hf_str_is_empty(toleration->value)));
 }
 
-/* If several tolerations match, the shortest one counts; the pod stays for ever only if none has a
- * limit. Taint eviction in Kubernetes does the same. */
+/* How long the pod stays on a node with the unreachable taint. If several tolerations match, the
+ * shortest counts. The pod stays for ever only if none of them has a limit. Taint eviction of
+ * Kubernetes does the same. */
 static void put_tolerations(const struct spec *spec, struct hf_pod *pod)
 {
 	int64_t seconds = INT64_MAX;
@@ -809,7 +815,7 @@ static const char *claim_of(const struct volume *volume, const char *pod, struct
 		return volume->claim.name;
 	if (!hf_field_has(volume->present, VOLUME_EPHEMERAL) || volume->name == NULL)
 		return NULL;
-	/* Kubernetes gives the claim of an ephemeral volume this name. */
+	/* Kubernetes names the claim of an ephemeral volume POD-VOLUME. */
 	name = HF_ARENA_ARRAY(arena, char, size);
 	snprintf(name, size, "%s-%s", hf_str_or(pod, ""), volume->name);
 	return name;

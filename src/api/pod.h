@@ -26,8 +26,8 @@ const char *hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_a
  * deletionTimestamp. */
 const char *hf_controller_uid(struct hf_doc *doc, struct hf_arena *arena);
 bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena);
-/* For the object in the reply to a DELETE: true if it is no longer stored. With a grace period or
- * with finalizers, the server only marks it and keeps it. */
+/* Takes the object in the reply to a DELETE. True if the object is not stored any more. If the
+ * object has a grace period or finalizers, the server only marks it for deletion and keeps it. */
 bool hf_is_deleted(struct hf_doc *doc, struct hf_arena *arena);
 
 HF_END_DECLS

@@ -15,15 +15,15 @@
  */
 
 #define PORT_NAME_LEN_MAX 15
-#define VALUE_BYTES_MAX 4096 /* bytes of a value that an error quotes */
+#define VALUE_BYTES_MAX 4096 /* an error quotes at most this many bytes of a value */
 
 static const char *member_str(const struct hf_json *object, const char *key)
 {
 	return hf_json_str(hf_json_get(object, key), "");
 }
 
-/* Adds an error about a member of the object at the reader's path. key: such as ".name"; "" for the
- * object itself. */
+/* Adds an error about a member of the object at the reader's path. key: the member, such as
+ * ".name"; "": the object itself. */
 static void add_problem(struct hf_reader *r, enum hf_problem problem, const struct hf_json *value,
 			const char *detail, const char *key)
 {

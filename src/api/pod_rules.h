@@ -9,9 +9,10 @@
 HF_BEGIN_DECLS
 
 /*
- * Checks the spec of a new pod by the API server's rules beyond types (core/v1 validation): names,
- * numbers, quantities, references. Covers the rules that users are likely to break, not all of
- * them. spec: its types have been checked. field: the name of the spec in errors, such as "spec".
+ * Checks the spec of a new pod by rules of the API server (core/v1 validation): names, numbers,
+ * quantities, references. The rules that users are likely to break are covered, not all of them.
+ * The types in spec must have been checked before. field: the name of the spec in errors, such as
+ * "spec".
  */
 void hf_pod_rules_check(const struct hf_json *spec, const char *field,
 			struct hf_field_errors *errors);

@@ -13,7 +13,8 @@
 
 #define ARENA_BYTES ((size_t)16 << 20)
 
-/* Returns the errors for a pod's spec (JSON with ' for "), one a line. The caller frees the text. */
+/* Returns the errors for the spec of a pod, one a line. The spec is JSON with ' in place of ". The
+ * caller frees the text. */
 static char *said(const char *spec)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);

@@ -76,7 +76,8 @@ static void read_whole(struct hf_doc *doc)
 	/* An init container that succeeds is not restarted, even under restartPolicy Always. */
 	assert_int_equal(pod.containers[0].again, HF_AGAIN_ON_FAILURE);
 	assert_int_equal(pod.containers[2].again, HF_AGAIN_ALWAYS);
-	/* The kubelet restarts a sidecar, so a termination of it is not an end. */
+	/* The kubelet restarts a sidecar by itself, so the termination of a sidecar is not its
+	 * end. */
 	assert_true(pod.containers[1].init);
 	assert_int_equal(pod.containers[1].again, HF_AGAIN_NEVER);
 	assert_int_equal(pod.containers[1].restart_count, 0);
@@ -96,7 +97,8 @@ static void a_pod_is_read_whole_from_tree_and_text(void **state)
 	read_whole(text);
 }
 
-/* By the container runtime, or by the program: of one of 4 KiB the beginning and the end. */
+/* The container runtime or the program writes the message of a termination. A message of 4 KiB
+ * keeps its beginning and end. */
 static void the_message_of_a_termination_is_kept(void **state)
 {
 #define ENDED(reason)                                                                              \
@@ -140,7 +142,7 @@ static void a_pod_of_another_owner_is_not_owned(void **state)
 	HF_AUTO_DOC doc = parse(pod_text);
 	struct hf_pod pod;
 
-	/* An ownerReference without controller: true does not count. */
+	/* An owner reference counts as the controller only with controller: true. */
 	hf_pod_read(doc, "other", arena, &pod);
 	assert_false(pod.owned);
 }
@@ -302,12 +304,13 @@ static void tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them(voi
 			 300);
 	assert_int_equal(tolerated(UNREACHABLE "}"), INT64_MAX);
 	assert_int_equal(tolerated("{\"operator\":\"Exists\"}"), INT64_MAX);
-	/* A missing operator means Equal, and the taint's value is empty. */
+	/* A toleration without an operator has operator Equal. It matches, because the taint's
+	 * value is empty. */
 	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\"}"), INT64_MAX);
 	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\",\"value\":\"x\"}"),
 			 -1);
 	assert_int_equal(tolerated("{\"operator\":\"Equal\"}"), -1);
-	/* The shortest of several counts, and a negative time counts as 0. */
+	/* If several tolerations match, the shortest counts. A negative time counts as 0. */
 	assert_int_equal(tolerated("{\"operator\":\"Exists\"}," UNREACHABLE
 				   ",\"tolerationSeconds\":600}," UNREACHABLE
 				   ",\"tolerationSeconds\":900}"),
@@ -370,7 +373,7 @@ static void a_grace_that_cannot_be_tells_no_time(void **state)
 		assert_int_not_equal(pod.deletion_time, HF_TIME_NONE);
 		assert_int_equal(pod.deleted_at, HF_TIME_NONE);
 	}
-	/* The earliest time that hf_time can hold. */
+	/* The deletionTimestamp is the earliest time that hf_time can hold. */
 	HF_AUTO_DOC doc = from_text("{\"metadata\":{\"deletionTimestamp\":\"1677-09-21T00:12:44Z\","
 				    "\"deletionGracePeriodSeconds\":2147483648}}");
 
@@ -378,7 +381,8 @@ static void a_grace_that_cannot_be_tells_no_time(void **state)
 	assert_true(pod.deleted_at == HF_TIME_NONE || pod.deleted_at <= pod.deletion_time);
 }
 
-/* The time is by the API server's clock; conditions from kubelets and schedulers do not count. */
+/* A pod was bound when condition PodScheduled became True. Condition PodScheduled with status False
+ * or without a time, and other conditions, tell no time. */
 static void when_it_was_bound_is_told_by_the_condition_that_is_true(void **state)
 {
 	static const struct {

@@ -53,8 +53,8 @@ static void read_exit_codes(struct hf_reader *r, const struct hf_json *rule,
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *item = hf_reader_item(r, array, "values", i, HF_JSON_INT);
 		int64_t value = hf_json_i64(item, 0);
-		/* No exit code is outside of 32 bits, so a value that is clipped here matches
-		 * nothing. */
+		/* No process ends with an exit code outside of 32 bits, so a clipped value matches
+		 * no exit code. */
 		values[i] = value < INT32_MIN   ? INT32_MIN
 			    : value > INT32_MAX ? INT32_MAX
 						: (int32_t)value;

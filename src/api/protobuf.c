@@ -35,9 +35,9 @@ static int next_field(const struct decoder *d, struct hf_wire *in, struct hf_wir
 {
 	switch (hf_wire_next(in, ret_field)) {
 	case HF_WIRE_OK: return 0;
-	case HF_WIRE_NO_FIELD: return set_broken(d, "no field begins here");
-	case HF_WIRE_NO_TYPE: return set_broken(d, "a wire type that is none");
-	default: return set_broken(d, "it is cut off");
+	case HF_WIRE_NO_FIELD: return set_broken(d, "the next bytes are no field");
+	case HF_WIRE_NO_TYPE: return set_broken(d, "an undefined wire type");
+	default: return set_broken(d, "the message ends inside a field");
 	}
 }
 
@@ -47,7 +47,8 @@ static int read_text(const struct decoder *d, struct hf_wire bytes, char **ret_t
 {
 	size_t len = (size_t)(bytes.end - bytes.at);
 
-	/* As in JSON: Kubernetes has no text with a NUL, and C code would not see what follows it. */
+	/* A text with a zero byte is refused: Kubernetes has no such text, and C code would not see
+	 * what follows the zero. */
 	if (len > 0 && (!hf_utf8_valid((const char *)bytes.at, len) || memchr(bytes.at, 0, len)))
 		return set_broken(d, "a text is not UTF-8");
 	*ret_text = hf_xstrndup(len > 0 ? (const char *)bytes.at : "", len);
@@ -137,7 +138,7 @@ static int parts_value(const struct decoder *d, const struct hf_schema_field *fi
 			return text_value(d, parts.bytes[3], ret_value);
 		*ret_value = hf_json_int((int32_t)parts.numbers[2]);
 		return 0;
-	default: /* a quantity; an empty text is zero */
+	default: /* a quantity: an empty text counts as zero */
 		if (parts.bytes[1].at == parts.bytes[1].end) {
 			*ret_value = field->zero || field->shape != HF_SCHEMA_ONE
 					     ? hf_json_string("0")
@@ -169,7 +170,7 @@ static int scalar_value(const struct decoder *d, const struct hf_schema_field *f
 
 	*ret_value = NULL;
 	if (entry->type != (number ? HF_WIRE_VARINT : HF_WIRE_BYTES))
-		return set_broken(d, "a field of another wire type");
+		return set_broken(d, "a field with a wrong wire type");
 	if (number)
 		return number_value(field, entry->value, ret_value);
 	switch (field->type) {
@@ -223,7 +224,7 @@ static int decode_one(const struct decoder *d, const struct hf_schema_field *fie
 		return rc;
 	}
 	if (entry->type != HF_WIRE_BYTES)
-		return set_broken(d, "a field of another wire type");
+		return set_broken(d, "a field with a wrong wire type");
 	value = hf_json_ensure_object(object, field->name);
 	rc = decode_message(field->schema, entry->bytes, value, d->err);
 	if (rc == 0 && !field->zero && is_zero(value))
@@ -239,7 +240,7 @@ static int decode_packed(const struct decoder *d, const struct hf_schema_field *
 		struct hf_json *value;
 		uint64_t number;
 		if (!hf_wire_varint(&in, &number))
-			return set_broken(d, "it is cut off");
+			return set_broken(d, "the message ends inside a field");
 		(void)number_value(field, number, &value);
 		hf_json_append(list, value);
 	}
@@ -258,7 +259,7 @@ static int decode_item(const struct decoder *d, const struct hf_schema_field *fi
 	if (field->type != HF_SCHEMA_OBJECT) {
 		rc = scalar_value(d, field, entry, &value);
 	} else if (entry->type != HF_WIRE_BYTES) {
-		rc = set_broken(d, "a field of another wire type");
+		rc = set_broken(d, "a field with a wrong wire type");
 	} else {
 		value = hf_json_object();
 		rc = decode_message(field->schema, entry->bytes, value, d->err);
@@ -313,7 +314,7 @@ static int decode_field(const struct decoder *d, const struct hf_schema_field *f
 	case HF_SCHEMA_MAP:
 	case HF_SCHEMA_INLINE:
 		if (entry->type != HF_WIRE_BYTES)
-			return set_broken(d, "a field of another wire type");
+			return set_broken(d, "a field with a wrong wire type");
 		return field->shape == HF_SCHEMA_MAP
 			       ? decode_pair(d, field, entry->bytes, object)
 			       : decode_message(field->schema, entry->bytes, object, d->err);
@@ -343,7 +344,8 @@ static int decode_message(const struct hf_schema *schema, struct hf_wire in, str
 
 /* ---- the envelope ------------------------------------------------------------------------- */
 
-/* Reads a runtime.Unknown: field 1 is the TypeMeta, field 2 the object, the others its encoding. */
+/* Reads a runtime.Unknown. Field 1 is the TypeMeta, field 2 holds the object, and the further
+ * fields say how the object is encoded. */
 static int decode_envelope(const struct decoder *d, struct hf_wire in, char *ret_type[2],
 			   struct hf_wire *ret_raw)
 {
@@ -353,7 +355,7 @@ static int decode_envelope(const struct decoder *d, struct hf_wire in, char *ret
 	if (rc == 0)
 		rc = read_parts(d, unknown.bytes[1], &type);
 	if (rc == 0 && unknown.bytes[3].at != unknown.bytes[3].end)
-		rc = set_broken(d, "its content is encoded in a way that is not known here");
+		rc = set_broken(d, "the content has an unknown encoding");
 	for (int i = 0; rc == 0 && i < 2; i++)
 		rc = read_text(d, type.bytes[i + 1], &ret_type[i]);
 	*ret_raw = unknown.bytes[2];
@@ -376,7 +378,7 @@ int hf_protobuf_decode(const void *bytes, size_t len, struct hf_json **ret_objec
 	if (len > HF_JSON_BYTES_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE, "more than %zu bytes", HF_JSON_BYTES_MAX);
 	if (len < sizeof(magic) || memcmp(bytes, magic, sizeof(magic)) != 0)
-		return set_broken(&d, "it does not begin with 'k8s' and a zero");
+		return set_broken(&d, "the message does not begin with 'k8s' and a zero byte");
 	in.end += len;
 	in.at += sizeof(magic);
 	rc = decode_envelope(&d, in, type, &raw);
@@ -387,7 +389,7 @@ int hf_protobuf_decode(const void *bytes, size_t len, struct hf_json **ret_objec
 	schema = hf_schema_by_kind(api_version, kind);
 	if (schema == NULL)
 		return hf_error_set(err, HF_E_BAD_REQUEST,
-				    "no kind \"%.64s\" of version \"%.64s\" is known here", kind,
+				    "no kind \"%.64s\" of version \"%.64s\" is known", kind,
 				    api_version);
 	object = hf_json_object();
 	hf_json_set_str(object, "kind", kind);

@@ -41,8 +41,8 @@ static void read_sample(const char *folder, const char *name, const char *suffix
 	assert_ok(hf_fs_read(path, sb, &err), &err);
 }
 
-/* Values that the decoder leaves out: fieldsV1 of managedFields, and what Go writes for an empty
- * list, an empty struct and a missing time. */
+/* True for a value that the decoder leaves out: fieldsV1 of managedFields, and what Go writes for
+ * an empty list, an empty struct or a missing time. */
 static bool is_nothing(const char *key, const struct hf_json *value)
 {
 	enum hf_json_type type = hf_json_type(value);
@@ -115,7 +115,8 @@ static void an_object_without_fields_has_none(void **state)
 
 static int decode(const char *bytes, size_t len, struct hf_json **ret_object, struct hf_error *err)
 {
-	/* A block of the exact size, so that the sanitizer reports a read past the end. */
+	/* The copy is a memory block of exactly this size, so the sanitizer reports a read past the
+	 * end. */
 	HF_AUTOFREE char *exact = hf_xstrndup("", 0);
 
 	exact = hf_xrealloc(exact, len + 1);
@@ -147,7 +148,8 @@ static void what_stands_twice_is_the_last_and_objects_merge(void **state)
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	/* name "a" and uid "u"; then a second metadata with name "b"; then an empty uid. */
+	/* A message in which metadata occurs twice: first name "a" and uid "u", then name "b" and
+	 * an empty uid. */
 	assert_ok(decode(NAMESPACE("\x12\x0f\x0a\x06\x0a\x01"
 				   "a\x2a\x01u\x0a\x05\x0a\x01"
 				   "b\x2a\x00"),
@@ -162,8 +164,8 @@ static void fields_nobody_knows_are_passed_over(void **state)
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
 
-	/* Unknown field 100 in all four wire types (varint, eight bytes, bytes, four bytes); then a
-	 * name. */
+	/* A message with the unknown field 100 in all four wire types (varint, eight bytes, bytes,
+	 * four bytes) before a name. */
 	assert_ok(decode(NAMESPACE("\x12\x1e\xa0\x06\x96\x01\xa1\x06"
 				   "12345678\xa2\x06\x02xy\xa5\x06"
 				   "1234\x0a\x03\x0a\x01"
@@ -184,25 +186,28 @@ static void what_is_broken_is_refused(void **state)
 		{"k8s", 3, "does not begin with 'k8s'"},
 		{"{\"kind\":\"Pod\"}", 14, "does not begin with 'k8s'"},
 		{"k8s\0", 4, "no kind \"\""},
-		{"k8s\0\x0a", 5, "it is cut off"},
-		{"k8s\0\x0a\x7f", 6, "it is cut off"},
-		{"k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 15, "it is cut off"},
-		{"k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 15, "it is cut off"},
-		{"k8s\0\x00", 5, "no field begins here"},
-		{"k8s\0\x80", 5, "no field begins here"},
-		{"k8s\0\x0b", 5, "a wire type that is none"},
-		{"k8s\0\x0f", 5, "a wire type that is none"},
+		{"k8s\0\x0a", 5, "the message ends inside a field"},
+		{"k8s\0\x0a\x7f", 6, "the message ends inside a field"},
+		{"k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 15,
+		 "the message ends inside a field"},
+		{"k8s\0\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 15,
+		 "the message ends inside a field"},
+		{"k8s\0\x00", 5, "the next bytes are no field"},
+		{"k8s\0\x80", 5, "the next bytes are no field"},
+		{"k8s\0\x0b", 5, "an undefined wire type"},
+		{"k8s\0\x0f", 5, "an undefined wire type"},
 		{"k8s\0\x0a\x08\x0a\x02v1\x12\x02Oh", 14, "no kind \"Oh\" of version \"v1\""},
-		{NAMESPACE("\x1a\x04gzip"), "encoded in a way"},
-		{NAMESPACE("\x12\x02\x08\x01"), "Namespace: a field of another wire type"},
-		{NAMESPACE("\x12\x04\x0a\x02\x08\x01"), "ObjectMeta: a field of another wire type"},
+		{NAMESPACE("\x1a\x04gzip"), "unknown encoding"},
+		{NAMESPACE("\x12\x02\x08\x01"), "Namespace: a field with a wrong wire type"},
+		{NAMESPACE("\x12\x04\x0a\x02\x08\x01"),
+		 "ObjectMeta: a field with a wrong wire type"},
 		{NAMESPACE("\x12\x05\x0a\x03\x0a\x01\xff"), "a text is not UTF-8"},
 		{NAMESPACE("\x12\x06\x0a\x04\x0a\x02"
 			   "a\0"),
 		 "a text is not UTF-8"},
 		{NAMESPACE("\x12\x06\x0a\x05\x0a\x02"
 			   "ab"),
-		 "Namespace: it is cut off"},
+		 "Namespace: the message ends inside a field"},
 		/* A time in the year 300,000. */
 		{NAMESPACE("\x12\x0b\x0a\x09\x42\x07\x08\x80\xc0\xca\xf3\x84\x22"),
 		 "a time that is none"},
@@ -226,7 +231,8 @@ static void a_sample_cut_anywhere_does_no_harm(void **state)
 	for (size_t len = 0; len < bytes.len; len++) {
 		HF_AUTO_JSON object = NULL;
 		struct hf_error err;
-		/* A cut message may itself be a valid message. */
+		/* A message that is cut at some byte may still be valid, so only errors are
+		 * counted. */
 		if (decode(bytes.data, len, &object, &err) != 0)
 			assert_int_equal(err.code, HF_E_BAD_REQUEST);
 	}

@@ -10,7 +10,8 @@
 /* Reads and writes the quarantine of a Node: the taint, and the annotation (the "mark") that
  * records which policy put the taint there, when and why. */
 
-/* Labels that are read; later ones are ignored. Node feature discovery writes a hundred or more. */
+/* The most labels of a Node that are read; further labels are ignored. Node feature discovery
+ * writes a hundred or more. */
 #define LABELS_MAX 4096
 /* The effect of Holdfast's taint. A taint with the same key and another effect is not Holdfast's. */
 #define EFFECT "NoSchedule"

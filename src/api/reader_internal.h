@@ -11,26 +11,28 @@
  * Walks a document and keeps the path of the present object. Each getter returns "absent" for a
  * missing or null member, and also for a member of a wrong type, after reporting it.
  */
-/* longer paths are cut: they contain map keys that a user chose */
+/* bytes of a path in an error; a longer path is cut, because it contains map keys that a user
+ * chose */
 #define HF_READER_PATH_MAX 512
 
 struct hf_reader {
 	struct hf_arena *arena;
 	struct hf_field_errors *errors; /* NULL: errors are not collected */
-	/* copies texts to the arena, because the tree does not outlive the read */
+	/* texts are copied to the arena, because the tree is freed before the view */
 	bool copy;
 	char path[HF_READER_PATH_MAX];
 	size_t path_len;
 };
 
-/* Append to the path and cut it back: size_t mark = hf_reader_enter(r, ".spec"); …;
+/* Appends to the path, and cuts it back: size_t mark = hf_reader_enter(r, ".spec"); …;
  * hf_reader_leave(r, mark); */
 size_t hf_reader_enter(struct hf_reader *r, const char *fmt, ...) HF_PRINTF(2, 3);
 void hf_reader_leave(struct hf_reader *r, size_t mark);
 /* Returns the path without its leading dot. */
 const char *hf_reader_path(const struct hf_reader *r);
 
-/* Returns the member if it has that type, else NULL. Does not change the path. */
+/* Returns the member if the document has it with the right type, else NULL. The path stays as it
+ * is. */
 const struct hf_json *hf_reader_get(struct hf_reader *r, const struct hf_json *object,
 				    const char *key, enum hf_json_type type);
 const char *hf_reader_str(struct hf_reader *r, const struct hf_json *object, const char *key);
@@ -51,26 +53,29 @@ const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *
 
 void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 			struct hf_run_policy *ret_policy);
-/* Reads only podFailurePolicy and recovery, from an object with the form of runPolicy. */
+/* Reads podFailurePolicy and recovery from an object with the form of runPolicy, and no other
+ * field. */
 void hf_read_policy_additions(struct hf_reader *r, const struct hf_json *policy,
 			      struct hf_run_policy *ret_policy);
-/* Reports unknown keys in podFailurePolicy and recovery; check_keys.c. */
+/* Reports unknown keys in podFailurePolicy and recovery. Defined in check_keys.c. */
 void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *framework,
 			       const struct hf_json *policy);
-/* Read the annotations into a view whose spec and status have been read already; annotation.c. */
+/* Read the annotations of a job into a view. The spec and the status must have been read into this
+ * view before. Defined in annotation.c. */
 void hf_read_policy_annotation(struct hf_reader *r, const struct hf_json *root,
 			       struct hf_job_view *view);
 void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *arena,
 			       struct hf_job_view *view);
-/* ledger NULL: the job has no ledger. */
+/* Reads the ledger of status.recovery; NULL: the job has none there. */
 void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 		    const struct hf_framework *framework, struct hf_ledger *ret_ledger);
 struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
 			       const struct hf_framework *framework);
-/* Checks every type in the pod template at the path. Returns false if it reported errors; check_types.c. */
+/* Checks every type in the pod template at the path. Returns false if an error was reported.
+ * Defined in check_types.c. */
 bool hf_check_template_types(struct hf_reader *r, const struct hf_json *pod);
-/* Optional parts of containers: DETAILS for kinds with hf_framework.reads_containers, REQUESTS if
- * there is a gang scheduler. */
+/* Parts of containers that are read on demand. DETAILS: for kinds with
+ * hf_framework.reads_containers. REQUESTS: if there is a gang scheduler. */
 enum { HF_READ_DETAILS = 1, HF_READ_REQUESTS = 2 };
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template);

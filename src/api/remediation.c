@@ -13,14 +13,15 @@
  * CRD's schema allows.
  */
 
-/* The schema counts characters; a character has at most four bytes. */
+/* The schema of the CRD counts characters; a character has at most four bytes. */
 #define TEXT_BYTES ((int64_t)4 * HF_REMEDIATION_TEXT_MAX)
 #define MESSAGE_BYTES ((int64_t)4 * HF_REMEDIATION_MESSAGE_MAX)
 #define PID_MAX ((int64_t)1 << 22)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Sets a text, cut at a whole character. A merge patch removes a member by null. */
+/* Sets a text, cut at a whole character if it is too long. Without a text the member becomes null,
+ * so a merge patch removes it. */
 static void set_cut(struct hf_json *object, const char *key, const char *text, size_t bytes_max)
 {
 	if (hf_str_is_empty(text))

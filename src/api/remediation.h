@@ -26,7 +26,7 @@ HF_BEGIN_DECLS
 #define HF_MEND_ACCOUNT "holdfast-mender"
 /* The actor's pod of Remediation NAME is "mend-NAME". The admission policy compares the two names. */
 #define HF_MEND_POD_PREFIX "mend-"
-/* On a Node: mending does nothing to this node. See hf_paused for the values. */
+/* A Node with this annotation gets no acts of Remediations. See hf_paused for the values. */
 #define HF_MEND_HOLD_ANNOTATION "holdfast.dev/hold"
 
 /* Limits of the CRD's schema. */
@@ -48,24 +48,27 @@ struct hf_remediation_device {
 };
 
 struct hf_remediation_spec {
-	const char *node;                              /* "node"; never NULL */
-	const char *rung;                              /* "rung"; never NULL */
-	HF_LIST(struct hf_remediation_device) devices; /* empty: the act is about the whole node */
-	/* "fault": what the act answers; cls NULL: none, a person asked for the act */
+	const char *node; /* "node"; never NULL */
+	const char *rung; /* "rung"; never NULL */
+	/* the devices to mend; empty: the act is for the whole node */
+	HF_LIST(struct hf_remediation_device) devices;
+	/* "fault": the fault that the act answers; cls NULL: a person asked for the act without a
+	 * fault */
 	struct {
 		const char *cls, *text;
 		int64_t code;
 		hf_time at; /* HF_TIME_NONE: unknown */
 	} fault;
-	const char *boot_id; /* "bootID" in which the fault was seen; NULL: any boot */
-	int32_t attempt;     /* "attempt" on this node, counts from 1 */
+	const char *boot_id; /* "bootID": the boot in which the fault was seen; NULL: any boot */
+	int32_t attempt;     /* "attempt": the number of this act on the node, counted from 1 */
 	const char *nonce;   /* "nonce": 32 hexadecimal digits; never NULL */
 	const char *policy;  /* "policy": name of the HealthPolicy; NULL: none */
-	/* "requestedBy": "policy", or a user's name; NULL: unknown */
+	/* "requestedBy": "policy", or the name of a user; NULL: unknown */
 	const char *requested_by;
-	int32_t deadline_seconds; /* "deadlineSeconds" from the approval to the proof */
-	bool dry_run;             /* "dryRun": check, and do nothing */
-	bool cancel;              /* "cancel": only this field may change, to true */
+	/* "deadlineSeconds": the longest time from the approval to the proof */
+	int32_t deadline_seconds;
+	bool dry_run; /* "dryRun": check, and do nothing */
+	bool cancel;  /* "cancel": only this field may change, to true */
 };
 
 struct hf_remediation_condition {
@@ -84,38 +87,41 @@ struct hf_remediation_holder {
 	const char *pod;
 };
 
-/* What the actor writes. Times are of the node's clock. */
+/* What the actor writes into the status. All times are by the node's clock. */
 struct hf_remediation_act {
 	const char *nonce;
 	const char *actor; /* "actor": random id of the process that wrote startedAt */
-	/* "startedAt": the intent. From this write on no actor acts for this object.
-	 * HF_TIME_NONE: not started */
+	/* "startedAt": the intent to act. After this write no other actor performs this
+	 * Remediation. HF_TIME_NONE: no actor has begun */
 	hf_time started_at;
-	hf_time ended_at;    /* "endedAt"; HF_TIME_NONE: not ended, or the actor was lost */
+	/* "endedAt"; HF_TIME_NONE: the act has not ended, or the actor was lost */
+	hf_time ended_at;
 	const char *boot_id; /* "bootID" in which the actor acted */
 	const char *tool;    /* "tool": nvidia-smi, amd-smi, logind, signal or sysrq */
 	bool has_exit_code;
-	int32_t exit_code;   /* "exitCode" of the tool; 0: done */
-	const char *message; /* the end of the tool's output, or why nothing was done */
-	/* "holders" that did not let go of the devices */
+	int32_t exit_code; /* "exitCode" of the tool; 0: done */
+	/* "message": the end of the tool's output, or why the actor did nothing */
+	const char *message;
+	/* "holders": processes that still had the devices open */
 	HF_LIST(struct hf_remediation_holder) holders;
 };
 
 struct hf_remediation_status {
-	/* "phase"; NULL: the operator has not seen the object yet */
+	/* "phase"; NULL: the operator has not handled the object yet */
 	const char *phase;
 	const char *message;
 	const char *outcome; /* "outcome": the phase that follows Restoring; NULL: not decided */
 	HF_LIST(struct hf_remediation_condition) conditions;
-	/* "approval": the act may begin; at HF_TIME_NONE: none */
+	/* "approval": when the operator allowed the act to begin; at HF_TIME_NONE: it has not */
 	struct {
 		hf_time at; /* "time", of the operator's clock */
 		const char *boot_id, *node_version;
 	} approval;
 	struct hf_remediation_act act;
-	/* "saved": what was changed for the act and has to be put back */
+	/* "saved": what was changed on the node for the act and has to be put back */
 	struct {
-		HF_LIST(struct hf_field_pair) labels; /* "labels" of the Node, as they were */
+		/* "labels": the changed labels of the Node with their former values */
+		HF_LIST(struct hf_field_pair) labels;
 		/* "cordoned": the node was cordoned before; not present: nothing was changed */
 		bool has_cordoned, cordoned;
 		/* "persistenceMode": UUID to "on" or "off" */
@@ -146,8 +152,9 @@ struct hf_json *hf_remediation_object(const struct hf_remediation_spec *spec);
  * server refuses it if the object has changed since resource_version. */
 struct hf_json *hf_remediation_status_patch(const char *resource_version,
 					    const struct hf_remediation_status *status);
-/* Builds the actor's patch: status.phase and status.act, guarded likewise, and status.saved.persistenceMode if
- * persistence_len is not 0. phase NULL: stays as it is. */
+/* Builds the patch of the actor: status.phase (NULL: the phase stays) and status.act. With a
+ * persistence_len above 0, status.saved.persistenceMode too. The server refuses the patch if the
+ * object has changed since resource_version. */
 struct hf_remediation_act_write {
 	const char *resource_version;
 	const char *phase;
@@ -157,25 +164,26 @@ struct hf_remediation_act_write {
 };
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write);
 
-/* The deadline of the actor's pod.  The actor's own deadlines are shorter. */
+/* The kubelet ends the actor's pod after this time. The actor's own deadlines are shorter. */
 #define HF_MEND_POD_DEADLINE_SECONDS 900
 /* The actor's pod. */
 struct hf_remediation_pod {
-	const char *name, *uid; /* of the Remediation, which owns the pod */
+	const char *name, *uid; /* name and UID of the Remediation, which owns the pod */
 	const char *node, *nonce;
 	const char *image;
-	bool reboots;             /* rung reboot; else reset-device */
-	bool arms_watchdog;       /* with reboots: arm /dev/watchdog */
-	const char *only;         /* with reboots: the only method; NULL: all methods */
-	int64_t deadline_seconds; /* time until the kubelet ends the pod */
+	bool reboots;       /* rung reboot; else reset-device */
+	bool arms_watchdog; /* with reboots: arm /dev/watchdog */
+	/* for a reboot: the one method that the actor may use; NULL: every method */
+	const char *only;
+	int64_t deadline_seconds; /* seconds until the kubelet ends the pod */
 };
 /* Builds the pod as the admission policy demands it (deploy/mender/policy.yaml), with the flags of
  * `holdfast mend-node` for the host's paths. */
 struct hf_json *hf_remediation_pod_json(const struct hf_remediation_pod *pod);
 
-/* Reads the object. HF_E_INVALID: err names the first wrong field. Nothing of a wrong type counts as
- * absent: an intent that cannot be read must not look like no intent. Unknown fields are ignored. Texts
- * and lists come from the arena. */
+/* Reads a Remediation strictly. HF_E_INVALID: err names the first field of a wrong type. Such a
+ * field never counts as absent, because an unreadable intent must not look like no intent. Unknown
+ * fields are ignored. Texts and lists come from the arena. */
 int hf_remediation_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_remediation *ret_remediation, struct hf_error *err) HF_MUST_CHECK;
 

@@ -13,7 +13,8 @@
  */
 
 #define HOST "/host"
-/* A deletion lets a reset end, which has 120 s. A shutdown does not wait for the pod that asked for it. */
+/* After a deletion of the pod, a reset, which takes up to 120 s, can still end. A shutdown does not
+ * wait for the pod that asked for it. */
 #define RESET_GRACE_SECONDS 150
 #define REBOOT_GRACE_SECONDS 10
 
@@ -71,7 +72,8 @@ static struct hf_json *make_container(const struct hf_remediation_pod *pod)
 	hf_json_set(container, "command", command);
 	hf_json_set(container, "args", make_args(pod));
 	hf_json_set(container, "env", make_env(pod));
-	/* The last line of its log says what happened. */
+	/* The last line of the container's log says what the actor did, so the kubelet takes the
+	 * message from there. */
 	hf_json_set_str(container, "terminationMessagePolicy", "FallbackToLogsOnError");
 	context = hf_json_ensure_object(container, "securityContext");
 	hf_json_set_bool(context, "privileged", true);
@@ -82,7 +84,8 @@ static struct hf_json *make_container(const struct hf_remediation_pod *pod)
 	hf_json_set_str(hf_json_ensure_object(resources, "requests"), "memory", "32Mi");
 	hf_json_set_str(mount, "name", "host");
 	hf_json_set_str(mount, "mountPath", HOST);
-	/* The driver's container is mounted below the host's /run while this pod may run already. */
+	/* The driver's container may be mounted below the host's /run while this pod already runs.
+	 * This pod has to see that mount. */
 	hf_json_set_str(mount, "mountPropagation", "HostToContainer");
 	hf_json_append(hf_json_ensure_array(container, "volumeMounts"), mount);
 	return container;
@@ -124,7 +127,7 @@ struct hf_json *hf_remediation_pod_json(const struct hf_remediation_pod *pod)
 			pod->reboots ? REBOOT_GRACE_SECONDS : RESET_GRACE_SECONDS);
 	hf_json_set_str(spec, "priorityClassName", "system-node-critical");
 	hf_json_set_bool(spec, "hostPID", true);
-	/* It starts even if the node's pod network does not work. */
+	/* With the host's network the pod starts even if the node's pod network does not work. */
 	hf_json_set_bool(spec, "hostNetwork", true);
 	/* A sick node has taints. */
 	hf_json_set_str(tolerate_all, "operator", "Exists");

@@ -84,7 +84,7 @@ static struct hf_json *merged(struct hf_json *object, struct hf_json *patch)
 	return result;
 }
 
-/* The stored object after the create and one patch of its status. */
+/* Returns the object that an API server stores after the create and one patch of the status. */
 static struct hf_json *stored(const struct hf_remediation_spec *spec,
 			      const struct hf_remediation_status *status)
 {
@@ -178,7 +178,8 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_string_equal(got.status.proof.text, "same UUID");
 }
 
-/* A merge patch keeps members that it does not name. */
+/* A merge patch keeps members that it does not name, so the patch of an empty status names every
+ * member. */
 static void an_empty_status_takes_back_the_former_one(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -252,7 +253,8 @@ static void texts_and_lists_are_cut_to_the_schema(void **state)
 
 	(void)state;
 	memset(message, 'x', sizeof(message) - 1);
-	/* The text is cut before a character of two bytes, not inside it. */
+	/* The limit falls inside a character of two bytes, so the text is cut before this
+	 * character. */
 	message[HF_REMEDIATION_MESSAGE_MAX - 1] = (char)0xC3;
 	message[HF_REMEDIATION_MESSAGE_MAX] = (char)0xA4;
 	status.act.message = message;
@@ -334,7 +336,7 @@ static void unknown_fields_and_nulls_are_passed_over(void **state)
 	assert_int_equal(got.status.act.started_at, HF_TIME_NONE);
 }
 
-/* The admission policy and the kubelet read this pod: deploy/mender/policy.yaml. */
+/* The pod has the form that the admission policy (deploy/mender/policy.yaml) demands. */
 static void the_pod_has_the_form_of_the_policy(void **state)
 {
 	struct hf_remediation_pod pod = {.name = "n1-3",
@@ -362,7 +364,7 @@ static void the_pod_has_the_form_of_the_policy(void **state)
 	hf_json_write(hf_json_get(container, "command"), HF_JSON_COMPACT, &sb);
 	assert_string_equal(sb.data, "[\"holdfast\",\"mend-node\",\"--intent\",\"n1-3\"]");
 	hf_strbuf_clear(&sb);
-	/* A reset gets no way to reboot. */
+	/* The pod of a reset gets no argument with which it could reboot the machine. */
 	hf_json_write(hf_json_get(container, "args"), HF_JSON_COMPACT, &sb);
 	assert_string_equal(sb.data, "[\"--root=/host\",\"--proc=/proc\",\"--sys=/sys\"]");
 	hf_strbuf_clear(&sb);

@@ -67,7 +67,7 @@ bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type
 	hf_assert(field->type <= HF_SCHEMA_OBJECT);
 	if (field->type == HF_SCHEMA_RAW)
 		return true;
-	/* A quantity may be a number with a fraction. */
+	/* A quantity may be written as a number with a fraction. */
 	if (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL)
 		return true;
 	return type == values[field->type].type || type == values[field->type].other;

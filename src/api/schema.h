@@ -21,7 +21,7 @@ enum hf_schema_type {
 	HF_SCHEMA_INT64,
 	HF_SCHEMA_BOOL,
 	HF_SCHEMA_BYTES,         /* base64 in JSON */
-	HF_SCHEMA_QUANTITY,      /* "100m", "2Gi"; may also be a number */
+	HF_SCHEMA_QUANTITY,      /* a text such as "100m" or "2Gi"; a number is allowed too */
 	HF_SCHEMA_TIME,          /* RFC 3339, seconds */
 	HF_SCHEMA_MICRO_TIME,    /* RFC 3339, six digits of fraction */
 	HF_SCHEMA_INT_OR_STRING, /* a number or a name */
@@ -33,7 +33,7 @@ enum hf_schema_shape {
 	HF_SCHEMA_ONE,
 	HF_SCHEMA_LIST,
 	HF_SCHEMA_MAP,    /* from texts to values */
-	HF_SCHEMA_INLINE, /* an object whose fields are its parent's members in JSON */
+	HF_SCHEMA_INLINE, /* an object whose fields are members of its parent in JSON */
 };
 
 struct hf_schema;
@@ -45,7 +45,8 @@ struct hf_schema_field {
 	uint16_t number;   /* field number in protobuf; 0: not in protobuf */
 	uint8_t type;      /* enum hf_schema_type */
 	uint8_t shape;     /* enum hf_schema_shape */
-	bool zero;         /* a zero is kept in JSON: Go has a pointer or no omitempty */
+	/* JSON keeps a zero of this field, because Go's type has a pointer or no omitempty */
+	bool zero;
 };
 
 struct hf_schema {
@@ -55,8 +56,8 @@ struct hf_schema {
 
 /* Tells whether a JSON value of this type may be in the field. Does not look inside the value. */
 bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type);
-/* Returns the types that are allowed, in OpenAPI's words, such as "integer or string"; "" if any
- * type is. */
+/* Returns the types that a field of this type takes, in the words of OpenAPI, such as "integer or
+ * string"; "": every type. */
 const char *hf_schema_type_name(enum hf_schema_type type);
 
 extern const struct hf_schema hf_schema_binding;

@@ -10,7 +10,8 @@
  * cannot be read count as absent; a status has no errors to report.
  */
 
-/* Conditions that are read, Holdfast's and others'. No controller makes a longer list. */
+/* The most conditions that are read, those of Holdfast and of other writers. No controller makes a
+ * longer list. */
 #define CONDITIONS_MAX 64
 
 static void read_conditions(struct hf_reader *r, const struct hf_json *status,
@@ -195,7 +196,7 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,
 		    struct hf_arena *arena, struct hf_status *ret_status)
 {
-	/* Without a list of errors: fields that cannot be read count as absent. */
+	/* This reader has no list of errors, so fields that cannot be read count as absent. */
 	struct hf_reader r = {.arena = arena};
 	struct hf_status read = {.conditions_len = 0};
 

@@ -18,7 +18,7 @@ static struct hf_json *parse(const char *text)
 	return value;
 }
 
-/* A status with every field that status.h has, with times as they are stored. */
+/* A status with every field of status.h, with times in the stored form. */
 static const char full[] =
 	"{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\",\"reason\":\"PyTorchJobCreated\","
 	"\"message\":\"m\",\"lastUpdateTime\":\"2026-01-02T03:04:05Z\","
@@ -61,7 +61,8 @@ static void what_was_read_is_written_the_same(void **state)
 	hf_status_read(stored, &hf_framework_pytorch, arena, &status);
 	written = hf_status_write(&status, &hf_framework_pytorch, stored);
 	assert_true(hf_json_equal(stored, written));
-	/* Nothing is lost without the stored status either: the struct has a place for every field. */
+	/* A status that is written without the stored one is complete too: the struct has a member
+	 * for every field. */
 	from_nothing = hf_status_write(&status, &hf_framework_pytorch, NULL);
 	assert_true(hf_json_equal(stored, from_nothing));
 }
@@ -78,7 +79,7 @@ static void members_of_others_survive(void **state)
 	struct hf_condition changed[2];
 
 	hf_status_read(stored, &hf_framework_pytorch, arena, &status);
-	/* The order is reversed and one condition has changed. */
+	/* The written conditions come in reverse order, and one of them has changed. */
 	changed[0] = status.conditions[1];
 	changed[1] = status.conditions[0];
 	changed[1].status = "False";

@@ -9,11 +9,11 @@
 
 /* Reads the facts of a pod template that core needs; all other fields stay in the document. */
 
-/* Items that are read. An object has at most 1.5 MiB and a container takes at least ten bytes; the
- * API server limits what it accepts by itself. */
+/* The most items of a list that are read here. The API server limits a pod by the size of the
+ * object, which is at most 1.5 MiB, with at least ten bytes for each container. */
 #define CONTAINERS_MAX 4096
 #define PORTS_MAX 4096
-#define QUANTITY_BYTES_MAX 64 /* bytes of a quantity that is a JSON number */
+#define QUANTITY_BYTES_MAX 64 /* the longest text of a quantity that is a JSON number */
 
 static void read_ports(struct hf_reader *r, const struct hf_json *container,
 		       struct hf_container *ret_container)
@@ -37,7 +37,8 @@ static void read_ports(struct hf_reader *r, const struct hf_json *container,
 	ret_container->ports_len = len;
 }
 
-/* Reads the names of environment variables, and of the resources that have limits. */
+/* Reads the names of a container's environment variables, and the names of resources with
+ * limits. */
 static void read_details(struct hf_reader *r, const struct hf_json *container,
 			 struct hf_container *ret_container)
 {
@@ -60,7 +61,7 @@ static void read_details(struct hf_reader *r, const struct hf_json *container,
 		hf_json_len(hf_reader_get(r, container, "command", HF_JSON_ARRAY)) > 0;
 }
 
-/* Reads names with quantities, each a text or a number. */
+/* Reads names with quantities; a quantity may be a text or a number. */
 const struct hf_key_value *hf_read_amounts(struct hf_reader *r, const struct hf_json *amounts,
 					   size_t *ret_len)
 {
@@ -171,8 +172,8 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 	size_t mark = hf_reader_enter(r, ".template");
 	const struct hf_json *pod;
 
-	/* The type check has reported all errors of the template; the reads below must not report
-	 * them again. */
+	/* The check of types has reported all errors of the template, so the reads below report
+	 * none. */
 	if (errors != NULL && !hf_check_template_types(r, template))
 		r->errors = NULL;
 	pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);

@@ -7,8 +7,8 @@
 #include "base/time.h"
 #include "json/json.h"
 
-/* Set optional members of an object that may be a copy of the stored one: a member without a value
- * is removed. */
+/* Set optional members of an object, which may be a copy of the stored one. A member without a
+ * value is removed. */
 
 static inline void hf_write_text(struct hf_json *object, const char *key, const char *text)
 {
@@ -38,8 +38,8 @@ static inline void hf_write_count(struct hf_json *object, const char *key, int64
 		hf_json_remove(object, key);
 }
 
-/* Limits of a CRD's schema: how many items of a list to write, and a text cut at a whole character.
- * The schema counts characters, which are never more than the bytes. */
+/* Help to keep the limits of a CRD's schema: how many items of a list to write, and a text cut at a
+ * whole character. The schema counts characters, of which a text never has more than bytes. */
 
 static inline size_t hf_at_most(size_t len, size_t len_max)
 {
