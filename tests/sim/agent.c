@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 /*
- * The real agent dies once: at every moment at which it does something, and at every request that it
- * sends, before the store has done it and after; the next one finds its journal and the kernel's log.
- * However that is, what is known in the end is what an agent would know that never died; and at no
- * time has a device that failed been called healthy before the kernel said that it was mended.
+ * The real agent, which dies once in each run: at each moment at which it does something, and at
+ * each of its requests, before the store has done it and after. The next agent finds the journal
+ * and the kernel's log.
+ *
+ * At the end the store must have what an agent would have written that never died. At no time may a
+ * device that failed be called healthy before the kernel said that it was mended.
  */
 
 #define GPUS 3
@@ -30,10 +32,11 @@
 struct line {
 	hf_time at;
 	int gpu;
-	const char *text; /* behind the address */
+	const char *text; /* the text of the line behind the device's address */
 	bool mends;
 };
-/* The first agent has begun before: what the log file of a node says before that is of another life. */
+/* What the kernel logs. The first agent starts before these lines, because an agent ignores lines
+ * that a log file had before its first start. */
 static const struct line lines[] = {
 	{8 * HF_SECOND, 0, "119, pid=1, Timeout after 6s of waiting", false},
 	{8 * HF_SECOND + 5 * HF_MS, 0, "119, pid=1, Timeout after 6s of waiting", false},
@@ -55,17 +58,17 @@ struct world {
 	struct hf_memstore_observer observer;
 	struct hf_timer *birth, *death;
 	char dir[64], log[96], state[96];
-	size_t said; /* lines */
+	size_t said; /* lines of `lines` that the kernel has logged */
 	enum death how;
 	unsigned at, turns, requests;
-	bool broken[GPUS]; /* by the kernel's word */
+	bool broken[GPUS]; /* by the kernel's lines */
 	char wrong[256];
 };
 
-/* What is known of it all, as text. */
+/* What the store says at the end of a run, as text. */
 struct knowledge {
 	struct hf_strbuf devices, conditions;
-	unsigned events; /* told, of whatever reason */
+	unsigned events; /* events that were written, of any reason */
 };
 
 static void forget(struct knowledge *known)
@@ -150,11 +153,11 @@ static void kernel_says(struct world *w, const struct line *line)
 	assert_int_equal(write(fd, text, len), len);
 	close(fd);
 	if (hf_str_has_prefix(line->text, "31,"))
-		return; /* the program's own fault: the device stays as it is */
+		return; /* Xid 31 is a fault of the program, so the device's state stays as it is */
 	w->broken[line->gpu] = !line->mends;
 }
 
-/* --- what must hold, at each word of it: what is broken stays so until the kernel says otherwise --- */
+/* --- checked at each write: a broken device stays Unhealthy until the kernel says otherwise --- */
 
 static const char *state_in(struct hf_doc *doc, int gpu)
 {
@@ -210,7 +213,8 @@ static void begin(struct world *w)
 	w->observer =
 		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = w};
 	hf_memstore_observe(w->memstore, &w->observer);
-	/* In memory where that can be had: each journal is made sure of on its disk. */
+	/* A folder in memory, if there is one: each journal is synced to its disk, which is
+	 * slow. */
 	snprintf(w->dir, sizeof(w->dir), "%s/hf-sim-agent-XXXXXX",
 		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(w->dir));
@@ -237,7 +241,8 @@ static void end(struct world *w)
 	assert_ok(hf_fs_remove_tree(w->dir, &err), &err);
 }
 
-/* From one moment at which something is due to the next. */
+/* Moves the clock to the next moment at which something is due, and runs what is due, until the
+ * story ends. */
 static void live(struct world *w)
 {
 	while (hf_loop_mono(w->loop) < STORY_END) {
@@ -256,7 +261,7 @@ static void live(struct world *w)
 	}
 }
 
-/* --- what is known in the end ---------------------------------------------------------------------- */
+/* --- what the store has at the end --------------------------------------------------------------- */
 
 static void count_event(void *arg, struct hf_doc *doc)
 {
@@ -313,7 +318,7 @@ static void whenever_it_dies_the_same_is_known_in_the_end(void **state)
 	unsigned points[DEATHS] = {0}, tried = 0;
 
 	run(&w, NEVER, 0, &truth);
-	/* What the story is to end in: else there is nothing to compare. */
+	/* Without these states at the end of the story the comparison below would prove nothing. */
 	assert_non_null(strstr(truth.devices.data, "0000:1a:00.0 Unhealthy"));
 	assert_non_null(strstr(truth.devices.data, "0000:1b:00.0 Unhealthy"));
 	assert_non_null(strstr(truth.devices.data, "0000:1c:00.0 Healthy"));
@@ -328,7 +333,8 @@ static void whenever_it_dies_the_same_is_known_in_the_end(void **state)
 				fail_msg("it dies %d at %u:\n%s%s\nexpected:\n%s%s", how, at,
 					 known.devices.data, known.conditions.data,
 					 truth.devices.data, truth.conditions.data);
-			/* What is in the journal is not told twice; what was about to be may be lost. */
+			/* An event in the journal is not written twice. An event that the agent was
+			 * about to write may be lost. */
 			if (known.events > truth.events)
 				fail_msg("it dies %d at %u: %u events of %u", how, at, known.events,
 					 truth.events);

@@ -12,13 +12,15 @@
 #include <string.h>
 
 /*
- * What must hold, one function each, its sentence above it.  They look at the store's changes and
- * at the world's own knowledge of processes; they do not trust the operator's code to read either.
+ * Invariants of jobs and ranks: each function checks one, with its number and sentence above it.
+ * The checks read changes of the store and what the world itself knows of processes. They never use
+ * the operator's code to read an object.
  */
 
 #define TRUTHS_MAX 100000
 #define LEDGER_MAX 8192
-#define WATCH_BEHIND_MAX (6 * HF_MINUTE) /* 190 s behind, and 120 s until a list */
+/* a watch lags by up to 190 s, and a list follows after 120 s */
+#define WATCH_BEHIND_MAX (6 * HF_MINUTE)
 
 static void pod_truth_free(void *value)
 {
@@ -56,7 +58,7 @@ struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid)
 
 /* --- invariants ---------------------------------------------------------------------------- */
 
-/* 1: at most one live process for each job UID, type, index and generation. */
+/* 1: at most one live process for each job UID, replica type, index and generation. */
 static void check_one_process_per_rank(struct sim *sim, const struct sim_pod_truth *pod,
 				       const struct sim_pod_truth *other)
 {
@@ -66,8 +68,8 @@ static void check_one_process_per_rank(struct sim *sim, const struct sim_pod_tru
 			 pod->uid, other->uid);
 }
 
-/* 2: in scope Job no process of an older generation runs beside one of a newer, but where who made that was told
- * that the other was not there. */
+/* 2: with restartScope Job no process of an older generation runs beside a process of a newer one.
+ * Exception: a list from the past told the operator that the other pod did not exist. */
 static void check_generations_apart(struct sim *sim, const struct sim_job_truth *job,
 				    const struct sim_pod_truth *pod,
 				    const struct sim_pod_truth *other)
@@ -79,8 +81,9 @@ static void check_generations_apart(struct sim *sim, const struct sim_job_truth 
 			 (long long)pod->generation, other->name, (long long)other->generation);
 }
 
-/* 1 if a pod of that rank is there and has not ended: the operator may have written down that it
- * is to end (a rank beyond the replicas, a restart that was asked for) before it asks for that. */
+/* Returns 1 if a pod of this rank exists and has not ended, else 0. The ledger may count the end of
+ * this pod before the operator asks for it (a rank beyond the replicas, a restart that a user asked
+ * for). */
 static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, int role, int index)
 {
 	const char *uid;
@@ -96,8 +99,8 @@ static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, i
 	return 0;
 }
 
-/* Pods that have not ended, on nodes that cannot speak for them, or could not, with a device that is
- * broken, or of a job that stood still: they are charged before they are deleted. */
+/* Counts pods that have not ended and that the operator charges before it deletes them: the pod's
+ * node could not report at some time, its device is broken, or its job stood still. */
 static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 {
 	int64_t n = 0;
@@ -132,7 +135,7 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 					 sim_sparse_get(attempts, i),
 					 (long long)job->ended[role][i]);
 	}
-	/* A pod on a node that is lost is given up, and charged, before it is deleted. */
+	/* A pod on a lost node is charged before it is deleted. */
 	if (sim_all_restarts(status) > job->ends - job->ours + pods_away(sim, job))
 		sim_fail(sim, "14 our own ends cost nothing",
 			 "%s: %lld charged, but of %lld ends %lld were ours", job->name,
@@ -143,8 +146,8 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 			 (long long)sim_all_restarts(status), (long long)job->ends);
 }
 
-/* 4, while it runs: each incident is charged once, to one budget; the present one perhaps not yet.
- * (People's deeds and rules open incidents that cost nothing.) */
+/* 4, at each status: each incident is charged once, to one budget; the newest one may still be
+ * uncharged. Deeds of people and failure policy rules open incidents that cost nothing. */
 static void check_incidents_are_charged(struct sim *sim, const struct sim_job_truth *job,
 					const struct hf_json *status)
 {
@@ -159,12 +162,12 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 			 hf_str_or(charged, "undecided"));
 }
 
-/* 4, while it runs: what the ledger has counted in a pod belongs to an incident; no termination is free. */
+/* 4, at each status: a termination that the ledger counts belongs to an incident. */
 static void check_terminations_have_incident(struct sim *sim, const struct sim_job_truth *job,
 					     const struct hf_json *status)
 {
-	/* An operator learns that a CRD has the narrow schema from the first reply: that job has a status by then, and its
-	 * ledger begins beside it, as one that was erased. */
+	/* An operator learns from its first reply that the CRD drops the ledger. By then this job
+	 * has a status, so its ledger starts late, like one that was erased. */
 	if (sim->narrow_schema || job->foreign || sim->mood.weight[SIM_EDITED] > 0 ||
 	    sim_lists_lie(sim) || sim_ledger_int(status, "incident", "id") > 0)
 		return;
@@ -177,7 +180,7 @@ static void check_terminations_have_incident(struct sim *sim, const struct sim_j
 				sim_ledger_text(status, sim_role_names[role], "seen"));
 }
 
-/* 4, while it runs: a replica is replaced for a reason that is in the ledger. */
+/* 4, at each create: a replacement of a pod has an incident in the ledger. */
 static void check_replacement_has_cause(struct sim *sim, const struct sim_job_truth *job,
 					const struct sim_pod_truth *pod,
 					const struct hf_json *job_status)
@@ -189,15 +192,15 @@ static void check_replacement_has_cause(struct sim *sim, const struct sim_job_tr
 			 pod->name, (long long)pod->attempt, (long long)pod->generation);
 }
 
-/* 1 if a unit may have gone from this budget to another: that of the incident so far, when a cause
- * in the infrastructure shows up on one of its ranks. */
+/* Returns 1 if the charge of the newest incident may move from this budget to another one. It moves
+ * when a cause in the infrastructure shows up on a rank of the incident. */
 static int unit_movable(const struct hf_json *before, const char *budget)
 {
 	return hf_streq(hf_json_path_str(before, "recovery", "incident", "charged", NULL), budget);
 }
 
-/* 5: restarts, generation and attempts never fall for one job UID; a unit may only move with its
- * incident's cause, and the sum never falls. */
+/* 5: restarts, generation and attempts never fall for one job UID. A charge may move to another
+ * budget with its incident's cause, but the sum of all budgets never falls. */
 static void check_counters_never_fall(struct sim *sim, const struct sim_job_truth *job,
 				      const struct hf_json *before, const struct hf_json *after)
 {
@@ -213,7 +216,8 @@ static void check_counters_never_fall(struct sim *sim, const struct sim_job_trut
 			    unit_movable(before, sim_budgets[i]) <
 		    sim_ledger_int(before, "restarts", sim_budgets[i]))
 			sim_fail(sim, "5 counters never fall", "restarts.%s fell", sim_budgets[i]);
-	/* Peers of a pod that a stray eviction hit have died of that, which costs nothing. */
+	/* A stray eviction costs nothing, so peers that failed because of the evicted pod cost
+	 * nothing either, and a charge may be taken back. */
 	if (sim_all_restarts(after) + job->evicted < sim_all_restarts(before))
 		sim_fail(sim, "5 counters never fall", "a charge disappeared");
 	for (int r = 0; r < SIM_ROLES; r++) {
@@ -239,7 +243,7 @@ static void check_guarded_write(struct sim *sim, const struct sim_job_truth *job
 			 hf_str_or(job->patch_version, "none"), version, job->name);
 }
 
-/* 7: a terminal condition never leaves, and its type never changes. */
+/* 7: a terminal condition never disappears, and its type never changes. */
 static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 				 const struct hf_json *status)
 {
@@ -254,7 +258,8 @@ static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 	}
 }
 
-/* 8: after a terminal condition nothing is created, but by who was told of the time before. */
+/* 8: after a terminal condition nothing is created for the job, but by an operator that a list told
+ * of the time before it. */
 static void check_no_create_after_end(struct sim *sim, const struct sim_job_truth *job,
 				      struct hf_doc *object)
 {
@@ -263,7 +268,8 @@ static void check_no_create_after_end(struct sim *sim, const struct sim_job_trut
 			 hf_doc_name(object), job->name, job->terminal);
 }
 
-/* 9: completionTime is set if and only if terminal, once, and not before startTime. */
+/* 9: completionTime exists if and only if the job is terminal. It never changes and is not before
+ * startTime. */
 static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
 				  const struct hf_json *status)
 {
@@ -277,7 +283,7 @@ static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
 	if (job->completion_time != NULL && !hf_streq(job->completion_time, end))
 		sim_fail(sim, "9 completionTime", "%s: changed from %s to %s", job->name,
 			 job->completion_time, hf_str_or(end, "absent"));
-	/* RFC 3339 in UTC sorts as text. */
+	/* Times in RFC 3339 and UTC sort as text. */
 	if (end != NULL && start != NULL && strcmp(end, start) < 0)
 		sim_fail(sim, "9 completionTime", "%s: %s is before startTime %s", job->name, end,
 			 start);
@@ -285,7 +291,8 @@ static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
 		job->completion_time = hf_xstrdup(end);
 }
 
-/* 10: never both Running and Restarting True; none of them when terminal or suspended. */
+/* 10: Running and Restarting are never both True, and neither is True in a terminal or suspended
+ * job. */
 static void check_running_xor_restarting(struct sim *sim, const struct sim_job_truth *job,
 					 const struct hf_json *status)
 {
@@ -300,7 +307,7 @@ static void check_running_xor_restarting(struct sim *sim, const struct sim_job_t
 			 job->name, running ? "Running" : "Restarting");
 }
 
-/* 11: conditions: one of each type, type and status not empty. */
+/* 11: no two conditions have the same type, and type and status are not empty. */
 static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 			     const struct hf_json *status)
 {
@@ -320,8 +327,8 @@ static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 	}
 }
 
-/* 24: an index that the ledger says has succeeded is not run again in its generation.  Who was told of the time
- * before makes it once more. */
+/* 24: an index that the ledger lists as succeeded is not created again in its generation, but by an
+ * operator that a list told of the time before. */
 static void check_succeeded_not_run_again(struct sim *sim, const struct sim_job_truth *job,
 					  const struct sim_pod_truth *pod,
 					  const struct hf_json *job_status)
@@ -333,7 +340,7 @@ static void check_succeeded_not_run_again(struct sim *sim, const struct sim_job_
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
-/* 29: unknown fields and foreign conditions survive each write. */
+/* 29: unknown fields and conditions of other writers survive each status write. */
 static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *job,
 				   const struct hf_json *status)
 {
@@ -351,7 +358,8 @@ static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *
 		sim_fail(sim, "29 foreign parts survive", "%s lost what another wrote", job->name);
 }
 
-/* 28: the operator deletes only what a job of ours controls, and names its UID. */
+/* 28: the operator deletes only objects that a job of the simulator controls, and names their
+ * UIDs. */
 static void check_only_ours(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *object =
@@ -370,7 +378,7 @@ static void check_only_ours(struct sim *sim, const struct hf_request *request)
 		sim_pod_truth(sim, hf_doc_uid(object))->known = true;
 }
 
-/* 26: a job goes when its time to live is over, and with it what is its. */
+/* 26: a job is deleted with propagation Foreground, and only after its time to live. */
 void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *doc;
@@ -391,7 +399,8 @@ void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 	if (end == NULL || hf_time_parse(end, &at, NULL) != 0 ||
 	    (sim->mood.weight[SIM_CLOCK_SERVER] > 0 && sim->mood.per_hour[SIM_BY_LIFE] > 0))
 		return;
-	/* A cache may still show a time to live that was since made longer: such a delete is refused. */
+	/* The cache may show a shorter time to live than the store. Such a delete names an old
+	 * resourceVersion, so the server refuses it. */
 	if (request->precondition_resource_version != NULL &&
 	    !hf_streq(request->precondition_resource_version, hf_doc_resource_version(doc)))
 		return;
@@ -400,8 +409,8 @@ void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 			 request->name, end, (long long)ttl);
 }
 
-/* 12: while it is suspended, and the operator has said so, nothing is made.  Who takes over and is told of the
- * past makes what a job wanted then, and takes it away again. */
+/* 12: while the job is suspended and its status says so, no pod is created. A second operator that
+ * is told of the past may create pods for the job as it was before, and then deletes them. */
 static void check_no_create_while_suspended(struct sim *sim, const struct sim_job_truth *job,
 					    const struct sim_pod_truth *pod,
 					    const struct hf_json *spec,
@@ -413,15 +422,15 @@ static void check_no_create_while_suspended(struct sim *sim, const struct sim_jo
 		sim_fail(sim, "12 suspended", "%s is made", pod->name);
 }
 
-/* A pod whose create was not answered, and the look for it neither, is seen when the watch tells of it:
- * where that is minutes behind, minutes later. */
+/* Whether the operator can know of this pod. If neither the create nor the read after it was
+ * answered, the operator learns of the pod by the watch, which may be minutes behind. */
 static bool may_be_seen(const struct sim *sim, const struct sim_pod_truth *pod)
 {
 	return sim->mood.weight[SIM_WATCH_LAG] + sim->mood.weight[SIM_WATCH_LOST] == 0 ||
 	       sim_now(sim) - pod->made_at > WATCH_BEHIND_MAX;
 }
 
-/* 13: no active pods while suspended means that none of the job holds a node. */
+/* 13: if a suspended job shows no active pods, no pod of the job holds a node. */
 static void check_active_while_suspended(struct sim *sim, const struct sim_job_truth *job,
 					 const struct hf_json *status)
 {
@@ -448,7 +457,8 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 			 job->name, (long long)holding);
 }
 
-/* 23: the limit ends the job if and only if the application was charged more than it may. */
+/* 23: backoffLimit ends the job if and only if more is charged to the application than it
+ * allows. */
 static void check_limit_of_application(struct sim *sim, const struct sim_job_truth *job,
 				       const struct hf_json *spec, const struct hf_json *status)
 {
@@ -481,12 +491,13 @@ static void check_small(struct sim *sim, const struct sim_job_truth *job,
 	if (ledger == NULL)
 		return;
 	hf_json_write(ledger, HF_JSON_COMPACT, &text);
-	/* 64 KiB of 20,000 ranks; of these few, with their history, some 3 KB. */
+	/* The limit is for the few ranks of this world, which need about 3 KB. A ledger of 20,000
+	 * ranks may have 64 KiB. */
 	if (text.full || text.len > LEDGER_MAX)
 		sim_fail(sim, "33 size", "the ledger of %s has %zu bytes", job->name, text.len);
 }
 
-/* 36: what another controller manages is left alone. */
+/* 36: the operator writes nothing to a job that another controller manages. */
 static void check_not_ours(struct sim *sim, const struct sim_job_truth *job)
 {
 	if (job->not_ours)
@@ -506,7 +517,7 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	sim_check_stop(sim, request);
 	sim_check_forced(sim, request);
 	sim_check_cost(sim, request);
-	/* The ledger is in the status or, under narrow-schema CRDs, in an annotation. */
+	/* The ledger is in the status or, with narrow CRDs, in an annotation. */
 	if (request->verb == HF_VERB_PATCH && (status || sim->narrow_schema)) {
 		struct hf_doc *job = hf_memstore_peek(sim->memstore, request->resource, request->ns,
 						      request->name);
@@ -520,7 +531,7 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	}
 }
 
-/* 30: who writes is who the Lease names, when it is sent. */
+/* 30: at the time of each write, the Lease names the operator that writes. */
 void sim_check_leader(struct sim_life *life, const struct hf_request *request)
 {
 	struct sim *sim = life->sim;
@@ -547,8 +558,8 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *other = value;
 
-		/* Whose object is gone was given up by somebody: whether that was right is looked
-		 * at when it is done. */
+		/* An operator gave this pod up. check_nodes.c checked the reason when the pod was
+		 * deleted. */
 		if (job == NULL || other == pod || !other->alive || other->gone ||
 		    !hf_streq(other->job_uid, pod->job_uid))
 			continue; /* a stranger's pod is no rank */
@@ -663,7 +674,7 @@ static void read_name(struct sim_pod_truth *pod)
 	const char *type = strrchr(name, '-');
 
 	hf_assert(type != NULL);
-	/* A stranger's pod has a name like those of ranks. */
+	/* Another controller's pod may have a name like that of a rank; it counts as a worker. */
 	pod->role = SIM_WORKER;
 	for (int role = 0; role < SIM_ROLES; role++)
 		if (strcasecmp(type + 1, sim_role_names[role]) == 0)
@@ -725,7 +736,7 @@ static bool is_refusal(const char *reason)
 		hf_streq(reason, "NodeAffinity") || strncmp(reason, "OutOf", 5) == 0);
 }
 
-/* By the timer of a taint, rightly or as a stray. */
+/* True if taint eviction deleted the pod, rightly or as a stray. */
 static bool was_evicted(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
@@ -737,7 +748,7 @@ static bool was_evicted(const struct hf_json *pod)
 	return false;
 }
 
-/* So long after news were lost an operator may not know yet, or know no more, what they said. */
+/* For this time after lost news an operator may not know what they said. */
 #define GAP_LASTS (10 * HF_MINUTE)
 
 void sim_check_gap(struct sim *sim)
@@ -745,7 +756,7 @@ void sim_check_gap(struct sim *sim)
 	const char *key;
 	void *value;
 
-	/* 0 is for none. */
+	/* The value 0 means that no news was ever lost. */
 	sim->checks->gap_at = sim_now(sim) > 0 ? sim_now(sim) : 1;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
@@ -771,7 +782,8 @@ static void learn_mark(struct sim *sim, struct sim_pod_truth *pod, const struct 
 	pod->missed = gap_at > 0 && sim_now(sim) - gap_at < GAP_LASTS;
 }
 
-/* Its training container has failed, its kubelet does not start it again, and another one runs on. */
+/* True if the training container failed, the kubelet does not start it again, and another container
+ * still runs. */
 static bool has_failed_beside(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
@@ -788,7 +800,7 @@ static void learn_end(struct sim_pod_truth *pod, const struct hf_json *object, c
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
 	pod->disrupted = pod->disrupted ||
 			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
-	/* A taint may evict what had failed already: that changes nothing about the cause. */
+	/* A pod that failed and is evicted after that keeps its cause. */
 	if (!pod->failed && (hf_streq(phase, "Failed") || has_failed_beside(object)))
 		pod->failed_alone = !pod->disrupted;
 	pod->failed = pod->failed || hf_streq(phase, "Failed") || has_failed_beside(object);
@@ -832,8 +844,8 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	pod->gone = after == NULL;
 	if (pod->gone)
 		sim_check_gone(sim, pod);
-	/* The cluster takes a pod away whose program has failed and whose other container runs on, while
-	 * the verdict settles: that outranks it. */
+	/* The cluster evicted a pod whose program has failed, while the operator waits with its
+	 * verdict. The eviction then counts as the cause. */
 	if (job != NULL && pod->ended && pod->disrupted)
 		job->must_fail_by = 0;
 	if (!pod->ended && has_ended(after, phase))
@@ -845,7 +857,8 @@ void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(doc));
 	const char *kind = hf_json_str(hf_json_get(hf_doc_json(doc), "kind"), NULL);
 
-	/* Between two requests of one moment the store has not told of it yet. */
+	/* A person acts between two requests of one moment, before the store has told of the new
+	 * job. */
 	if (job == NULL && hf_streq(kind, sim_kind_of(sim, hf_doc_name(doc))->framework->kind)) {
 		job_created(sim, doc);
 		job = sim_job_truth(sim, hf_doc_uid(doc));
@@ -883,7 +896,8 @@ void sim_check_ends_in_place(struct sim *sim, const char *pod_uid)
 	}
 }
 
-/* An operator that sees nothing of it before the program begins counts nothing. */
+/* An init container ended. An operator that sees the pod only after the program has begun counts
+ * nothing for it. */
 void sim_check_init_ends(struct sim *sim, const char *pod_uid)
 {
 	sim_check_ends_in_place(sim, pod_uid);
@@ -895,7 +909,8 @@ void sim_check_code_lost(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->codes_lost++;
 }
 
-/* Equal runs have equal digests: who changed, when, and into which version. */
+/* Adds a change to the digest of the run: which object changed, when, and to which version. Equal
+ * runs have equal digests. */
 static void digest(struct sim *sim, const struct hf_memstore_change *change, struct hf_doc *doc)
 {
 	uint64_t value = sim->checks->digest;
@@ -906,7 +921,8 @@ static void digest(struct sim *sim, const struct hf_memstore_change *change, str
 	sim->checks->digest = value ^ (value >> 29);
 }
 
-/* Services, and what MPIJobs and elastic jobs need. */
+/* True for the objects of jobs other than pods: Services, and what MPIJobs and elastic jobs
+ * need. */
 static bool is_beside_pods(const struct hf_resource *resource)
 {
 	static const char *const plurals[] = {"services",        "configmaps",

@@ -6,13 +6,14 @@
 #include "store/resource.h"
 
 /*
- * Containers beside the training container, and what the end of a job leaves: which pods are ended and
- * kept, when, and which must be.
+ * Invariants of pods with a second container, and of what the end of a job leaves: which pods the
+ * operator may end and keep, and which it must end.
  */
 
 #define SLACK (2 * HF_SECOND)
 #define CLEANED_WITHIN (10 * HF_SECOND)
-/* A verdict waits for news of the nodes: settleSeconds at most, and then some. */
+/* A verdict waits at most settleSeconds (20 s by default) for news of the nodes. A few seconds more
+ * are allowed. */
 #define SETTLED_WITHIN (25 * HF_SECOND)
 
 static bool works_well(const struct sim *sim)
@@ -28,7 +29,7 @@ static bool keeps_pods(struct hf_doc *job)
 	return hf_streq(hf_json_path_str(policy, "recovery", "podsAfterEnd", NULL), "Keep");
 }
 
-/* -1: none is set. */
+/* Returns -1 if the job sets no sidecarGraceSeconds. */
 static hf_time grace_of(struct hf_doc *job)
 {
 	HF_AUTO_JSON policy = sim_run_policy(job);
@@ -38,7 +39,7 @@ static hf_time grace_of(struct hf_doc *job)
 	return seconds < 0 ? -1 : seconds * HF_SECOND;
 }
 
-/* The job of a pod as it is stored; NULL: it is another one by now, or gone. */
+/* Returns the stored job of a pod, or NULL if the job is gone or another job has its name. */
 static struct hf_doc *job_of(struct sim *sim, const struct sim_job_truth *job)
 {
 	struct hf_doc *stored = job == NULL ? NULL : sim_job_peek(sim, job->name);
@@ -57,12 +58,12 @@ void sim_check_held(struct sim *sim, const char *pod_uid, int code)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
-	/* 0 is for none. */
+	/* The value 0 means that held_at is not set. */
 	pod->held_at = sim_now(sim) > 0 ? sim_now(sim) : 1;
 	pod->held_code = code;
 }
 
-/* Kinds and jobs that go on without a rank that has failed. */
+/* True for kinds and jobs that may go on without a rank that has failed. */
 static bool may_do_without(struct sim *sim, struct hf_doc *job)
 {
 	const struct hf_resource *resource = sim_kind_of(sim, hf_doc_name(job))->resource;
@@ -71,8 +72,8 @@ static bool may_do_without(struct sim *sim, struct hf_doc *job)
 	       hf_json_path(hf_doc_json(job), "spec", "elasticPolicy", NULL) != NULL;
 }
 
-/* 46: the operator handles a failed program at once, and ends a pod sidecarGraceSeconds after its
- * program has succeeded, although another container runs. */
+/* 50: the operator ends a pod soon after its program has failed, and sidecarGraceSeconds after its
+ * program has succeeded, although another container runs on. */
 void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 {
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
@@ -92,8 +93,9 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 			 pod->name, (long long)(held / HF_SECOND), (long long)(grace / HF_SECOND));
 }
 
-/* 53: a rank that the ledger had as trained is not run again in its generation, whatever became of its pod.
- * People may restart a rank, take it out of the job, or edit the ledger. */
+/* 53: a rank that the ledger lists as trained is not created again in its generation, whatever
+ * happens to its pod. Exceptions: people restart the rank, take it out of the job, or edit the
+ * ledger. */
 void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod)
 {
@@ -105,7 +107,8 @@ void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 
 /* --- pods that are ended and kept -------------------------------------------------------------------- */
 
-/* The program of the rank has succeeded, and the ledger says so. */
+/* 50: before the end of a job, the operator may end a pod only if its program has succeeded and the
+ * grace of the job is over. */
 static void check_released(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *stored)
 {
 	hf_time grace = grace_of(stored);
@@ -119,7 +122,7 @@ static void check_released(struct sim *sim, const struct sim_pod_truth *pod, str
 					       : "its grace is not over");
 }
 
-/* 47: only a pod of a failed job, or of a rank that has succeeded, is ended and kept. */
+/* 51: the operator ends and keeps a pod only if the job has failed or the rank has succeeded. */
 void sim_check_stop(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *object;
@@ -165,7 +168,8 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
 }
 
-/* 51, in the end: a failed job uses nothing, and nothing waits to begin. */
+/* 51, at the end: a failed job leaves no pod that runs or waits to begin, but with podsAfterEnd:
+ * Keep. */
 void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
 			const struct sim_pod_truth *pod)
 {

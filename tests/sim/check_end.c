@@ -7,21 +7,23 @@
 
 #include <string.h>
 
-/* What must hold when it is over. */
+/* Invariants that hold at the end of a run, after the calm and the quiet. */
 
 #define INCIDENT_SECONDS 1800 /* recovery.incidentSeconds */
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-/* One that was given up, on a node that came back, for its device or for want of progress, may have
- * succeeded after all. */
+/* True if the end of this pod may be an incident. A pod that the operator gave up (its node came
+ * back, or the reason was its device or a standstill) may have succeeded after all, and still
+ * counts. */
 static bool may_count(const struct sim_pod_truth *pod)
 {
 	return pod->ended &&
 	       (!pod->succeeded || pod->gone || pod->away || pod->sick || pod->stalled);
 }
 
-/* The pod was lost with its node, which was well when the other ended: that is a fault of its own. */
+/* True if the pod was lost with its node, and the node was well when the other pod ended. The two
+ * ends then have two causes. */
 static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 		       const struct sim_pod_truth *other)
 {
@@ -30,8 +32,8 @@ static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 	return node != NULL && other->gone && other->gone_at < node->dead_since;
 }
 
-/* An incident is over some time after all ran again (incidentSeconds): where that is short, ends that lie farther
- * apart may be of two. */
+/* True if two ends may belong to one incident. An incident ends incidentSeconds after all ranks run
+ * again. If incidentSeconds is short, ends that lie farther apart may be two incidents. */
 static bool may_be_of_one(struct sim *sim, const struct sim_pod_truth *a,
 			  const struct sim_pod_truth *b, hf_time window)
 {
@@ -42,7 +44,7 @@ static bool may_be_of_one(struct sim *sim, const struct sim_pod_truth *a,
 	return window >= INCIDENT_SECONDS * HF_SECOND || (a->gone && b->gone && apart <= window);
 }
 
-/* 4: at the end the restarts counted are those that happened, but for unseen ones. */
+/* 4, at the end: the ledger charges no more incidents than happened. */
 static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_JSON status = sim_status(job);
@@ -54,9 +56,9 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 	const char *key;
 	void *value;
 
-	/* An incident begins with the end of an attempt that was started in the one before: as many
-	 * as there are stamps among ended pods.  A pod that vanished took its stamp along and may
-	 * have been an incident of its own; so may each restart in place. */
+	/* An incident begins when a pod ends that was created after the incident before. So the
+	 * number of incidents is the number of different stamps on ended pods. A pod that vanished
+	 * may be an incident of its own, and so may each restart in place. */
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
 		bool first = may_count(pod);
@@ -84,8 +86,8 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			 (long long)incidents);
 }
 
-/* Which was first, a pod or the fault of its device, is told by the machine's clock: where that was set
- * in between nobody knows. */
+/* True if a fault of its device may explain the end of this pod. The machine's clock tells which
+ * came first, the pod or the fault. If a clock was set, every device that failed counts. */
 static bool may_be_sick(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
@@ -105,14 +107,14 @@ static void check_budget(struct sim *sim, struct hf_doc *job, const struct hf_js
 			 budget, (long long)charged, (long long)truth);
 }
 
-/* Nobody need know why it went. */
+/* True if the pod went without a trace, so the operator need not know the cause. */
 static bool went_unseen(const struct sim *sim, const struct sim_pod_truth *pod)
 {
 	return pod->gone && !pod->known && sim_may_miss(sim, pod);
 }
 
-/* The node's loss may explain the pod's end, or those of its peers.  A pod that a person deletes while its
- * node is Unknown is put down to the node at once. */
+/* True if the loss of its node may explain the end of this pod or of its peers. If a person deletes
+ * a pod while its node is Unknown, the loss of the node counts as the cause at once. */
 static bool may_be_lost(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	if (!sim_sees_the_present(sim) || sim->mood.fences)
@@ -120,9 +122,10 @@ static bool may_be_lost(struct sim *sim, const struct sim_pod_truth *pod)
 	return pod->lost || (pod->away && pod->marked);
 }
 
-/* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
- * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
- * operator's doing counts as the infrastructure's. */
+/* 4 and 21, by budget: each budget is charged no more than the ends that were seen to have such a
+ * cause. A disruption or a refusal of the kubelet is never charged to the application, but memory
+ * that the program used up is. A pod that vanished without a request of the operator counts as
+ * infrastructure. */
 static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_JSON status = sim_status(job);
@@ -145,8 +148,9 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 		infrastructure += pod->disrupted || lost || pod->refused || went_unseen(sim, pod);
 		infrastructure += pod->codes_lost;
 	}
-	/* Peers of a node that is lost die of that, whatever they say.  A node that is heard of again before it
-	 * counts as lost was not lost: what happened meanwhile is the application's. */
+	/* The loss of a node may explain every end of the job, whatever the exit codes are. A node
+	 * that comes back before it counts as lost explains nothing: ends meanwhile are charged to
+	 * the application. */
 	if (away)
 		infrastructure = ends;
 	check_budget(sim, job, status, "application", application);
@@ -154,8 +158,9 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	check_budget(sim, job, status, "device", device);
 }
 
-/* The next job of that name and kind wants the name of this pod, and gives it up with its node.  Which of
- * them was made first is told by the server's clock: where that is set nobody knows. */
+/* True if a new job of the same name and kind needs the name of this pod. The new job's operator
+ * gives the pod up with its node. The server's clock tells which object is older; where this clock
+ * is set, the result is false. */
 static bool has_heir(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
@@ -170,8 +175,8 @@ static bool has_heir(struct sim *sim, const struct sim_pod_truth *pod)
 	return role != NULL && pod->index < hf_json_i64(hf_json_get(role, "replicas"), 1);
 }
 
-/* Nobody ends what is left of a job that is gone on a node that stays dead, as long as none of its name
- * comes after it. */
+/* True if the pod may stay for ever: its job is gone or has ended, its node stays dead, and no new
+ * job needs its name. */
 static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
@@ -181,7 +186,8 @@ static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
 	       !has_heir(sim, pod);
 }
 
-/* What is left of an earlier job of that name holds the name of a rank, on a node that stays dead. */
+/* True if a pod of an earlier job of the same name, on a node that stays dead, holds the name of a
+ * rank of this job. */
 static bool name_is_held(struct sim *sim, struct hf_doc *job)
 {
 	size_t len = strlen(hf_doc_name(job));
@@ -198,7 +204,8 @@ static bool name_is_held(struct sim *sim, struct hf_doc *job)
 	return false;
 }
 
-/* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
+/* Liveness: after the faults have stopped, every job ends, or is suspended with no pod that
+ * runs. */
 static void check_job_settled(void *arg, struct hf_doc *doc)
 {
 	struct sim *sim = arg;
@@ -244,7 +251,7 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 		sim_check_leftover(sim, job, pod);
 }
 
-/* In the end one acts, and has nothing to do. */
+/* At the end exactly one operator acts, and it has nothing to do. */
 static void check_who_acts(struct sim *sim)
 {
 	size_t acting = 0;
@@ -301,7 +308,7 @@ static void look_whether_settled(void *arg, struct hf_doc *doc)
 	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
 	bool *settled = arg;
 
-	/* One that has a time to live is still to go. */
+	/* A job with a time to live still has to be deleted. */
 	if (sim_terminal_of(status) != NULL &&
 	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL)
 		*settled = false;
@@ -326,7 +333,8 @@ static void look_whether_ending(void *arg, struct hf_doc *pod)
 		 !may_stay(ending->sim, sim_pod_truth(ending->sim, hf_doc_uid(pod))));
 }
 
-/* What still runs after the end of a job is told half a minute later. */
+/* A pod that still runs half a minute after the end of its job is reported then, so the run waits
+ * for that. */
 #define TOLD_AFTER (40 * HF_SECOND)
 
 static bool has_just_ended(struct sim *sim)
@@ -357,7 +365,8 @@ void sim_check_end(struct sim *sim)
 {
 	sim_each_job(sim, check_job_settled, sim);
 	hf_memstore_each(sim->memstore, &hf_pods, "default", check_pod_settled, sim);
-	/* 31: in a quiet world there are no requests, but for a status and an event of an end. */
+	/* 31: a world in which nothing happens causes no requests. Each end of a process may cause
+	 * two, a status and an event. */
 	check_who_acts(sim);
 	if (sim->requests_quiet > 2 * sim->ends_quiet)
 		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",

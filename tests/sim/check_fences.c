@@ -5,14 +5,18 @@
 #include "base/str.h"
 #include "sim/nodes.h"
 
-/* What must hold of ranks that fence themselves. */
+/* Invariants of ranks that fence themselves: they end themselves when their node has lost the
+ * control plane. */
 
-#define LOOKED_WITHIN (3 * HF_SECOND)      /* a look every second, and the time to die */
-#define COLLECTED_AFTER (40 * HF_SECOND)   /* of the pod garbage collector */
-#define EXPLAINED_WITHIN (150 * HF_SECOND) /* the longest fence, and a record that lagged behind */
+/* a rank looks every second, and its process needs time to end */
+#define LOOKED_WITHIN (3 * HF_SECOND)
+/* after this time the pod garbage collector deletes the pods of a missing Node */
+#define COLLECTED_AFTER (40 * HF_SECOND)
+/* the longest fence, and a record of contact that was written late */
+#define EXPLAINED_WITHIN (150 * HF_SECOND)
 
-/* 42: a process that fences itself does not run for longer after the last Lease of its node that the
- * control plane has than it said. */
+/* 42: a process with a fence runs no longer than its fence allows after the last renewal of its
+ * node's Lease in the store. */
 void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
@@ -25,13 +29,15 @@ void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod)
 			 (long long)pod->fence);
 }
 
-/* The control plane itself collects the pods of a Node object that is gone for so long: no fence holds that up. */
+/* True if the Node object is gone for so long that the pod garbage collector deletes its pods. A
+ * fence cannot prevent this. */
 static bool is_collected(struct sim *sim, const struct sim_node *node)
 {
 	return !node->exists && sim_now(sim) - node->gone_since >= COLLECTED_AFTER;
 }
 
-/* 42: none of them is deleted by force, whatever else the proof, while its process runs. */
+/* 42: the operator deletes no pod with a fence by force while its process runs, whatever else
+ * proves that the node is dead. */
 void sim_check_stopped(struct sim *sim, const struct sim_pod_truth *pod,
 		       const struct hf_request *request, struct hf_doc *object)
 {
@@ -41,13 +47,13 @@ void sim_check_stopped(struct sim *sim, const struct sim_pod_truth *pod,
 			 pod->node);
 }
 
-/* 43: none of them ends itself on a node that is well, and whose agent is. */
+/* 43: a fence does not end a rank while node and agent are well. */
 void sim_check_fenced(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 	const struct sim_node *node = sim_node_get(sim, pod->node);
 
-	/* The infrastructure's doing, whoever hears of it. */
+	/* An end by a fence counts as infrastructure, even if no report of it arrives. */
 	pod->disrupted = true;
 	if (!sim_fence_may_act(node, EXPLAINED_WITHIN))
 		sim_fail(sim, "43 fence without need",

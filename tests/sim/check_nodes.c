@@ -10,21 +10,25 @@
 #include <string.h>
 
 /*
- * What must hold where nodes are lost: who is given up, upon what evidence, and when a name is
- * taken again.  The evidence that counts is the world's.
+ * Invariants of lost nodes: which pods the operator gives up, with what evidence, and when it uses
+ * the name of a pod again. The evidence is what the world knows, not what the operator has seen.
  */
 
-#define FORCE_AFTER (5 * HF_SECOND)         /* recovery.forceDeleteAfterSeconds */
-#define REPLACE_DELAY (2 * HF_SECOND)       /* recovery.replaceDelaySeconds */
-#define SIGN_OF_LIFE_SLACK (15 * HF_SECOND) /* a renewal, and its way to who reads it */
-#define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
-#define FENCE_MARGIN (10 * HF_SECOND)       /* of nodeLost.selfFence */
+#define FORCE_AFTER (5 * HF_SECOND)   /* recovery.forceDeleteAfterSeconds */
+#define REPLACE_DELAY (2 * HF_SECOND) /* recovery.replaceDelaySeconds */
+/* the time of one renewal, and its way to the operator */
+#define SIGN_OF_LIFE_SLACK (15 * HF_SECOND)
+#define EVIDENCE_MAX (5 * HF_MINUTE) /* the age of the oldest cache, and a pause of the process */
+/* the operator waits this long after the end of a fence (nodeLost.selfFence) */
+#define FENCE_MARGIN (10 * HF_SECOND)
 #define STORM_SEEN (10 * HF_SECOND)
-#define CALM_MIN (15 * HF_SECOND) /* of nodeLost.afterSeconds: a job may have less */
-#define LOST_MIN                                                                                   \
-	(75 * HF_SECOND) /* 40 from the last renewal to Unknown; 40 of afterSeconds, less a look */
-#define AFTER (60 * HF_SECOND)       /* nodeLost.afterSeconds, where a job does not say */
-#define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
+/* the least calm after a storm, for a job with a short nodeLost.afterSeconds */
+#define CALM_MIN (15 * HF_SECOND)
+/* 40 s from the last renewal to Unknown, and 40 s of afterSeconds less one look */
+#define LOST_MIN (75 * HF_SECOND)
+#define AFTER (60 * HF_SECOND) /* default of nodeLost.afterSeconds */
+/* an agent's report of this age counts; nodeLost.afterSeconds is 60 s */
+#define AGENT_FRESH (40 * HF_SECOND)
 
 bool sim_lists_lie(const struct sim *sim)
 {
@@ -52,14 +56,16 @@ static bool is_proven(const struct sim_node *node)
 	return !node->exists || node->out_of_service;
 }
 
-/* A request may be under way, and a cache minutes old, when the node comes back. */
+/* True if the death of the node is proven now, or was proven a short time ago. When the node comes
+ * back, a request may be under way and a cache minutes old. */
 static bool was_proven(const struct sim *sim, const struct sim_node *node)
 {
 	return is_proven(node) ||
 	       (node->proven_until > 0 && sim_now(sim) - node->proven_until < EVIDENCE_MAX);
 }
 
-/* Of a pod that fences itself also that its time without contact is over, and what it takes to die. */
+/* True if it is proven that no process of the pod runs: the node is proven dead, or the time of the
+ * pod's fence is over and its process had time to end. */
 static bool was_stopped(const struct sim *sim, const struct sim_pod_truth *pod,
 			const struct sim_node *node)
 {
@@ -72,7 +78,8 @@ static bool was_stopped(const struct sim *sim, const struct sim_pod_truth *pod,
 					      pod->fence * HF_SECOND + FENCE_MARGIN;
 }
 
-/* 15: a forced delete names UID and version, its node was lost, and the pod's time was over. */
+/* 15: a forced delete names UID and resourceVersion, its node is lost, and the pod's grace period
+ * is over. */
 static void check_forced_has_evidence(struct sim *sim, const struct hf_request *request,
 				      struct hf_doc *pod, const struct sim_node *node, bool proven)
 {
@@ -94,7 +101,8 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 			 until);
 }
 
-/* 15, of the mode: under Never nobody is forced, under Proven none whose node may live. */
+/* 15: with forceDelete Never no pod is deleted by force, and with Proven no pod of a node that may
+ * live. */
 static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *pod, bool proven)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
@@ -125,7 +133,7 @@ static bool is_storm(const struct crowd *crowd)
 	return crowd->lost > 2 && crowd->lost * 100 >= crowd->nodes * 55;
 }
 
-/* 16: none is forced while the storm guard holds, unless its death is proven. */
+/* 16: during a storm no pod is deleted by force, unless the death of its node is proven. */
 static void check_no_force_in_storm(struct sim *sim, const struct hf_request *request,
 				    const struct sim_node *node, bool proven)
 {
@@ -176,7 +184,7 @@ void sim_check_weather(struct sim *sim)
 	}
 }
 
-/* nodeLost.afterSeconds of the pod's job, and 15 s at least. */
+/* Returns nodeLost.afterSeconds of the pod's job, but at least CALM_MIN. */
 static hf_time calm_of(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
@@ -193,14 +201,15 @@ static hf_time calm_of(struct sim *sim, const struct sim_pod_truth *pod)
 	return calm < CALM_MIN ? CALM_MIN : calm;
 }
 
-/* The loss of its node is why this pod is deleted: the ledger's newest record names it. */
+/* True if the operator deletes the pod because its node is lost: the newest record of the ledger
+ * says NodeLost and names the pod. */
 static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
 	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
 	const struct hf_json *last;
 
-	/* The pods of a suspended job are all deleted. */
+	/* All pods of a suspended job are deleted, lost or not. */
 	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid) ||
 	    hf_json_true(hf_json_path(hf_doc_json(doc), "spec", "runPolicy", "suspend", NULL),
 			 false))
@@ -212,7 +221,8 @@ static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 	       hf_streq(hf_json_str(hf_json_get(last, "pod"), NULL), pod->name);
 }
 
-/* Of the zone or of the cluster, whichever ended last; 0: there was none. */
+/* Returns when the last storm of the zone or of the cluster ended, whichever was later; 0: there
+ * was none. */
 static hf_time find_storm_end(const struct sim_nodes *nodes, int zone)
 {
 	hf_time cluster = nodes->storm_end[SIM_CLUSTER];
@@ -220,8 +230,8 @@ static hf_time find_storm_end(const struct sim_nodes *nodes, int zone)
 	return nodes->storm_end[zone] > cluster ? nodes->storm_end[zone] : cluster;
 }
 
-/* 46: a node that returns within afterSeconds of a storm's end loses no pod.  So in that time none is
- * given up: not deleted by force, nor at all where only its node's loss is a reason for that. */
+/* 46: a node that comes back within afterSeconds of a storm's end loses no pod. So within that time
+ * no pod is deleted by force, and no pod is deleted only because its node is lost. */
 static void check_calm(struct sim *sim, const struct hf_request *request, struct hf_doc *pod)
 {
 	const struct sim_pod_truth *truth = sim_pod_truth(sim, hf_doc_uid(pod));
@@ -234,8 +244,8 @@ static void check_calm(struct sim *sim, const struct hf_request *request, struct
 	if (end == 0 || node->shown != SIM_SHOWN_UNKNOWN || !sim_sees_the_present(sim) ||
 	    was_stopped(sim, truth, node) || sim_now(sim) - end >= calm_of(sim, truth))
 		return;
-	/* A gang restarts as a whole for any termination.  A pod that has ended, or is being deleted, is not
-	 * given up. */
+	/* A gang restarts as a whole after any end, so its deletes are allowed. So are deletes of
+	 * pods that have ended or are being deleted. */
 	if (!forced && (job == NULL || job->scope_job || !is_told_lost(sim, truth) ||
 			hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
 			hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL)))
@@ -277,7 +287,7 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 	check_no_force_in_storm(sim, request, node, proven);
 }
 
-/* 17, of ranks: who trains, and whose agent says so, is not given up for its kubelet's silence. */
+/* 17: a rank whose agent reports it is not given up because its kubelet is silent. */
 static void check_training_is_a_sign_of_life(struct sim *sim, const struct sim_pod_truth *pod,
 					     const struct sim_node *node)
 {
@@ -289,8 +299,8 @@ static void check_training_is_a_sign_of_life(struct sim *sim, const struct sim_p
 			 node->name);
 }
 
-/* 17 and 25: no process of a node that is well again is given up: its kubelet has said so in the
- * pod's status, and the delete names the version before. */
+/* 17 and 25: no running process of a node that is well again is given up. The kubelet has written
+ * the pod's status since, so a delete that names the version before fails. */
 void sim_check_given_up(struct sim *sim, const char *pod_uid)
 {
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
@@ -313,7 +323,8 @@ void sim_check_sick(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->sick = true;
 }
 
-/* An end is put down to a device that failed no later than this after it (src/core/policy/devices.c). */
+/* A failed device explains an end at most this long before the failure
+ * (src/core/policy/devices.c). */
 #define DEVICE_EXPLAINS (10 * HF_SECOND)
 
 void sim_check_sick_late(struct sim *sim, const char *node)
@@ -324,7 +335,7 @@ void sim_check_sick_late(struct sim *sim, const char *node)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
-		/* The object of a process that has ended may still be there. */
+		/* The process may have ended while the object of the pod still exists. */
 		if (hf_streq(pod->node, node) &&
 		    ((pod->gone && sim_now(sim) - pod->gone_at <= DEVICE_EXPLAINS) ||
 		     (pod->process_end > 0 && sim_now(sim) - pod->process_end <= DEVICE_EXPLAINS)))
@@ -359,15 +370,17 @@ void sim_check_lost(struct sim *sim, const char *name)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
-		/* The operator still sees an unseen pod: for it the rank is lost with the node. */
+		/* The operator still sees a pod that vanished unseen, so the operator takes it for
+		 * lost with the node. */
 		if (hf_streq(pod->node, name) &&
 		    (!pod->gone || pod->unseen || pod->gone_at >= node->dead_since))
 			pod->lost = true;
 	}
 }
 
-/* Its object was gone or out of service, and late watches may still show that: nothing in it tells since when.
- * That it was Unknown they may show as well, with its time; which says nothing where clocks were set. */
+/* True if a late watch may show this node as lost although it is well. A missing Node object and an
+ * out-of-service taint have no time. Condition Unknown has one, which means nothing where the
+ * server's clock was set. */
 static bool may_show_lost(const struct sim *sim, const struct sim_node *node)
 {
 	if (sim_sees_the_present(sim) || node == NULL)
@@ -394,13 +407,15 @@ void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod)
 					node->unreachable_execute);
 }
 
-/* 18: no name is taken within the replace delay after a pod on a tainted node had it. */
+/* 18: the name of a pod that went from a tainted node is not used again within
+ * replaceDelaySeconds. */
 void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const char *key;
 	void *value;
 
-	/* A late watch may tell of the pod when the taint is gone already. */
+	/* A late watch may tell of the pod's end after the taint is gone, so the operator cannot
+	 * know of the taint. */
 	if (sim->mood.per_hour[SIM_BY_NODE] == 0 || !sim_sees_the_present(sim))
 		return;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
@@ -416,7 +431,8 @@ void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 	}
 }
 
-/* 19: in scope Job nothing of a generation is made while a pod of an older one is there. */
+/* 19: with restartScope Job no pod of a generation is created while a pod of an older generation
+ * exists. */
 void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod)
 {
@@ -435,7 +451,8 @@ void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 	}
 }
 
-/* 18, what the delay is for: no replacement is hit by the timer that was set for its predecessor. */
+/* 18, the reason for the delay: the timer of a taint, set for a pod, never deletes the pod that
+ * replaces it. */
 void sim_check_stray(struct sim *sim, const char *name)
 {
 	struct hf_doc *doc = hf_memstore_peek(sim->memstore, &hf_pods, "default", name);
@@ -477,7 +494,8 @@ static bool asks_for_a_device(const struct hf_json *pod)
 	return hf_json_path(container, "resources", "limits", "example.com/gpu", NULL) != NULL;
 }
 
-/* 20: a replacement keeps off all nodes whose agents call a device broken. */
+/* 20: a replacement that needs a device avoids all nodes with a device that an agent calls
+ * broken. */
 static void check_avoids_sick(struct sim *sim, const struct sim_pod_truth *pod,
 			      struct hf_doc *object)
 {
@@ -497,8 +515,8 @@ static void check_avoids_sick(struct sim *sim, const struct sim_pod_truth *pod,
 	}
 }
 
-/* 20: what is made after a node was lost keeps off it.  (Where it has to, the world's scheduler sees
- * to that.) */
+/* 20: a pod that is created after the loss of a node avoids this node. Where this is mandatory, the
+ * world's scheduler obeys. */
 void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
 		      const struct hf_json *status)
 {

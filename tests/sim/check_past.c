@@ -5,12 +5,13 @@
 #include "base/str.h"
 
 /*
- * Which part of the past an operator may take for the present.  A list that is answered as things were so
- * many changes ago tells nothing of these; the watch goes on from there and brings them, sooner or later.
- * What was written into a job before, or after, everybody has to know.
+ * What an operator may not know after a list from the past. The list has the state before some
+ * changes; the watch brings these changes later. The operator has to know all that was stored in
+ * the job before those changes, and after them.
  */
 
-/* A watch is behind, or an event is lost, and the process is stopped beside it. */
+/* For this time after a list from the past an operator may still not know the present: its watch is
+ * behind or has lost an event, and the process is stopped besides. */
 #define PAST_LASTS (10 * HF_MINUTE)
 
 static struct sim_past *past_of(struct sim *sim, const struct hf_resource *resource)
@@ -47,7 +48,7 @@ void sim_past_told(struct sim *sim, const struct hf_resource *resource, uint64_t
 	from = past->changes > stale ? past->changes - stale : 0;
 	past->from = is_over(sim, past) || from < past->from ? from : past->from;
 	past->to = past->changes;
-	/* 0 is for none. */
+	/* The value 0 means that there was no list from the past. */
 	past->at = sim_now(sim) > 0 ? sim_now(sim) : 1;
 }
 
@@ -81,7 +82,8 @@ static void note_succeeded(struct sim_job_truth *job, int role, const char *had,
 			job->succeeded_in[role][i] = change;
 }
 
-/* The ledger has the success of ranks whose pods have not ended. */
+/* Notes the ranks that the ledger lists as trained: their programs have succeeded, but their pods
+ * have not ended. */
 static void note_trained(struct sim_job_truth *job, int role, const struct hf_json *status)
 {
 	const char *trained = sim_ledger_text(status, sim_role_names[role], "trained");

@@ -5,9 +5,10 @@
 #include "base/str.h"
 #include "sim/nodes.h"
 
-/* What must hold of what kubelets say of devices. */
+/* Invariants of what kubelets say of devices (allocatedResourcesStatus). */
 
-#define STANDS_FOR (30 * HF_SECOND) /* before who runs on well is moved */
+/* a running pod is moved after its kubelet has called its device unhealthy for this time */
+#define STANDS_FOR (30 * HF_SECOND)
 #define SLACK (2 * HF_SECOND)
 #define MOVED_WITHIN (15 * HF_SECOND)
 
@@ -23,7 +24,8 @@ static bool is_ignored(struct sim *sim, const struct sim_job_truth *job)
 			"Ignore");
 }
 
-/* 44: who runs while its kubelet calls its device unhealthy is moved soon after 30 s of it. */
+/* 44: a running pod whose kubelet calls its device unhealthy is moved within 15 s after the 30 s of
+ * STANDS_FOR. */
 static void check_was_moved(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
@@ -78,8 +80,9 @@ static const struct sim_pod_truth *newest_of(struct sim *sim, const struct sim_j
 	return found;
 }
 
-/* 44: for a kubelet's word nobody is moved who runs, but where it has stood for 30 s; for "Unknown" and
- * "Healthy" nobody at all.  Who is behind may not have heard that it was taken back. */
+/* 44: a running pod is not moved before its kubelet has called its device unhealthy for 30 s.
+ * "Unknown" and "Healthy" move no pod. An operator that is behind may have missed that the kubelet
+ * took its word back. */
 void sim_check_moved(struct sim *sim, const struct sim_job_truth *job, const struct hf_json *before,
 		     const struct hf_json *after)
 {

@@ -9,18 +9,18 @@
 #include <string.h>
 
 /*
- * What a job asked for: limits, delays, deadlines, restart policies, clean-up and time to live, held
- * against what the world saw of it.
+ * Invariants of what a job asks for: limits, delays, deadlines, restart policies, clean-up and time
+ * to live.
  */
 
-#define SLACK (3 * HF_SECOND) /* times are told in whole seconds, and a write takes a moment */
+#define SLACK (3 * HF_SECOND) /* stored times are whole seconds, and a write takes a moment */
 #define BACKOFF_INITIAL 10    /* recovery.backoff */
 #define BACKOFF_MAX 600
 #define BACKOFF_RESET HF_HOUR
 #define SETTLE_DEFAULT 20
 #define REPLACE_DELAY 2 /* recovery.replaceDelaySeconds */
 #define CLEANED_WITHIN (10 * HF_SECOND)
-/* Longer than a kubelet takes to renew. */
+/* Longer than the time between two renewals of a kubelet. */
 #define DEAD_BEFORE (12 * HF_SECOND)
 
 static bool works_well(const struct sim *sim)
@@ -77,7 +77,8 @@ static hf_time active_time(const struct sim *sim, const struct sim_job_truth *jo
 	return job->active + (start == HF_TIME_NONE || now < start ? 0 : now - start);
 }
 
-/* -1: none, or one that cannot be held against anything: a job that is being deleted fails no more. */
+/* Returns the deadline of the job, or -1 if there is none that can be checked. A job that is being
+ * deleted does not fail any more. */
 static hf_time deadline_of(const struct sim *sim, const struct sim_job_truth *job,
 			   const struct hf_json *spec)
 {
@@ -104,9 +105,9 @@ static void check_active_time(struct sim *sim, struct sim_job_truth *job,
 		job->runs_before++;
 	}
 	active = active_time(sim, job, is);
-	/* "activeSeconds" are whole seconds of each run. */
+	/* The ledger stores activeSeconds of each active period in whole seconds. */
 	slack = SLACK + job->runs_before * HF_SECOND;
-	/* What comes after the end is no activity. */
+	/* After its end a job is not active. */
 	if (deadline < 0 || is == HF_TIME_NONE || sim_terminal_of(before) != NULL)
 		return;
 	if (ends && strstr(failed_message(after), "longer than specified deadline") != NULL &&
@@ -129,7 +130,7 @@ static bool was_dead_before(struct sim *sim, const struct sim_pod_truth *pod, hf
 	       node->dead_since + DEAD_BEFORE < verdict;
 }
 
-/* Its own container has ended with 0, and another container keeps the pod. */
+/* True if the pod's own container has ended with 0 and another container keeps the pod. */
 static bool has_done_its_work(const struct sim_pod_truth *pod, const struct hf_json *status)
 {
 	return pod->held_at > 0 && pod->held_code == 0 &&
@@ -167,10 +168,11 @@ static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth 
 
 /* --- 2: a new generation is whole -------------------------------------------------------------------- */
 
-#define FREED (2 * HF_SECOND) /* a name is taken again when the news of that have come */
+/* the operator uses a name again when it has the news of the old pod's end */
+#define FREED (2 * HF_SECOND)
 
-/* A pod of another owner has the name of the rank, or had it a moment ago, or for all that the operator was told: the
- * others run without it. */
+/* True if a pod of another owner has the name of this rank, or had it a moment ago, or vanished
+ * unseen. The other ranks then run without this rank. */
 static bool is_squatted(struct sim *sim, const struct sim_job_truth *job, int role, int64_t index)
 {
 	size_t len = strlen(job->name);
@@ -205,7 +207,8 @@ static bool has_pod(struct sim *sim, const struct sim_job_truth *job, int role, 
 	return false;
 }
 
-/* The name stays empty for a while behind a pod that went (replaceDelaySeconds); until then the others may be done. */
+/* True if the name of this rank may not be used yet (replaceDelaySeconds). The other ranks may
+ * finish before it is free. */
 static bool name_rests(struct sim *sim, const struct sim_job_truth *job, int role, int64_t index,
 		       struct hf_doc *doc)
 {
@@ -238,7 +241,7 @@ static void check_generation_is_whole(struct sim *sim, const struct sim_job_trut
 		return;
 	for (int role = 0; role < SIM_ROLES; role++) {
 		const struct hf_json *spec = hf_json_get(replicas, sim_role_names[role]);
-		/* Where none are named, their kind says how many. */
+		/* A type without `replicas` is not checked: the operator has a default for it. */
 		int64_t n = hf_json_i64(hf_json_get(spec, "replicas"), 0);
 
 		for (int64_t i = 0; i < n; i++)
@@ -253,8 +256,9 @@ static void check_generation_is_whole(struct sim *sim, const struct sim_job_trut
 
 /* --- the delay of a restart ------------------------------------------------------------------------ */
 
-/* The newest pod of a rank that is gone; NULL: none.  Two may have the same stamps: one that went before the
- * operator had noted that it was there is made again as it was. */
+/* Returns the newest pod of a rank if it is gone, else NULL. A pod that went before the operator
+ * had stored its existence is created again with the same stamps, so two pods may have equal
+ * stamps. */
 static const struct sim_pod_truth *last_gone(struct sim *sim, const struct sim_job_truth *job,
 					     const char *replica)
 {
@@ -274,7 +278,8 @@ static const struct sim_pod_truth *last_gone(struct sim *sim, const struct sim_j
 	return found != NULL && found->gone ? found : NULL;
 }
 
-/* 4: who was being deleted when it went is known to have been. */
+/* 4: the operator knows that a pod was being deleted when it went, so the pod does not count as
+ * vanished. */
 static void check_vanished(struct sim *sim, const struct sim_job_truth *job,
 			   const struct hf_json *status)
 {
@@ -291,7 +296,8 @@ static void check_vanished(struct sim *sim, const struct sim_job_truth *job,
 			 pod->name);
 }
 
-#define USER_APART (300 * HF_SECOND) /* deletes that lie further apart are single ones */
+/* two deeds of people farther apart than this are single ones */
+#define USER_APART (300 * HF_SECOND)
 #define USER_WAIT (5 * HF_SECOND)
 
 static void note_user(struct sim *sim, struct sim_job_truth *job, const struct hf_json *status)
@@ -320,7 +326,8 @@ static void note_incident(struct sim *sim, struct sim_job_truth *job, const stru
 	job->incident_at = sim_now(sim);
 }
 
-/* 38: what was charged to the application before waits before it is made again. */
+/* 38: a restart after the second or a later charge to the application waits
+ * recovery.backoff.initialSeconds at least. */
 void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 		     const struct sim_pod_truth *pod, struct hf_doc *doc,
 		     const struct hf_json *status)
@@ -345,7 +352,8 @@ void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 			 (long long)job->incident, (long long)wait);
 }
 
-/* 47: what people delete or restart again and again waits before it is made. */
+/* 47: a rank that people delete or restart again within five minutes waits 5 s before it is created
+ * again. */
 void sim_check_delay_of_people(struct sim *sim, const struct sim_job_truth *job,
 			       const struct sim_pod_truth *pod, const struct hf_json *status)
 {
@@ -392,7 +400,7 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 
 /* --- what is to end does not run to its end ------------------------------------------------------------- */
 
-/* 41: of a job that was scaled down. */
+/* 41: the pods of a job that was scaled down end within 10 s. */
 static void check_beyond(struct sim *sim, const struct sim_job_truth *job,
 			 const struct sim_pod_truth *pod, struct hf_doc *doc)
 {
@@ -406,7 +414,7 @@ static void check_beyond(struct sim *sim, const struct sim_job_truth *job,
 			 (long long)replicas);
 }
 
-/* 40: of a job that has ended, as its clean-up policy says. */
+/* 40: after the end of a job, pods that its clean-up policy removes do not run on. */
 void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 		      const struct sim_pod_truth *pod)
 {
@@ -427,7 +435,8 @@ void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 
 /* --- in the end -------------------------------------------------------------------------------------- */
 
-/* 26: what is over its time to live is gone.  (What holds it up is its pods' to tell.) */
+/* 26, at the end: no job is left whose time to live is over. If its pods hold it up, the checks of
+ * pods report that. */
 void sim_check_left(struct sim *sim, struct hf_doc *doc)
 {
 	const struct hf_json *job = hf_doc_json(doc);
@@ -439,7 +448,8 @@ void sim_check_left(struct sim *sim, struct hf_doc *doc)
 		sim_fail(sim, "26 time to live", "%s outlives it", hf_doc_name(doc));
 }
 
-/* 40: of a job that has ended the pods stay that its clean-up policy lets stay. */
+/* 40, at the end: the pods of an ended job are left that its clean-up policy keeps, and no
+ * others. */
 void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reading documents, apart from the code that wrote them. */
+/* Reads documents without the code of the operator that wrote them. */
 
 const char *const sim_role_names[SIM_ROLES] = {"Master", "Worker",    "Chief",
 					       "PS",     "Evaluator", "Launcher"};
@@ -36,7 +36,8 @@ int64_t sim_stamp(const struct hf_json *pod, const char *key)
 	return value;
 }
 
-/* As the operator tells the process by its environment. */
+/* Returns the seconds of the fence that the operator has passed to the process in its environment;
+ * 0: none. */
 int64_t sim_fence_seconds(const struct hf_json *pod)
 {
 	const struct hf_json *containers = hf_json_path(pod, "spec", "containers", NULL);
@@ -76,7 +77,8 @@ const char *sim_terminal_of(const struct hf_json *status)
 	return sim_condition_is(status, "Failed") ? "Failed" : NULL;
 }
 
-/* By hand: they are read at each change of a status, and scanf took a thirtieth of all time. */
+/* Parses numbers by hand, because the checks read them at each change of a status. With scanf a
+ * thirtieth of all time went into this. */
 static bool read_number(const char **at, long long *ret_number)
 {
 	const char *p = *at;
@@ -91,7 +93,8 @@ static bool read_number(const char **at, long long *ret_number)
 	return true;
 }
 
-/* The value of an index in "17:2,40:1"; 0 when it is not named. */
+/* Returns the value of an index in a text such as "17:2,40:1"; 0: the text does not name the
+ * index. */
 long long sim_sparse_get(const char *text, long long index)
 {
 	long long i, value;

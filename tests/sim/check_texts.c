@@ -8,9 +8,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Texts of conditions that people read: what they name is there. */
+/* Invariants of condition messages: a pod that a message names exists. */
 
-/* News of a pod and a write take so long, also where requests fail now and then. */
+/* News of a pod and a write of the status take at most this long, even if requests fail now and
+ * then. */
 #define NEWS_WITHIN (10 * HF_SECOND)
 
 static bool names(const char *text, const char *pod)
@@ -24,7 +25,7 @@ static bool names(const char *text, const char *pod)
 	return false;
 }
 
-/* The last pod of the job that the text names; NULL: it names none. */
+/* Returns the newest pod of the job that the text names; NULL: the text names no pod of the job. */
 static const struct sim_pod_truth *find_named(struct sim *sim, const struct sim_job_truth *job,
 					      const char *text)
 {
@@ -42,14 +43,15 @@ static const struct sim_pod_truth *find_named(struct sim *sim, const struct sim_
 	return last;
 }
 
-/* No watch has told of a pod that is unseen: the operator learns of it with the next list. */
+/* True if the pod is gone and the operator has had time to hear of it. Of a pod that vanished
+ * unseen the operator hears with the next list, so such a pod does not count. */
 static bool is_long_gone(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	return pod->gone && !pod->unseen && sim_now(sim) - pod->gone_at > NEWS_WITHIN &&
 	       hf_memstore_peek(sim->memstore, &hf_pods, "default", pod->name) == NULL;
 }
 
-/* 54: a condition of Holdfast's that is True names no pod that is gone. */
+/* 54: a condition holdfast.dev/… with status True names no pod that is gone. */
 void sim_check_texts(struct sim *sim, const struct sim_job_truth *job, const struct hf_json *status)
 {
 	const struct hf_json *list = hf_json_get(status, "conditions");

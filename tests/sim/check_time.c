@@ -9,16 +9,17 @@
 #include <string.h>
 
 /*
- * What must happen in time, and with how many requests.  Both are promises about a cluster that
- * works, so they are looked at where nothing stands between the operator and the store: in the
- * eighth of worlds that are sunny, and the eighth where only nodes fail.
+ * Invariants of time and of the number of requests. They hold for a cluster that works. So they are
+ * checked only in sunny worlds, where nothing goes wrong between the operator and the store, with
+ * or without trouble of nodes.
  */
 
 #define SETTLE_DEFAULT (20 * HF_SECOND)
-#define SLACK (2 * HF_SECOND) /* a second as promised; times are told in whole ones */
-/* Another end within so long may be seen with the first, and be the cause of both. */
+#define SLACK (2 * HF_SECOND) /* the promise is one second, and stored times are whole seconds */
+/* Two ends within this time may reach the operator together, and one cause may decide for both. */
 #define TOGETHER (2 * HF_SECOND)
-/* Unknown after 50 s and a look of 5; then silence, grace, and force; two looks at the Lease. */
+/* 50 s until Unknown and 5 s for the controller's look; then 60 s of silence, 30 s of grace, 5 s
+ * until force, and 15 s for two looks at the Lease. */
 #define LOST_AFTER ((50 + 5 + 60 + 30 + 5 + 15) * HF_SECOND)
 
 static bool works_well(const struct sim *sim)
@@ -47,7 +48,7 @@ void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 			 (long long)((ended - began) / HF_SECOND), (long long)seconds);
 }
 
-/* --- 46: a termination is counted when it is seen, not when the container starts again ---------- */
+/* --- 49: a termination is counted when it is seen, not when the container starts again ----------- */
 
 void sim_check_starts_again(struct sim *sim, const char *pod_uid)
 {
@@ -79,7 +80,8 @@ static int64_t exit_code(const struct hf_json *pod)
 		hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode", NULL), -1);
 }
 
-/* Under Never any code does, but where a job may go on with fewer; under ExitCode those below 128. */
+/* True if this exit code ends the job. Under Never every code but 0 does, unless the job may go on
+ * with fewer ranks. Under ExitCode the codes from 1 to 127 do. */
 static bool policy_ends_job(struct sim *sim, struct hf_doc *job, enum sim_role role, int64_t code)
 {
 	const char *policy = hf_json_path_str(sim_replicas_of(sim, job), sim_role_names[role],
@@ -105,7 +107,8 @@ static bool has_another_cause(const struct sim_pod_truth *pod)
 	       pod->sick;
 }
 
-/* In a world without trouble with nodes and their devices, of a job that nobody touched. */
+/* True if this end must end its job. Checked only without trouble of nodes and devices, for a job
+ * that people have not touched. */
 static bool ends_its_job(struct sim *sim, const struct sim_job_truth *job,
 			 const struct sim_pod_truth *pod, struct hf_doc *object)
 {
@@ -125,7 +128,8 @@ void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct si
 {
 	bool alone = job->ends == 1;
 
-	/* Together with another, or with evidence of another cause: that may decide. */
+	/* If a second end comes with the first, or evidence of another cause, this may decide, and
+	 * the job need not fail. */
 	if ((!alone && sim_now(sim) - job->must_fail_since < TOGETHER) || has_another_cause(pod))
 		job->must_fail_by = 0;
 	if (!alone || !ends_its_job(sim, job, pod, object))
@@ -176,7 +180,7 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 	const char *key;
 	void *value;
 
-	/* A controller-manager that is away calls nobody Unknown. */
+	/* If kube-controller-manager is away, no node becomes Unknown. */
 	if (!works_well(sim) || sim->mood.weight[SIM_KCM_RESTART] > 0 || sim_node_alive(node) ||
 	    node->shown != SIM_SHOWN_UNKNOWN || sim_now(sim) - node->dead_since < LOST_AFTER)
 		return;
@@ -184,7 +188,8 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 		const struct sim_pod_truth *pod = value;
 		bool trained = pod->held_at > 0 && pod->held_code == 0;
 
-		/* A rank that has trained holds up nothing: if its node is lost, it has succeeded. */
+		/* A rank that has trained holds nothing up: if its node is lost, the rank has
+		 * succeeded. */
 		if (!pod->gone && !pod->failed && !pod->succeeded && !trained &&
 		    hf_streq(pod->node, node->name))
 			check_pod_of_lost(sim, node, pod);
@@ -193,7 +198,8 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 
 /* --- 34, of nodes that are avoided: who waits for no other node says so ------------------------ */
 
-/* The delete of a pod that is made anew, and what comes with its word. */
+/* Within this time the operator deletes a pod that is to be created again, or writes the
+ * condition. */
 #define TOLD_WITHIN (5 * HF_SECOND)
 
 static bool is_about_to_change(struct sim *sim, const struct sim_job_truth *job,
@@ -257,12 +263,12 @@ void sim_check_cost(struct sim *sim, const struct hf_request *request)
 		job->writes++;
 }
 
-/* Two for each pod and each object beside that there was; some statuses and events for each thing that
- * happened; for each pod that comes or goes the hosts of an MPIJob.  (Nodes that come and go are told of
- * each time.) */
+/* 32: bounds the writes for a job. Each pod and each other object costs two, and each event of the
+ * job some statuses and events. An MPIJob also writes its hosts for each pod that comes or goes.
+ * Worlds with trouble of nodes are not checked. */
 void sim_check_writes(struct sim *sim, const struct sim_job_truth *job)
 {
-	/* Under narrow-schema CRDs the ledger is a patch of its own. */
+	/* With narrow CRDs each write of the ledger is a patch of its own. */
 	int64_t patches = sim->narrow_schema ? 2 : 1;
 	int64_t things = job->ends + job->deeds;
 	int64_t remade =

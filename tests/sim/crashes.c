@@ -34,8 +34,10 @@
 #define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
 #define S HF_SECOND
 #define MUTE_SPAN (4 * HF_MINUTE)
-#define CUT_SPAN (80 * HF_SECOND)   /* Unknown, and back before it counts as lost */
-#define ZONE_SPAN (130 * HF_SECOND) /* until the first node is back: evidence is ripe by then */
+/* long enough for Unknown; the node is back before it counts as lost */
+#define CUT_SPAN (80 * HF_SECOND)
+/* until the first node is back; by then the evidence of lost nodes is complete */
+#define ZONE_SPAN (130 * HF_SECOND)
 #define ZONE_APART (10 * HF_SECOND)
 
 static const struct sim_script scripts[] = {
@@ -331,7 +333,7 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 	return name == NULL ? NULL : sim_node_get(sim, name);
 }
 
-/* Of the machine that the deed is about; NULL: it is about the job. */
+/* Returns the pod whose machine the deed concerns; NULL: the deed concerns the job. */
 static const char *pod_of(const struct sim_script_deed *deed)
 {
 	return hf_str_or(hf_str_or(deed->off, deed->sick),
@@ -339,13 +341,13 @@ static const char *pod_of(const struct sim_script_deed *deed)
 				   hf_str_or(hf_str_or(deed->zone, deed->all), deed->cut)));
 }
 
-/* The machine goes together with others: with all, or with those of its zone. */
+/* True if other machines go together with this one: all, or those of its zone. */
 static bool is_of_many(const struct sim_script_deed *deed)
 {
 	return deed->zone != NULL || deed->all != NULL;
 }
 
-/* false: it is about the job. */
+/* Returns false if the deed concerns the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
 	const char *pod = pod_of(deed);

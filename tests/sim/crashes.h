@@ -6,12 +6,13 @@
 #include "sim/sim.h"
 
 /*
- * Small worlds without chance, in which the operator dies once: at every request in turn, before
- * it is sent, after it was done and before the reply is in, and after the reply.
+ * Scenarios without chance, in which the operator dies once. A scenario runs once for each request
+ * and each of three moments: before the request is sent, after it was done and before the reply
+ * arrives, and after the reply.
  */
 
-/* How a process ends, by the name of its pod and which of its starts it is; all others run for
- * SIM_SCRIPT_RUN and succeed. */
+/* How the process of a pod ends at its n-th start. Every start without an entry runs for
+ * SIM_SCRIPT_RUN and succeeds. */
 struct sim_script_end {
 	const char *pod;
 	int start; /* from 0 */
@@ -21,16 +22,17 @@ struct sim_script_end {
 };
 struct sim_script_deed {
 	hf_time at;
-	const char *patch; /* of the job; "": it is made again; NULL: it is deleted, or: */
-	const char *off;   /* the machine of this pod loses power for ever, or: */
-	const char
-		*sick; /* the device of this pod's machine fails, and stays so for minutes, or: */
-	const char *hangs; /* this one hangs, and its job stands still, or: */
-	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes, or: */
-	const char *cut;   /* this pod's machine is cut off for 80 s, or: */
-	const char
-		*zone; /* the zone of this pod's machine is cut off, and heals node by node, or: */
-	const char *all; /* likewise, all machines, that of this pod among them */
+	/* What happens at this time: one of the members below. patch is a merge patch of the job;
+	 * "": the job is created again; NULL: the job is deleted, unless another member is set. */
+	const char *patch;
+	const char *off;   /* the machine of this pod loses power for ever */
+	const char *sick;  /* the device of this pod's machine fails, for some minutes */
+	const char *hangs; /* this pod hangs, so its whole job stands still */
+	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes */
+	const char *cut;   /* this pod's machine is cut off for 80 s */
+	/* the zone of this pod's machine is cut off, and its nodes come back one by one */
+	const char *zone;
+	const char *all; /* all machines are cut off, and come back one by one */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)
 #define SIM_SCRIPT_PARTS_MAX 4
@@ -38,30 +40,33 @@ struct sim_script {
 	const char *name, *job;
 	struct sim_script_end ends[SIM_SCRIPT_PARTS_MAX];
 	struct sim_script_deed deeds[SIM_SCRIPT_PARTS_MAX];
-	const char *result; /* what comes of it, wherever the operator dies */
-	const char *other;  /* as good, where the operator comes too late for that; or NULL */
-	int zones;          /* 0: by chance */
-	size_t nodes;       /* likewise */
-	bool mpi;           /* an MPIJob; else a PyTorchJob */
-	bool devices;       /* there are agents */
-	bool trains;        /* and ranks tell them of their steps */
-	bool fences;        /* and end for want of contact, where the job asks for it */
+	const char *result; /* the result of the scenario, at whatever request the operator dies */
+	/* a second allowed result, if the operator's death makes it too late for the first; or
+	 * NULL */
+	const char *other;
+	int zones;    /* number of zones; 0: by chance */
+	size_t nodes; /* number of nodes; 0: by chance */
+	bool mpi;     /* an MPIJob; else a PyTorchJob */
+	bool devices; /* nodes have agents that report devices */
+	bool trains;  /* nodes have agents, and ranks report their steps to them */
+	bool fences;  /* ranks fence themselves, if the job asks for it */
 };
 
 enum sim_crash { SIM_CRASH_NEVER, SIM_CRASH_UNSENT, SIM_CRASH_UNANSWERED, SIM_CRASH_ANSWERED };
 
 void sim_script_begin(struct sim *sim);
 void sim_script_end(struct sim *sim);
-/* How this start of this pod ends; NULL: well. */
+/* Returns how this start of this pod ends; NULL: the process succeeds. */
 const struct sim_script_end *sim_script_of(struct sim *sim, const char *pod, int start);
-/* The world's end, as "Failed 2/0": charged to the application and the infrastructure, and to
- * devices where that is any. */
+/* Writes the result of a run, such as "Failed 2/0": the final condition and the charges to
+ * application and infrastructure. A third number, the charges to devices, follows if it is not
+ * 0. */
 void sim_script_result(struct sim *sim, char result[256]);
-/* The operator is about to send this request. */
+/* Called before the operator sends a request. */
 void sim_script_request(struct sim_life *life, struct hf_fault *fault);
 
-/* Every scenario (or the one of that name), every point; 0, 1, or 2: there is none of that name.
- * each: 1 takes every point, n every nth. */
+/* Runs every scenario, or the one named `only`, with a death at every point (each 1) or at every
+ * n-th point (each n). Returns 0 if all held, 1 if one failed, 2 if no scenario has this name. */
 int sim_crash_points(const char *only, unsigned each, bool narrow_schema, bool verbose);
 
 #endif

@@ -12,24 +12,26 @@
 #include <string.h>
 
 /*
- * A device of each machine, which all its pods hold.  When it fails, their processes hang or exit,
- * and the agent tells of it within some seconds, by the machine's clock: before or after the pods'
- * ends are seen, or while nobody can hear it.  A new pod there gets the same broken device.
+ * Each machine has one device, which all its pods hold. When the device fails, their processes hang
+ * or exit. The agent reports the fault some seconds later, with the time of the machine's clock.
+ * The report may come before or after the pods' ends, or while the node is cut off. A new pod on
+ * the node gets the same broken device.
  *
- * Where ranks tell of their steps the agent passes on whether they advance, when that changes, every
- * five minutes, and again and again while the node's kubelet is silent: it needs power and the network, no kubelet.
+ * If ranks report their steps, the agent passes on whether they advance: after a change, every five
+ * minutes, and again and again while the node's kubelet is silent. The agent needs power and the
+ * network, but no kubelet.
  */
 #define TELL_MAX (4 * HF_SECOND)
-#define TELL_LATE_MAX HF_MINUTE /* later than anybody waits */
+#define TELL_LATE_MAX HF_MINUTE /* later than the operator ever waits for a report */
 #define MEND_MIN HF_MINUTE
 #define MEND_MAX (20 * HF_MINUTE)
-#define AGAIN (5 * HF_SECOND) /* the agent cannot reach the API server */
-#define GONE_MAX 8            /* holders that are remembered */
+#define AGAIN (5 * HF_SECOND) /* until the next try if the agent cannot reach the API server */
+#define GONE_MAX 8            /* former holders that the agent remembers */
 #define TEXT_MAX ((size_t)256 << 10)
 #define RANKS_EVERY (10 * HF_SECOND)
 #define STALLED_AFTER (30 * HF_SECOND)
 #define MUTE_MAX (10 * HF_MINUTE)
-/* What was told between these is known, and of now. */
+/* A report counts as known between these two times after it was written. */
 #define TOLD_MIN (5 * HF_SECOND)
 #define TOLD_MAX (14 * HF_MINUTE)
 #define HEARTBEAT (5 * HF_MINUTE)
@@ -43,16 +45,18 @@ struct sim_device {
 	struct sim_node *node;
 	struct hf_timer *tell, *mend;
 	bool sick, late;
-	hf_time told_sick;   /* since then it is known to be; NONE: it is not, as far as is known */
-	hf_time first, last; /* of its fault, the machine's clock; NONE: there was none */
+	hf_time told_sick; /* since when the store calls the device broken; NONE: it does not */
+	/* first and last time of the device's fault, by the machine's clock; NONE: it never
+	 * failed */
+	hf_time first, last;
 	struct gone gone[GONE_MAX];
 	size_t n_gone;
-	struct hf_timer *look;     /* at the ranks */
-	uint64_t ranks_told;       /* a hash of what was */
-	hf_time told;              /* when it spoke last */
-	hf_time mute_until;        /* the agent is dead */
-	hf_time ranks_spoken_of;   /* when some that live were last told of; NONE: never */
-	struct hf_strbuf *holders; /* while the agent writes */
+	struct hf_timer *look;     /* when the agent next looks at the ranks */
+	uint64_t ranks_told;       /* hash of the ranks in the last report */
+	hf_time told;              /* when the agent last wrote a report */
+	hf_time mute_until;        /* until then the agent is dead */
+	hf_time ranks_spoken_of;   /* when the agent last reported ranks that live; NONE: never */
+	struct hf_strbuf *holders; /* the lists of a report while the agent writes it; else NULL */
 	struct hf_strbuf *ranks;
 	uint64_t ranks_hash;
 };
@@ -136,7 +140,7 @@ static void add_rank(struct sim_device *device, const char *name, const char *ui
 		advanced, heard);
 }
 
-/* Whose process lives, reports. */
+/* A rank reports its steps while its process lives. */
 static void note_rank(void *arg, const char *name, const char *uid, bool over)
 {
 	struct sim_device *device = arg;
@@ -253,7 +257,7 @@ void sim_agent_dies(struct sim_node *node)
 	sim_tell(node->sim, "world: the agent of %s dies", node->name);
 	node->device->mute_until = sim_now(node->sim) + sim_how_span(node->sim, MUTE_MAX);
 	sim_fence_agent_dies(node);
-	/* The next one tells of all that it finds in its journal. */
+	/* The next agent reports all that it finds in its journal. */
 	tell_soon(node->device, TELL_MAX);
 }
 
@@ -292,7 +296,7 @@ void sim_device_fails(struct sim_node *node)
 	sim_tell(sim, "world: the device of %s fails", node->name);
 	sim_kubelet_device_fails(node);
 	hf_timer_arm(device->mend, MEND_MIN + sim_how_span(sim, MEND_MAX));
-	/* What it was about to tell is overtaken by this.  In a script nobody is late. */
+	/* This report replaces one that was due. In a script no report is late. */
 	bool late = sim_how(sim, 4) == 0 && sim->script == NULL;
 
 	hf_timer_arm(device->tell, HF_MS + sim_how_span(sim, late ? TELL_LATE_MAX : TELL_MAX));
@@ -339,7 +343,8 @@ void sim_devices_calm(struct sim *sim)
 
 void sim_devices_init(struct sim *sim)
 {
-	/* Without the trouble there are no agents, and all is as before there were any. */
+	/* A world without this trouble has no agents, so that its seed means the same as before
+	 * agents existed. */
 	if (sim->script != NULL ? !sim->script->devices
 				: sim->mood.weight[SIM_DEVICE_FAILED] == 0 && !sim->mood.trains)
 		return;

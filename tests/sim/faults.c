@@ -9,17 +9,16 @@
 #include <string.h>
 
 /*
- * What goes wrong between the operator and the store, and where the operator dies: before a
- * request is sent, after it was done and before the reply is in, at an event, or some time
- * after.
+ * What goes wrong between the operator and the store, and where the operator dies: before a request
+ * is sent, after it was done and before the reply arrives, at an event, or some time later.
  */
 
-/* Three jobs of 16 pods, with services, events and what is read again. */
+/* More requests in one moment than three jobs of 16 pods need, with services, events and reads. */
 #define BUSY_MAX 2000
 #define LATE_MAX (2 * HF_SECOND)
 #define LIST_LATE_MAX (10 * HF_SECOND)
 #define WATCH_LATE_MAX (5 * HF_SECOND)
-#define HISTORY_PAST_MAX 50 /* events a list from the past lags behind */
+#define HISTORY_PAST_MAX 50 /* the most changes by which a list from the past lags behind */
 #define LOST_MAX (2 * HF_MINUTE)
 #define QUOTA_MAX (3 * HF_MINUTE)
 
@@ -66,7 +65,7 @@ static bool refuse(struct sim *sim, const struct hf_request *request, struct hf_
 		fault->message = "refused by the simulator";
 		return true;
 	}
-	/* A quota that is used up stays so for a while. */
+	/* A used-up quota stays used up for a while. */
 	if (writes_pod(request) && sim_happens(sim, SIM_REFUSE_QUOTA))
 		sim->quota_until = sim_now(sim) + sim_how_span(sim, QUOTA_MAX);
 	if (!writes_pod(request) || sim->calm || sim_now(sim) >= sim->quota_until)
@@ -108,7 +107,8 @@ static bool deletes_job(const struct hf_request *request)
 	return request->verb == HF_VERB_DELETE && hf_resource_is_job(request->resource);
 }
 
-/* Rarely is a job deleted, and often is that regretted. */
+/* Deletes of jobs are rare. Often a person wants to keep the job at this moment, and makes its time
+ * to live longer. */
 static void keep(struct sim *sim, const struct hf_request *request)
 {
 	if (sim->mood.weight[SIM_MEDDLED] > 0 && hf_rng_below(&sim->dice.of[SIM_MEDDLED], 4) == 0 &&
@@ -127,15 +127,16 @@ static void put_fault(struct sim *sim, const struct hf_request *request, struct 
 	if (sim_happens(sim, SIM_REPLY_LOST)) {
 		fault->lose_reply = true;
 	} else if (request->verb == HF_VERB_LIST && sim_happens(sim, SIM_LIST_LATE)) {
-		/* A long list takes its time, and much happens behind it. */
+		/* The reply to a list is late, and objects change meanwhile. */
 		fault->delay_after = sim_how_span(sim, LIST_LATE_MAX);
 	} else if (sim_happens(sim, SIM_REPLY_LATE)) {
 		fault->delay_before = sim_how_span(sim, LATE_MAX);
 		fault->delay_after = sim_how_span(sim, LATE_MAX);
 	}
-	/* The operator asks for the present.  A server that is behind without knowing it (it was cut
-	 * off from the others, its store was restored) answers with the past all the same, and goes on
-	 * from there: what it tells of later may be known already, or be another's deed long since. */
+	/* The operator asks for the present. A server that does not know that it is behind (it was
+	 * cut off from the other servers, or its store was restored) answers with the past all the
+	 * same. The watch goes on from there: its events may be known already, or speak of another
+	 * operator's old writes. */
 	if (request->verb == HF_VERB_LIST && sim_happens(sim, SIM_LIST_PAST)) {
 		fault->stale = 1 + sim_how(sim, HISTORY_PAST_MAX);
 		fault->unaware = true;
@@ -143,7 +144,7 @@ static void put_fault(struct sim *sim, const struct hf_request *request, struct 
 	}
 }
 
-/* An operator that acts, undone at once and for ever, would stop time. */
+/* An operator whose writes are undone at once would act without end, and time would stand still. */
 static void check_busy(struct sim *sim)
 {
 	if (sim->busy_at != sim_now(sim))
@@ -162,7 +163,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 	sim->requests++;
 	check_busy(sim);
-	/* Whoever leads, or would like to, goes on saying so. */
+	/* Requests for Leases do not count as work, because operators renew their Lease or try to
+	 * get it all the time. */
 	sim->work += !is_lease;
 	sim->requests_quiet += sim->quiet && !is_lease;
 	tell_request(life, request);
@@ -202,7 +204,7 @@ static bool is_unseen(struct sim *sim, const struct hf_event *event)
 	return pod != NULL && pod->unseen;
 }
 
-/* Whoever lost it finds out, and lists anew. */
+/* An event is lost. The operator's watch ends some time later, and the operator lists again. */
 static void lose(struct sim_life *life, struct hf_event_fault *fault)
 {
 	sim_check_gap(life->sim);

@@ -16,15 +16,18 @@
 #include <unistd.h>
 
 /*
- * Ranks that fence themselves: what the agent keeps of contacts, what `holdfast exec` makes of it, and
- * what the agent tells of such ranks are the program's own code, on files, one folder for each node.
+ * Ranks that fence themselves. The agent's record of contacts, the judgement of `holdfast exec`,
+ * and the agent's list of such ranks are the program's own code. They work on files, in a folder
+ * for each node.
  *
- * While a node is well nobody can tell whether its record is written, so it is not.  A node is watched
- * from some time before anything happens to it (fuse) until it has been well for a while.  Ranks look
- * every second; nothing comes of that before the record is too old, so it is then that they look.
+ * While a node is well it makes no difference whether its record is written, so it is not. A node
+ * is watched from some time before anything happens to it (the fuse) until it has been well for a
+ * while. Real ranks look at the record every second. A look before the record is too old changes
+ * nothing, so only the looks after that are simulated.
  */
 #define FUSE (40 * HF_SECOND)
-#define FOUND_WITHIN (20 * HF_SECOND) /* the first contact, of a keeper that is new */
+/* within this time a new keeper of contacts has its first contact */
+#define FOUND_WITHIN (20 * HF_SECOND)
 #define TICK (5 * HF_SECOND)
 #define WELL_FOR HF_MINUTE
 #define LOOK_EVERY HF_SECOND
@@ -35,8 +38,8 @@ struct rank {
 	struct sim_fence *at;
 	char uid[64];
 	uint32_t seconds;
-	bool runs;           /* else it waits for a contact */
-	hf_time waits_since; /* 0: it does not */
+	bool runs;           /* true: the rank runs; false: it waits for a contact */
+	hf_time waits_since; /* since when the rank waits for a contact; 0: it does not */
 	bool opened;
 	struct hf_fence fence;
 	struct hf_timer *look;
@@ -47,14 +50,16 @@ struct sim_fence {
 	char folder[64], record[96];
 	char boot_id[HF_CONTACT_BOOT_MAX];
 	unsigned boots;
-	hf_time booted_at; /* on the world's clock */
+	hf_time booted_at; /* when the machine last booted, by the world's clock */
 	bool watched;
 	hf_time watched_since,
-		wanted_at;              /* wanted_at: the last time that something was to happen */
-	hf_time agent_since, harmed_at; /* never: long ago */
+		wanted_at; /* wanted_at: when trouble was last planned for this node */
+	/* since when the agent runs, and when the record was last harmed; never: a time before the
+	 * run */
+	hf_time agent_since, harmed_at;
 	struct hf_store *client;
 	struct hf_contact_keeper *keeper; /* NULL: the node is not watched, or its agent is dead */
-	struct hf_fences *told;           /* NULL: its agent is dead */
+	struct hf_fences *told; /* what the agent has told of its ranks; NULL: the agent is dead */
 	struct hf_timer *tick, *fuse;
 	enum sim_trouble due;
 };
@@ -143,7 +148,7 @@ static void agent_begins(struct sim_fence *fence)
 	fence->agent_since = sim_now(fence->node->sim);
 }
 
-/* Pods of this node, as its agent knows them. */
+/* Finds the name of a pod on this node by its UID, as the agent would. */
 static bool pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 {
 	const struct sim_fence *fence = arg;
@@ -233,7 +238,7 @@ static struct hf_fence *opened(struct rank *rank)
 	return &rank->fence;
 }
 
-/* When the record is too old, at the first look behind that. */
+/* Arms the timer for the first look after the record has become too old. */
 static void look_again(struct rank *rank)
 {
 	struct sim_fence *fence = rank->at;
@@ -307,7 +312,7 @@ void sim_fence_ended(struct sim *sim, const char *uid)
 		hf_map_remove(sim->nodes->fences->ranks, uid);
 }
 
-/* Fills the list with what is there; how many. */
+/* Fills the list with the ranks of this node. Returns their number. */
 static size_t ranks_at(const struct sim_fence *fence, struct rank *list[RANKS_MAX])
 {
 	size_t len = 0;
@@ -372,7 +377,7 @@ static bool is_over(const struct sim_fence *fence)
 	return is_well(fence) || (fence->node->stays_dead && ranks_at(fence, ranks) == 0);
 }
 
-/* What it has heard, and whether somebody waits for contacts. */
+/* Tells the agent's code which ranks it has heard, and starts or stops the keeper of contacts. */
 static void agent_looks(struct sim_fence *fence)
 {
 	struct sim_node *node = fence->node;
@@ -461,7 +466,7 @@ void sim_fence_down(struct sim_node *node)
 	agent_ends(fence);
 	for (size_t i = ranks_at(fence, ranks); i-- > 0;)
 		hf_map_remove(node->sim->nodes->fences->ranks, ranks[i]->uid);
-	/* Where the folder is on a disk, the next boot finds it. */
+	/* In every other case the folder is on a disk, so the next boot finds the old record. */
 	if (span(fence, 1) == 0)
 		(void)unlink(fence->record);
 	boot(fence);
@@ -502,7 +507,7 @@ bool sim_fence_may_act(const struct sim_node *node, hf_time within)
 	const struct sim_fence *fence = node->fence;
 	hf_time now = sim_now(node->sim);
 
-	/* An agent that is back begins when it next looks. */
+	/* After its death an agent begins only when it next looks at its ranks. */
 	return !sim_node_alive(node) || !sim_agent_up(node) || fence->told == NULL ||
 	       now - node->alive_since < within || now - fence->agent_since < within ||
 	       now - fence->harmed_at < within;
@@ -544,7 +549,7 @@ void sim_fences_init(struct sim *sim)
 	sim->nodes->fences = fences = hf_xcalloc(1, sizeof(*fences));
 	hf_rng_init(&fences->rng, sim->seed + 6);
 	fences->ranks = hf_map_create(RANKS_MAX, 0, rank_free);
-	/* In memory where that can be had: each record is made sure of on its disk. */
+	/* A folder in memory, if there is one: each record is synced to its disk, which is slow. */
 	snprintf(fences->folder, sizeof(fences->folder), "%s/hf-sim-fences-XXXXXX",
 		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	if (mkdtemp(fences->folder) == NULL)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The operators, people, what breaks, and the runs of many seeds. */
+/* Operators, people, trouble, and the runs of many seeds. */
 
 /* --- the operators --------------------------------------------------------------------------------------------- */
 
@@ -48,7 +48,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	}
 	if (hf_streq(request->resource->plural, "events") || !ip_chance(w, 8))
 		return;
-	/* It dies before the request arrives, or after it was done. */
+	/* The operator dies before the request arrives, or after it was done and before the reply
+	 * arrives. */
 	if (ip_chance(w, 500)) {
 		fault->delay_before = HF_MINUTE;
 		hf_timer_arm(life->death, 0);
@@ -161,7 +162,7 @@ static struct pod *pick_pod(struct world *w)
 	return found;
 }
 
-/* A rank fails, and in every other case its peers fail of that a little later. */
+/* A rank fails. In half of the cases in scope Job, its peers fail because of it a little later. */
 static void rank_fails(struct world *w)
 {
 	static const int codes[] = {1, 1, 2, 137, 143, 220};
@@ -238,7 +239,8 @@ static void people_act(struct world *w)
 		if (pod == NULL)
 			break;
 		ip_tell(w, "people: delete %s", pod->name);
-		/* Where the watch lost it, it looks as if it had vanished. */
+		/* If the watch loses this delete, the pod looks as if it had vanished, which is
+		 * charged. */
 		w->faults++;
 		(void)ip_delete_object(w, &hf_pods, "default", pod->name, pod->uid,
 				       HF_GRACE_DEFAULT);
@@ -386,7 +388,8 @@ static void check_end(struct world *w)
 	if (running != workers + 1)
 		ip_fail_world(w, "%lld of %lld ranks run in the end", (long long)running,
 			      (long long)workers + 1);
-	/* With scope Replica a rank that started before the incident of another one belongs to it. */
+	/* With scope Replica a rank that started before another rank's incident may belong to that
+	 * incident, so only scope Job is compared. */
 	if (w->quiet && w->scope_job && ip_sum_restarts(ledger) != w->faults)
 		ip_fail_world(w, "%lld charged of %lld faults", (long long)ip_sum_restarts(ledger),
 			      (long long)w->faults);
@@ -528,7 +531,7 @@ static bool count_writes(struct met *met)
 	return failed;
 }
 
-/* Each thing was met, or the seeds show nothing. */
+/* True if the seeds met each kind of trouble. Else their success would prove nothing. */
 static bool is_met(const struct met *met)
 {
 	return met->seeds < 100 ||

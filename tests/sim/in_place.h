@@ -12,21 +12,21 @@
 #include "store/resource.h"
 
 /*
- * Restarts in place: the whole operator, agents, execs and kubelets on the in-memory engine and one
- * seed.  See README.md.
+ * Restarts in place: the whole operator with agents, execs and kubelets, on the in-memory engine,
+ * from one seed. See README.md.
  *
- * The world knows each process: its pod, generation, attempt and node.  What is checked, at every
- * start of a process and every write of the job:
+ * The world knows each process: its pod, generation, attempt and node. Checked at every start of a
+ * process and every write of the job:
  *
- * - no process of a generation starts beside a process of another one, and no rank has two, but on
- *   nodes that are cut off;
- * - no more is charged than the world broke, and each incident is charged once;
- * - a barrier stands no longer than its deadlines allow, where all nodes are well;
- * - a time-out of exec, a lost order and a stop by the agent are charged to nothing;
- * - in the end, with all well again, the job runs: each rank's process has the ledger's generation
- *   and attempt, and nothing is held;
- * - in a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
- *   nodes + 4 writes at most.
+ * - No process starts beside a process of another generation, and no rank has two processes. Nodes
+ *   that are cut off are not counted.
+ * - No more is charged than the world broke, and each incident is charged once.
+ * - A barrier stands no longer than its deadlines allow, where all nodes are well.
+ * - A time-out of exec, a lost order and a stop by the agent are charged to nothing.
+ * - In the end, with all well again, the job runs: each rank's process has the ledger's generation
+ *   and attempt, and no rank is held.
+ * - In a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
+ *   at most nodes + 4 writes.
  */
 #define WALL_START (1767225600 * HF_SECOND)
 #define NODES 4
@@ -34,8 +34,8 @@
 #define PODS_MAX 100000
 #define GRACE_SECONDS 5
 #define WAIT (60 * HF_SECOND)     /* inPlaceWaitSeconds */
-#define UNHEARD (600 * HF_SECOND) /* HOLDFAST_HOLD and no order */
-#define REPEAT (20 * HF_SECOND)   /* an agent says its orders again */
+#define UNHEARD (600 * HF_SECOND) /* how long exec waits with HOLDFAST_HOLD if no order comes */
+#define REPEAT (20 * HF_SECOND)   /* an agent gives its orders again after this time */
 #define HEARTBEAT (170 * HF_SECOND)
 #define TROUBLE (20 * HF_MINUTE)
 #define CALM (40 * HF_MINUTE)
@@ -53,24 +53,26 @@ struct pod {
 	struct world *w;
 	char *name, *uid, *job_uid;
 	struct node *node; /* NULL: not bound */
-	int64_t g0, a0;    /* stamps */
+	int64_t g0, a0;    /* the stamps: generation and attempt at the create of the pod */
 	bool hold, never;  /* HOLDFAST_HOLD; restartPolicy Never */
-	bool object;       /* it is in the store */
-	bool leaving;      /* marked for deletion */
-	bool container;    /* exec runs */
-	bool over;         /* Failed or Succeeded */
+	bool object;       /* the pod is in the store */
+	bool leaving;      /* the pod is marked for deletion */
+	bool container;    /* the container runs, so exec lives */
+	bool over;         /* the pod has phase Failed or Succeeded */
 	int restarts;
-	hf_time started; /* the container */
+	hf_time started; /* when the container started */
 	/* exec */
 	enum phase phase;
-	int64_t g, a; /* of the process now or last, or of the order that it obeyed */
+	/* generation and attempt of the process that runs or ran last, or of the last order that
+	 * exec obeyed */
+	int64_t g, a;
 	int ordinal, code;
 	bool process, stopping;
 	bool connected, stays;
-	bool written;   /* its report is in the store */
-	int64_t tg, ta; /* the last order */
+	bool written;   /* the store has the agent's last report of this exec */
+	int64_t tg, ta; /* generation and attempt of the last order */
 	bool thold, told;
-	hf_time since; /* of the phase */
+	hf_time since; /* since when exec is in its phase */
 	struct hf_timer *start, *stop, *connect, *kubelet, *wait, *ends_soon;
 	int soon_code;
 };
@@ -80,13 +82,14 @@ struct node {
 	char name[8];
 	bool power, link, agent, unknown;
 	struct hf_timer *write, *read, *repeat, *beat, *lease, *lost, *back, *agent_back;
-	struct hf_doc *job; /* as the agent has read it last; NULL: none */
+	struct hf_doc *job; /* the job as the agent has last read it; NULL: never */
 };
 
 struct life {
 	struct world *w;
 	char identity[16];
-	struct hf_store *client, *bare; /* the client, without what stands in front */
+	/* client: the connection with faults; bare: the same without them */
+	struct hf_store *client, *bare;
 	struct hf_operator *op;
 	struct hf_manager *manager;
 	struct hf_timer *death, *birth, *relist;
@@ -109,12 +112,12 @@ struct world {
 	int n_lives;
 	struct hf_timer *deeds;
 	bool calm, quiet, aloud, scope_job;
-	bool narrow; /* the CRD has no place for the ledger: it is in an annotation */
+	bool narrow; /* the CRD has no field for the ledger, so it is in an annotation */
 	char job_uid[64];
-	int jobs;             /* made so far */
-	int64_t faults;       /* of the present job */
-	hf_time hold_since;   /* 0: nothing is held */
-	hf_time unwell_until; /* a node was, until then */
+	int jobs;             /* jobs that were created so far */
+	int64_t faults;       /* faults of the present job */
+	hf_time hold_since;   /* since when ranks are held; 0: no rank is held */
+	hf_time unwell_until; /* until then a node is, or was, not well */
 	int64_t generation, restarts, incident, running_in;
 	unsigned long long agent_writes, job_writes;
 	struct met *met;
@@ -122,13 +125,14 @@ struct world {
 	char failure[512];
 };
 
-/* --- in_place_world.c: what the world says, stores and checks --- */
+/* --- in_place_world.c: the story, requests of the world, and the checks --- */
 
 int ip_apply(struct world *w, const struct hf_request *request);
 uint64_t ip_below(struct world *w, uint64_t n);
 bool ip_chance(struct world *w, unsigned permille);
 void ip_check_barrier(struct world *w);
-/* Of that version of the job, wherever it stands; the caller's.  NULL: none. */
+/* Returns the ledger of this version of the job, from its status or its annotation. The caller owns
+ * the result. NULL: the job has none. */
 struct hf_json *ip_ledger(struct hf_doc *job);
 void ip_check_job(struct world *w, struct hf_doc *doc);
 void ip_check_start(struct pod *pod);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Agents, which report execs and give them the orders of the ledger; and nodes. */
+/* Nodes, and their agents, which report execs and give them the orders of the ledger. */
 
 /* --- the agent ------------------------------------------------------------------------------------------ */
 
@@ -21,7 +21,7 @@ static void write_soon(struct node *node, hf_time within)
 
 static void give_orders(struct node *node);
 
-/* All ranks of the node that are held have stopped: one write says so of all. */
+/* True if all held ranks of the node have stopped, so that one write reports them together. */
 static bool is_wave_over(const struct node *node)
 {
 	const char *key;
@@ -37,7 +37,7 @@ static bool is_wave_over(const struct node *node)
 	return true;
 }
 
-/* What must be known at once is written at once; that a process runs, with the next write. */
+/* The agent writes urgent news at once. The news that a process runs waits for the next write. */
 void ip_agent_hears(struct pod *pod)
 {
 	struct node *node = pod->node;
@@ -90,7 +90,7 @@ void ip_on_write(void *arg)
 			hf_timer_arm(node->write, HF_SECOND);
 		return;
 	}
-	/* The API server is slow, or refuses. */
+	/* The API server is slow or refuses, so the agent writes later. */
 	if (ip_trouble(w, 60)) {
 		hf_timer_arm(node->write, ip_span(w, 8 * HF_SECOND));
 		return;
@@ -160,7 +160,8 @@ long long ip_index_of(const struct pod *pod)
 	return strtoll(strrchr(pod->name, '-') + 1, NULL, 10);
 }
 
-/* A pod that was given up while its node was cut off, or that is about to go, starts nothing more. */
+/* True if the ledger expects this pod. A pod that was given up while its node was cut off, or that
+ * is about to go, starts no process any more. */
 static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 {
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
@@ -184,10 +185,11 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 	g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
 	pod->stays = hf_json_i64(hf_json_get(ledger, "inPlaceWaitSeconds"), 0) > 0;
-	/* An order that is older than the last one is of a watch that is behind. */
+	/* An order older than the last one comes from a watch that is behind, so exec ignores
+	 * it. */
 	if (pod->told && (g < pod->tg || (g == pod->tg && a < pod->ta)))
 		return;
-	/* The pod is not of the job's present time: it is about to go. */
+	/* The ledger is older than this pod, so its order is not for this pod. */
 	if (g < pod->g0 || (g == pod->g0 && a < pod->a0))
 		return;
 	pod->tg = g;
@@ -210,7 +212,8 @@ static void give_orders(struct node *node)
 	for (size_t it = 0; hf_map_next(node->w->pods, &it, &key, &value);) {
 		struct pod *pod = value;
 
-		/* An operator that does not know of an exec does not hold it. */
+		/* An operator that has not heard of an exec does not hold its rank. So only an exec
+		 * that the agent has reported gets orders. */
 		if (pod->node == node && pod->connected && pod->written && n < HF_ARRAY_LEN(list))
 			list[n++] = pod;
 	}
@@ -220,7 +223,7 @@ static void give_orders(struct node *node)
 		give_order(list[i], hf_doc_json(node->job), ledger);
 }
 
-/* Its watch, or its list after a watch that broke. */
+/* The agent reads the job: by its watch, or by a list after the watch broke. */
 void ip_on_read(void *arg)
 {
 	struct node *node = arg;
@@ -261,7 +264,7 @@ void ip_job_changed(struct world *w)
 	for (int i = 0; i < NODES; i++) {
 		struct node *node = &w->nodes[i];
 
-		/* The event is lost: the agent lists again by and by. */
+		/* The event of this change is lost: the agent reads the job when it next lists. */
 		if (ip_trouble(w, 30))
 			continue;
 		if (!hf_timer_armed(node->read))

@@ -43,7 +43,8 @@ static void start_process(struct pod *pod, int64_t g, int64_t a)
 	enter(pod, RUNNING);
 }
 
-/* The order is obeyed as far as it can be now. */
+/* Exec obeys its last order as far as it can now: it stops a process of an older attempt, waits, or
+ * starts the next one. */
 void ip_obey(struct pod *pod)
 {
 	struct world *w = pod->w;
@@ -54,7 +55,8 @@ void ip_obey(struct pod *pod)
 		if (!ip_is_lower(pod))
 			return;
 		pod->stopping = true;
-		/* Most end at once; some need all of their grace, and are killed. */
+		/* Most programs end at once on SIGTERM. Some use all of their grace and are
+		 * killed. */
 		hf_timer_arm(pod->stop, ip_trouble(w, 100) ? GRACE_SECONDS * HF_SECOND
 							   : ip_span(w, 300 * HF_MS));
 		return;
@@ -298,7 +300,7 @@ static void on_start(void *arg)
 	ip_report_running(pod);
 }
 
-/* The kubelet ends what is to go, and takes its object away. */
+/* The kubelet ends a deleted pod and removes its object. */
 static void on_kubelet(void *arg)
 {
 	struct pod *pod = arg;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The story of a seed, requests of the world, and what must hold. */
+/* The story of a seed, requests of the world, and the invariants. */
 
 /* --- story ------------------------------------------------------------------------------------- */
 
@@ -144,7 +144,7 @@ struct hf_json *ip_ledger(struct hf_doc *job)
 	return hf_json_parse(text, strlen(text), NULL, &ledger, &err) == 0 ? ledger : NULL;
 }
 
-/* A restart of all ranks waits for its delay. */
+/* A restart of all ranks does not start before the ledger's notBefore. */
 static void check_delay(struct pod *pod)
 {
 	struct world *w = pod->w;
@@ -169,7 +169,8 @@ void ip_check_start(struct pod *pod)
 	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);) {
 		const struct pod *other = value;
 
-		/* Who gave up an object, or cut off a node, has decided that already. */
+		/* An operator that gave up an object or a node that is cut off has decided this
+		 * already, so such pods do not count. */
 		if (other == pod || !other->process || !other->object || !ip_is_reachable(other) ||
 		    !ip_is_reachable(pod) || !hf_streq(other->job_uid, pod->job_uid))
 			continue;

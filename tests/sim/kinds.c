@@ -6,11 +6,11 @@
 #include "store/resource.h"
 
 /*
- * Which kinds of jobs there are.  Most worlds have one, and their operator knows that one alone:
- * lists of the others would be empty.  In every eighth the operator knows all, and each of the
- * three names is of a kind of its own (two jobs of one name would fight for their pods' names, which
- * nobody can settle).  MPIJobs came last: they have worlds that were PyTorchJob's, so that the seeds of
- * all others mean what they did.
+ * Which kinds of jobs a world has. Most worlds have one kind, and their operator knows this kind
+ * alone. In every eighth world the operator knows all kinds, and each of the three job names has
+ * its own kind. (Two jobs of one name would fight for the names of their pods without end.) MPIJobs
+ * came last. They have worlds that were PyTorchJob's before, so that all other seeds mean what they
+ * did.
  */
 
 static const struct sim_kind kinds[] = {
@@ -21,7 +21,7 @@ static const struct sim_kind kinds[] = {
 #define KINDS HF_ARRAY_LEN(kinds)
 enum { MPI = KINDS - 1 };
 
-/* Every other row of 64 seeds knows of MPIJobs. */
+/* True for every other block of 64 seeds. */
 static bool has_mpi(const struct sim *sim)
 {
 	return sim->seed / 64 % 2 == 1;
@@ -32,7 +32,7 @@ bool sim_is_mixed(const struct sim *sim)
 	return sim->script == NULL && sim->seed % 8 == 1;
 }
 
-/* Of eight worlds four are PyTorchJob's, or three and MPIJob's. */
+/* Four of eight worlds have PyTorchJobs, or three of them and one has MPIJobs. */
 static size_t kind_of_seed(const struct sim *sim)
 {
 	uint64_t number = sim->seed / 8 % 8;

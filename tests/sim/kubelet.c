@@ -13,33 +13,34 @@
 #include <string.h>
 
 /*
- * Scheduler and kubelets: pods are bound after a while, started after another, run, exit with
- * some code, are restarted in place where their policy says so, and end when they are deleted,
- * with or without a word about how.  A process belongs to a machine: while its kubelet is dead
- * or cut off it runs on, ends, and nobody is told until the kubelet is back; objects that were
- * deleted meanwhile are zombies until then.
+ * Scheduler and kubelets. Pods are bound, started and end after random times. Kubelets restart
+ * containers in place where the policy says so, and end deleted pods with or without a last status.
+ *
+ * A process belongs to a machine. While the machine's kubelet is dead or cut off, the process runs
+ * on and may end, but no status says so until the kubelet is back. A pod whose object was deleted
+ * meanwhile is a zombie until then.
  */
 #define TEXT_MAX 2048
 #define SCHEDULE_AGAIN (5 * HF_SECOND)
-#define ZOMBIE_MAX (5 * HF_SECOND) /* a kubelet finds out what is deleted */
+#define ZOMBIE_MAX (5 * HF_SECOND) /* until a kubelet finds out that a pod's object is gone */
 #define STUCK_SPAN (10 * HF_MINUTE)
 #define UNBOUND_MAX HF_SECOND
 #define SLOW_MAX HF_MINUTE
-#define STOP_MAX (20 * HF_SECOND) /* a kubelet hears of a deadline, and a container ends */
+#define STOP_MAX (20 * HF_SECOND) /* until a deadline has ended the containers */
 #define STANDS_LOOK (10 * HF_SECOND)
 #define PODS_MAX 100000
 
 enum pod_state {
-	POD_NEW,     /* waits for a node */
-	POD_BOUND,   /* waits for its kubelet */
-	POD_RUNNING, /* its process lives */
-	POD_EXITED,  /* it has ended, and the kubelet could not say so */
-	POD_WAITING, /* to be started again in place */
-	POD_HELD,    /* its process has ended for good, and its second container runs on */
-	POD_STOPPED, /* its activeDeadlineSeconds have passed: its kubelet ends it */
-	POD_ENDING,  /* told to end */
-	POD_OVER,    /* ended, and said so */
-	POD_ZOMBIE,  /* its object is gone; its process may live */
+	POD_NEW,     /* the scheduler looks for a node */
+	POD_BOUND,   /* the kubelet has not started the process yet */
+	POD_RUNNING, /* the process runs */
+	POD_EXITED,  /* the process has ended, and the kubelet could not report it */
+	POD_WAITING, /* the kubelet is to start the container again */
+	POD_HELD,    /* the process has ended for good, and the second container runs on */
+	POD_STOPPED, /* activeDeadlineSeconds are over, so the kubelet ends the pod */
+	POD_ENDING,  /* the object is marked for deletion */
+	POD_OVER,    /* the pod has ended, and its status says so */
+	POD_ZOMBIE,  /* the object is gone; the process may still run */
 };
 
 struct sim_pod {
@@ -47,41 +48,44 @@ struct sim_pod {
 	struct hf_timer *timer;
 	char *name, *uid;
 	char *policy;    /* restartPolicy */
-	char *container; /* its first one's name */
+	char *container; /* name of the first container */
 	struct sim_node *node;
 	enum pod_state state;
 	bool deleted; /* its object has a deletionTimestamp */
 	bool process;
-	bool sidecar;    /* it has a second container … */
-	bool side_over;  /* … which has ended */
-	bool held;       /* and has outlived the process */
-	bool side_fails; /* it ends with 1 */
-	bool told_stop;  /* its object has a deadline that has passed */
-	bool unplaced;   /* no node takes it: the scheduler has said so */
-	bool power_lost; /* its process went with the machine */
+	bool sidecar;    /* the pod has a second container */
+	bool side_over;  /* the second container has ended */
+	bool held;       /* the second container has outlived the process */
+	bool side_fails; /* the second container ends with exit code 1 */
+	bool told_stop;  /* the object has activeDeadlineSeconds, so the pod has to end */
+	bool unplaced;   /* no node takes the pod, and the scheduler has said so */
+	bool power_lost; /* the process ended because the machine lost power */
 	hf_time grace;
-	char started[HF_TIME_TEXT_MAX]; /* when its kubelet took it on */
+	char started[HF_TIME_TEXT_MAX]; /* time of the first status of the kubelet */
 	int restarts, code;
-	int side_restarts, init_restarts; /* of the second container, and of an init container */
-	bool init_fails;                  /* the init container waits to be started again */
-	int64_t fence;   /* its process ends without contact for so many seconds; 0: it does not */
-	const char *why; /* reason of the end: static */
-	const char *phase, *more;              /* as it was reported last: static; NULL: not yet */
-	char said[256];                        /* the state, as it was */
-	const struct sim_script_end *scripted; /* how this run ends; NULL: as chance has it */
+	/* restarts of the second container, and of an init container */
+	int side_restarts, init_restarts;
+	bool init_fails; /* the init container waits to be started again */
+	/* the process ends itself after so many seconds without contact; 0: it has no fence */
+	int64_t fence;
+	const char *why;          /* reason of the end; a constant text */
+	const char *phase, *more; /* of the last report; constant texts; NULL: no report yet */
+	char said[256];           /* container state of the last report */
+	/* how this run ends in a scenario; NULL: by chance */
+	const struct sim_script_end *scripted;
 };
 
 struct sim_kubelet {
 	struct hf_map *pods;   /* uid → struct sim_pod */
-	struct hf_map *starts; /* name → how often its process started, in scripts */
+	struct hf_map *starts; /* name of a pod → number of starts of its process, in scenarios */
 	struct hf_memstore_observer observer;
 	struct hf_timer *deeds;
 	struct hf_rng rng;
-	struct hf_rng beside; /* of second containers, deadlines and slow starts */
-	struct hf_rng again;  /* of restarts of containers other than the program's */
+	struct hf_rng beside; /* random numbers of second containers, deadlines and slow starts */
+	struct hf_rng again;  /* random numbers of restarts of other containers */
 };
 
-/* Dice of their own: the other ones fall as they would without them. */
+/* Random numbers of their own, so second containers change no other number. */
 static hf_time span_beside(struct sim *sim, hf_time max)
 {
 	return HF_MS + (hf_time)hf_rng_below(&sim->kubelet->beside, (uint64_t)max);
@@ -112,7 +116,7 @@ static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MA
 	return buf;
 }
 
-/* In front of the status of the main containers; "": no init container was ever restarted. */
+/* Returns the status of the init container; "": it was never restarted. */
 static const char *init_status(const struct sim_pod *pod, char buf[TEXT_MAX / 4])
 {
 	buf[0] = '\0';
@@ -125,7 +129,7 @@ static const char *init_status(const struct sim_pod *pod, char buf[TEXT_MAX / 4]
 	return buf;
 }
 
-/* Behind the status of the first container; "": it is alone. */
+/* Returns the status of the second container, with a comma before it; "": there is none. */
 static const char *sidecar_status(const struct sim_pod *pod, const char *phase,
 				  char buf[TEXT_MAX / 4])
 {
@@ -200,7 +204,7 @@ static void report_ended(struct sim_pod *pod, const char *more)
 	report_exit(pod, pod->code == 0 && !pod->side_fails ? "Succeeded" : "Failed", more);
 }
 
-/* The first time it says how the container ended; then, that it waits longer each time. */
+/* The first status says how the container ended. Later ones say CrashLoopBackOff. */
 static void report_waiting(struct sim_pod *pod)
 {
 	char state[256];
@@ -227,7 +231,8 @@ static void process_ends(struct sim_pod *pod)
 		sim_fence_ended(pod->sim, pod->uid);
 }
 
-/* Starts are counted by name, as replacements go on where their predecessors ended. */
+/* Returns the scripted end of this start. Starts are counted by name, so a replacement goes on with
+ * its predecessor's count. */
 static const struct sim_script_end *scripted(const struct sim_pod *pod)
 {
 	struct hf_map *starts = pod->sim->kubelet->starts;
@@ -242,14 +247,14 @@ static const struct sim_script_end *scripted(const struct sim_pod *pod)
 	return sim_script_of(pod->sim, pod->name, (*count)++);
 }
 
-/* The kubelet restarts containers in this pod. */
+/* True if the kubelet may restart other containers of this pod. */
 static bool restarts_containers(const struct sim_pod *pod)
 {
 	return pod->sidecar && pod->sim->script == NULL && !pod->sim->calm &&
 	       (hf_streq(pod->policy, "Always") || hf_streq(pod->policy, "OnFailure"));
 }
 
-/* Its init container fails before the program has begun, and is to be started again. */
+/* True if the init container fails now, so that the kubelet starts it again. */
 static bool fails_before_start(struct sim_pod *pod)
 {
 	bool began = pod->state != POD_BOUND;
@@ -267,8 +272,8 @@ static bool fails_before_start(struct sim_pod *pod)
 	return true;
 }
 
-/* The second container was restarted by itself, or the whole pod was, as by a lost sandbox.  Neither
- * is a termination of the rank beside that of its program. */
+/* Restarts the second container alone, or with the whole pod (as after a lost sandbox). Neither
+ * adds a termination of the rank to that of the program. */
 static void restart_beside(struct sim_pod *pod, bool whole)
 {
 	uint64_t count = hf_rng_below(&pod->sim->kubelet->again, 4);
@@ -316,7 +321,7 @@ static void process_starts(struct sim_pod *pod)
 		hf_timer_arm(pod->timer, HF_SECOND + sim_span(sim, sim->mood.run_max));
 }
 
-/* The second container goes on, for a while that is longer than what operators wait for at times. */
+/* The longest time that a second container runs on, longer than operators may wait. */
 #define SIDECAR_MAX (8 * HF_MINUTE)
 
 static bool is_outlived(struct sim_pod *pod)
@@ -347,7 +352,7 @@ static void sidecar_ends(struct sim_pod *pod)
 		return; /* when its kubelet is back */
 	pod->sim->ends_quiet += pod->sim->quiet;
 	sim_check_held_ends(pod->sim, pod->uid);
-	/* No kubelet starts it again: the pod has failed, and its rank has succeeded. */
+	/* The second container stays ended, so the pod fails although its rank has succeeded. */
 	pod->side_fails = pod->code == 0 && hf_streq(pod->policy, "Never") &&
 			  hf_rng_below(&pod->sim->kubelet->beside, 3) == 0;
 	if (pod->side_fails)
@@ -355,11 +360,11 @@ static void sidecar_ends(struct sim_pod *pod)
 	see_end(pod, "");
 }
 
-/* The kubelet sees that the process has ended, restarts it or says so. */
+/* The kubelet sees that the process has ended, and restarts it or reports the end. */
 static void see_end(struct sim_pod *pod, const char *more)
 {
 	struct sim *sim = pod->sim;
-	/* A pod that restarts for ever keeps no job from its end: in the calm it does not. */
+	/* Policy Always restarts for ever. In the calm it must not, so that the job can end. */
 	bool again = (hf_streq(pod->policy, "Always") && !sim->calm) ||
 		     (hf_streq(pod->policy, "OnFailure") && pod->code != 0);
 
@@ -373,7 +378,7 @@ static void see_end(struct sim_pod *pod, const char *more)
 			 pod->code);
 		sim_check_ends_in_place(sim, pod->uid);
 		report_waiting(pod);
-		/* Real ones start it at once the first time, then wait 10 s, 20 s, … */
+		/* A real kubelet waits 0 s before the first restart, then 10 s, 20 s, … */
 		hf_timer_arm(pod->timer,
 			     sim_span(sim, pod->restarts == 0 ? HF_SECOND : 10 * HF_SECOND));
 		return;
@@ -387,7 +392,7 @@ static void see_end(struct sim_pod *pod, const char *more)
 	hf_timer_disarm(pod->timer);
 	sim_device_pod(pod->node, pod->name, pod->uid, false);
 	sim_tell(sim, "kubelet: %s exited with %d%s", pod->name, pod->code, more);
-	/* A container is seen to have ended before its pod is. */
+	/* A kubelet reports that the container has ended before it reports that the pod has. */
 	if (more[0] == '\0')
 		report_exit(pod, "Running", "");
 	report_ended(pod, more);
@@ -401,7 +406,7 @@ static void process_exits(struct sim_pod *pod, int code, const char *more)
 	see_end(pod, more);
 }
 
-/* Its kubelet has ended all containers because of the deadline, whatever their restart policy. */
+/* The kubelet has ended all containers because of the deadline; restartPolicy does not matter. */
 static void stop_is_over(struct sim_pod *pod)
 {
 	if (!can_say(pod))
@@ -418,7 +423,7 @@ static void stop_is_over(struct sim_pod *pod)
 
 #define FENCED 226
 
-/* Its container runs then; the training process does not. */
+/* The container runs while exec waits for a contact, but the training process does not. */
 static bool waits_for_contact(struct sim_pod *pod)
 {
 	enum sim_fence_word word = sim_fence_starts(pod->node, pod->uid, pod->fence);
@@ -479,11 +484,11 @@ static void reject(struct sim_pod *pod, const char *reason)
 		 reason);
 	sim_tell(pod->sim, "kubelet: %s is refused: %s", pod->name, reason);
 	pod->state = POD_OVER;
-	pod->phase = NULL; /* it holds no device of which there is a word */
+	pod->phase = NULL; /* the kubelet has reported no device for this pod */
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
-/* Its image is large, or its volume is far away. */
+/* True if the start takes long, as with a large image or a slow volume. */
 static bool is_slow(struct sim *sim)
 {
 	return sim->script == NULL && !sim->calm && !sim->mood.plugins && !sim->mood.fences &&
@@ -502,7 +507,7 @@ static void pod_bind(struct sim_pod *pod)
 
 	if (node == NULL) {
 		hf_timer_arm(pod->timer, SCHEDULE_AGAIN);
-		/* It is told once. */
+		/* The scheduler writes this condition once. */
 		if (!pod->unplaced)
 			sim_pod_mark(sim, pod->name, "PodScheduled", "False", "Unschedulable",
 				     NULL);
@@ -559,7 +564,7 @@ static void run_is_over(struct sim_pod *pod)
 {
 	const struct sim_script_end *end = pod->scripted;
 
-	/* Nobody comes to the last step while another hangs. */
+	/* If one rank hangs, no rank reaches the last step. */
 	if (sim_training_stands(pod->sim, pod->uid)) {
 		hf_timer_arm(pod->timer, STANDS_LOOK);
 		return;
@@ -602,9 +607,8 @@ static void delete_pod(struct sim_pod *pod, int64_t grace)
 	sim_apply(pod->sim, &request);
 }
 
-/* Gone with no word to whoever watches: deleted with force in a gap of theirs.  Where a finalizer keeps
- * the object, or a list from the past shows it, marked for deletion, that is what a person's delete looks
- * like. */
+/* Deletes the pod by force in a gap of the operator's watches. If a finalizer keeps the object, or
+ * a list from the past shows it marked for deletion, the operator sees a delete like a person's. */
 static void vanish(struct sim_pod *pod)
 {
 	struct hf_doc *doc = hf_memstore_peek(pod->sim->memstore, &hf_pods, "default", pod->name);
@@ -629,7 +633,7 @@ static void disrupt(struct sim_pod *pod, const char *reason)
 	",\"reason\":\"Evicted\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"       \
 	"\"True\",\"reason\":\"TerminationByKubelet\"}]"
 
-/* What only a kubelet that lives can do to a pod that runs. */
+/* Handles the troubles that only a live kubelet can cause; false: another trouble. */
 static bool happen_at_home(struct sim_pod *pod, enum sim_trouble kind)
 {
 	if (kind != SIM_OOM_KILLED && kind != SIM_EVICTED_NODE && kind != SIM_OWN_LIMIT)
@@ -670,7 +674,7 @@ static void happen(struct sim_pod *pod, enum sim_trouble kind)
 		if (can_say(pod) && pod->state == POD_ENDING)
 			hf_timer_arm(pod->timer, sim_how_span(sim, STUCK_SPAN));
 		break;
-	default: break; /* REJECTED: when they are bound */
+	default: break; /* REJECTED happens in pod_bind */
 	}
 }
 
@@ -706,7 +710,7 @@ static void on_deed(void *arg)
 	struct sim *sim = arg;
 	enum sim_trouble kind = sim_pick(sim, SIM_BY_POD, &sim->kubelet->rng);
 	struct sim_pod *pod = random_pod(sim);
-	/* One fault may end several in the same moment. */
+	/* One fault may end several pods in the same moment. */
 	uint64_t many = hf_rng_below(&sim->kubelet->rng, 5) == 0 ? 4 : 1;
 
 	deed_arm(sim);
@@ -719,7 +723,7 @@ static void on_deed(void *arg)
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-/* A node's pods; walking the map itself would meet pods that go. */
+/* A copy of the list of a node's pods, because pods leave the map while the list is used. */
 struct pods {
 	HF_VEC(struct sim_pod *) pods;
 };
@@ -778,7 +782,7 @@ static void find_again(struct sim_pod *pod)
 		pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
 	else if (pod->told_stop && pod->state != POD_OVER && pod->state != POD_ZOMBIE)
 		pod->state = POD_STOPPED;
-	/* The control plane had called it not ready: the kubelet says that it is. */
+	/* The control plane has set Ready to False, so the kubelet sets it to True again. */
 	if (pod->state == POD_RUNNING)
 		sim_pod_mark(sim, pod->name, "Ready", "True", "", NULL);
 	if (pod->state == POD_RUNNING || (pod->state == POD_OVER && !pod->deleted))
@@ -825,7 +829,7 @@ void sim_kubelet_says_again(struct sim_node *node)
 	for (size_t i = 0; i < list.pods.len; i++) {
 		struct sim_pod *pod = list.pods.items[i];
 
-		/* Of those that have ended it may say no more. */
+		/* Of a pod that has ended, the kubelet may write no more statuses. */
 		if (!can_say(pod) || pod->phase == NULL || pod->state == POD_ZOMBIE ||
 		    (pod->state == POD_OVER && sim_chance(node->sim, 500)))
 			continue;
@@ -852,7 +856,8 @@ void sim_kubelet_each(struct sim_node *node,
 void sim_kubelet_shutdown(struct sim_node *node)
 {
 	struct sim *sim = node->sim;
-	bool lost = sim_how(sim, 4) == 0; /* power goes before the last word */
+	/* the machine loses power before the last statuses are written */
+	bool lost = sim_how(sim, 4) == 0;
 	struct pods list;
 
 	pods_of(node, &list);
@@ -871,7 +876,7 @@ void sim_kubelet_shutdown(struct sim_node *node)
 	HF_VEC_RELEASE(&list.pods);
 }
 
-/* --- what it hears ------------------------------------------------------------------------- */
+/* --- changes that kubelets see -------------------------------------------------------------- */
 
 static void pod_created(struct sim *sim, struct hf_doc *doc)
 {
@@ -893,7 +898,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	hf_timer_arm(pod->timer, sim_span(sim, UNBOUND_MAX));
 }
 
-/* By force, or because it was over: the kubelet ends what is left when it sees that. */
+/* The object of the pod is gone: by force, or because the pod was over. The kubelet ends what still
+ * runs when it notices. */
 static void pod_gone(struct sim_pod *pod)
 {
 	pod->state = POD_ZOMBIE;
@@ -920,7 +926,7 @@ static void pod_told_to_end(struct sim_pod *pod, const struct hf_json *meta)
 	hf_timer_arm(pod->timer, sim_span(pod->sim, pod->grace + HF_SECOND));
 }
 
-/* A pod that is not bound to a node yet has no kubelet that could end it. */
+/* The pod got a deadline that is over. A pod without a node has no kubelet that could end it. */
 static void pod_told_to_stop(struct sim_pod *pod)
 {
 	pod->told_stop = true;

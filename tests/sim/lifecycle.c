@@ -12,16 +12,19 @@
 #include <string.h>
 
 /*
- * The controllers of kube-controller-manager that act upon nodes, with their timings and quirks:
+ * The controllers of kube-controller-manager for nodes, with their times and quirks:
  *
- * - node life cycle: looks every 5 s; 50 s without a renewal are Unknown.  Its taint NoExecute
- *   goes through a queue of the zone, one node in ten seconds; none in a zone of which more than
- *   two and 55 % are not ready; where every zone is down as a whole, its taints are removed.
- * - taint eviction: 300 s after it saw the taint (at once for other keys) it deletes the pod of
- *   that name: no UID.  The timer is by name.  A removal cancels it if, when it comes to be
- *   handled, no pod of that name is there; one on another node does not cancel it.
- * - pod GC: every 20 s; pods of a node that has been gone for 40 s, and terminating pods of one
- *   that is out of service and not ready, are marked Failed and deleted without grace.
+ * - Node life cycle: it looks every 5 s. A node without a renewal for 50 s becomes Unknown. Its
+ *   NoExecute taint comes from a queue of the zone, for one node in ten seconds. A zone in which
+ *   more than two nodes and 55 % are not ready gets none. If all zones are down as a whole, it
+ *   removes these taints.
+ * - Taint eviction: 300 s after the taint (at once for other keys) it deletes the pod of this name,
+ *   without a UID. The timer belongs to the name. When a pod is removed, the timer is cancelled
+ *   only if no pod has the name by the time the removal is handled. A pod of this name on another
+ *   node does not cancel it.
+ * - Pod GC: every 20 s it marks pods Failed and deletes them without grace. It does so for pods of
+ *   a Node that has been missing for 40 s, and for terminating pods of a node that is out of
+ *   service and not ready.
  */
 #define LOOK_EVERY (5 * HF_SECOND)
 #define GRACE (50 * HF_SECOND)
@@ -228,7 +231,8 @@ static void handle_pod(struct sim *sim, const char *name, const char *node_name)
 		hf_map_remove(sim->nodes->evictions, name);
 		return;
 	}
-	/* Of another node: that is for another worker, and nobody cancels. */
+	/* The new pod of this name is on another node, so another worker handles it, and the timer
+	 * stays. */
 	if (!hf_streq(node_of(pod), node_name))
 		return;
 	node = sim_node_get(sim, node_name);
@@ -264,7 +268,7 @@ void sim_lifecycle_pod(struct sim *sim, const struct hf_memstore_change *change)
 		     !hf_streq(node_of(change->before), node_of(change->after));
 	struct sim_handling *handling;
 
-	/* In worlds without node trouble it has nothing to do. */
+	/* Worlds without trouble of nodes have no taints. */
 	if (sim->nodes->kcm_down || (change->after != NULL && !bound) ||
 	    (sim->mood.per_hour[SIM_BY_NODE] == 0 && sim->script == NULL))
 		return;
@@ -474,7 +478,7 @@ void sim_lifecycle_init(struct sim *sim)
 	nodes->monitor = hf_timer_create(sim->loop, on_look, sim);
 	nodes->gc = hf_timer_create(sim->loop, on_gc, sim);
 	nodes->kcm_up = hf_timer_create(sim->loop, kcm_starts, sim);
-	/* Idle in most worlds, behind by seconds in some. */
+	/* In most worlds the eviction controller is fast, in some it is seconds behind. */
 	nodes->handle_max = hf_rng_below(&nodes->rng, 4) == 0 ? 1500 * HF_MS : 100 * HF_MS;
 }
 

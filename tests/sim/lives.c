@@ -8,10 +8,10 @@
 #include <string.h>
 
 /*
- * The operators' processes.  Each has a loop of its own, so that it can be stopped and gone on
- * with (SIGSTOP, a machine that swaps) and its wall clock be wrong, while the world goes on.
- * Monotonic time is the same in all loops, or stands still in that of a stopped process until
- * it goes on.
+ * The processes of operators. Each has its own loop, so it can be stopped and continued (as by
+ * SIGSTOP, or by a machine that swaps), and its wall clock may be wrong, while the world goes on.
+ * Monotonic time is equal in all loops. In the loop of a stopped process it stands still until the
+ * process goes on.
  */
 
 #define PAUSE_MAX (2 * HF_MINUTE)
@@ -157,8 +157,8 @@ static void be_born(void *arg)
 		.loop = life->loop,
 		.store = life->client,
 		.frameworks = sim_frameworks(sim),
-		/* Where no node fails, some worlds have the kubelet in the process.  But what agents
-		 * say of ranks is read with the nodes. */
+		/* In worlds without trouble of nodes some operators do not watch nodes. Reports of
+		 * agents on ranks need this watch too. */
 		.watch_nodes = sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->mood.trains ||
 			       sim->mood.plugins || sim->seed % 3 == 0 || sim->script != NULL,
 		.seed = hf_rng_next(&sim->rng),
@@ -227,7 +227,7 @@ void sim_crash_in(struct sim_life *life, hf_time after)
 		hf_timer_arm(life->crash_timer, after);
 }
 
-/* --- stopped and gone on with ------------------------------------------------------------------ */
+/* --- a process is stopped and continued ---------------------------------------------------------- */
 
 static void go_on(void *arg)
 {
@@ -239,7 +239,8 @@ static void go_on(void *arg)
 	sim_tell(sim, "%s: goes on", life->name);
 	life->paused = false;
 	hf_loop_freeze(life->loop, sim_now(sim) - hf_loop_mono(life->loop));
-	/* What came in meanwhile is read, or what was due is done first. */
+	/* In half of the cases due timers run before the events that came in meanwhile, else after
+	 * them. */
 	if (sim_chance(sim, 500))
 		(void)hf_loop_run_ready(life->loop);
 	hf_memstore_client_pause(life->bare, false);
@@ -253,7 +254,8 @@ static void pause_life(struct sim_life *life)
 	life->paused = true;
 	hf_memstore_client_pause(life->bare, true);
 	hf_timer_arm(life->wake_timer, span);
-	/* Often it will be gone by then. */
+	/* In half of the cases a pod is deleted while the process is stopped, so the pod is gone
+	 * when it goes on. */
 	if (sim_how(life->sim, 2) == 0)
 		sim_people_delete_pod(life->sim);
 }
@@ -265,7 +267,8 @@ static void list_again(void *arg)
 	sim_check_gap(life->sim);
 	if (life->bare != NULL)
 		hf_memstore_client_break_watches(life->bare, HF_E_GONE, "events were lost");
-	/* One that is between two connections goes on from where it was. */
+	/* A watch that was between two connections resumes where it was, so all watches are broken
+	 * once more. */
 	if (life->relist_twice)
 		hf_timer_arm(life->relist_timer, HF_MINUTE);
 	life->relist_twice = false;
@@ -323,7 +326,7 @@ void sim_lives_begin(struct sim *sim)
 {
 	static const char *const names[SIM_LIVES_MAX] = {"operator", "other"};
 
-	/* Of every four worlds one has two, who elect a leader. */
+	/* Every fourth world has two operators, which elect a leader. */
 	sim->n_lives = sim->seed % 4 == 3 && sim->script == NULL ? 2 : 1;
 	sim->lives_timer = hf_timer_create(sim->loop, on_deed, sim);
 	deed_timer_arm(sim);

@@ -85,7 +85,7 @@ static int read_only(struct sim_args *args)
 	return SAID;
 }
 
-/* One option; 0, 2, or what is wrong was SAID. */
+/* Reads one option. Returns 0, 2 (wrong use), or SAID if the error has been printed. */
 static int read_arg(int c, struct sim_args *args)
 {
 	switch (c) {
@@ -133,8 +133,8 @@ int main(int argc, char **argv)
 	int rc = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* Worlds come and go by the thousand: nothing is given back to the kernel in between, and
-	 * small chunks are merged as they are freed instead of all at once, again and again. */
+	/* The process runs thousands of worlds, so freed memory is not given back to the kernel in
+	 * between. Small chunks are merged when they are freed, not all at once. */
 	mallopt(M_MXFAST, 0);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	mallopt(M_MMAP_THRESHOLD, 256 << 20);

@@ -11,9 +11,9 @@
 #include <string.h>
 
 /*
- * A cluster that keeps upstream's CRDs: status.recovery is dropped from what the operator
- * writes, with a good answer, as an API server does.  What the spec has no place for stands in
- * an annotation.
+ * A cluster with upstream's CRDs. As an API server does, it drops status.recovery from the
+ * operator's writes and answers with success. Fields for which the spec has no place are in an
+ * annotation.
  */
 
 struct narrow_schema_store {
@@ -53,7 +53,8 @@ static void narrow_schema_destroy(struct hf_store *store)
 	free(store);
 }
 
-/* Calls and watches are those of the store behind: nothing to cancel or stop here. */
+/* Calls and watches belong to the store behind this one, so cancel and stop need no functions
+ * here. */
 static const struct hf_store_ops narrow_schema_ops = {
 	.name = "narrow",
 	.request = narrow_schema_request,
@@ -70,7 +71,7 @@ struct hf_store *sim_narrow_schema_create(struct hf_store *behind)
 	return &narrow->base;
 }
 
-/* The additions of its run policy move into the annotation. */
+/* Moves podFailurePolicy and recovery from the job's runPolicy into the annotation. */
 void sim_narrow_schema_job(struct hf_json *job)
 {
 	static const char *const keys[] = {"podFailurePolicy", "recovery"};

@@ -15,7 +15,8 @@
 #define AWAY_MAX (15 * HF_MINUTE)
 #define FLAP_MAX (90 * HF_SECOND)
 #define SHUTDOWN_SPAN (30 * HF_SECOND)
-/* Within so long the nodes of a zone come back, one after the other. */
+/* Within this time after the first one, the other nodes of a zone come back, one after the
+ * other. */
 #define HEAL_MAX HF_MINUTE
 
 struct sim_node *sim_node_get(struct sim *sim, const char *name)
@@ -128,7 +129,8 @@ void sim_node_make(struct sim_node *node)
 	sim_node_write(node);
 }
 
-/* Only who looks sees a Lease: so it is written when somebody is about to look. */
+/* A Lease is written only when a process is about to read it, because no other process can tell the
+ * difference. */
 static void renew(struct sim_node *node)
 {
 	char text[512], when[HF_TIME_TEXT_MAX + 8];
@@ -136,7 +138,7 @@ static void renew(struct sim_node *node)
 	struct hf_doc *lease =
 		hf_memstore_peek(node->sim->memstore, &hf_leases, SIM_NODE_LEASES, node->name);
 
-	/* Its clock may be set between two renewals: that writes nothing. */
+	/* The node's clock may be set between two renewals. This alone writes no Lease. */
 	if (!node->exists || (lease != NULL && node->written == at))
 		return;
 	node->written = at;
@@ -152,7 +154,7 @@ static void renew(struct sim_node *node)
 		sim_patch(node->sim, &hf_leases, SIM_NODE_LEASES, node->name, NULL, text);
 }
 
-/* A label changes in the Lease's metadata at each read: that is no sign of the node's life. */
+/* Changes an annotation of the Lease at each read. Such a change is no sign of life of the node. */
 static void scribble(struct sim_node *node)
 {
 	char text[96];
@@ -296,7 +298,8 @@ static void on_fate(void *arg)
 
 static void away(struct sim_node *node)
 {
-	/* A third is away for a moment only: the control plane never hears of it. */
+	/* In a third of the cases the node is away for a minute at most, and the control plane may
+	 * not notice. */
 	hf_timer_arm(node->timer,
 		     below(node, 3) == 0 ? span(node, HF_MINUTE) : span(node, AWAY_MAX));
 }
@@ -320,7 +323,7 @@ static void delete_node(struct sim_node *node)
 
 static void remake(struct sim_node *node)
 {
-	/* Re-imaged: another machine under the same name. */
+	/* The machine is re-imaged: another machine gets the same name. */
 	if (sim_node_alive(node))
 		lose(node, &node->power, "is re-imaged");
 	delete_node(node);
@@ -393,7 +396,7 @@ static void set_taint(struct sim_node *node, bool *taint, const char *what)
 
 static void out_of_service(struct sim_node *node)
 {
-	/* Who sets it says that the machine is off. */
+	/* An administrator sets this taint only after the machine has been switched off. */
 	if (node->power)
 		lose(node, &node->power, "is switched off");
 	set_taint(node, &node->out_of_service, "out of service");
@@ -557,7 +560,8 @@ static bool may_stay_dead(const struct sim_node *node)
 {
 	const struct sim_nodes *nodes = node->sim->nodes;
 
-	/* Not where jobs may ask that nobody is given up: they would wait for ever, as they asked. */
+	/* Worlds with rare settings may have forceDelete: Never, and such a job would wait for this
+	 * node for ever. */
 	return !sim_node_alive(node) && node->exists && !node->out_of_service && !node->drained &&
 	       nodes->n > 4 && nodes->zones == 1 && !node->sim->mood.rare;
 }
@@ -572,8 +576,8 @@ void sim_nodes_calm(struct sim *sim)
 		struct sim_node *node = &sim->nodes->nodes[i];
 
 		node->flaps = false;
-		/* One or two never come back: no storm, so what ran there runs elsewhere, unless
-		 * Kueue ties it to a zone that has no other node. */
+		/* One or two nodes never come back. That is no storm, so their pods run elsewhere,
+		 * unless Kueue ties them to a zone without other nodes. */
 		if (dead < 2 && may_stay_dead(node) && span(node, 1) == 0) {
 			node->stays_dead = true;
 			hf_timer_disarm(node->timer);

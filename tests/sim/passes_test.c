@@ -27,7 +27,7 @@
 #define AT_SANDBOX (600 * HF_MS)
 #define AT_RUN (1500 * HF_MS)
 #define AT_READY (1600 * HF_MS)
-#define AT_PROBE (3500 * HF_MS) /* a write that changes no fact: a condition's probe time */
+#define AT_PROBE (3500 * HF_MS) /* a write that changes only a condition's probe time */
 #define AT_EXIT (60 * HF_SECOND)
 #define AT_OVER (60 * HF_SECOND + 300 * HF_MS)
 
@@ -232,7 +232,7 @@ static void test_a_job_of_2_ranks(void **state)
 	struct world world;
 
 	run_job(2, &world);
-	/* 12 before changes that no step can see were left out. */
+	/* 12 passes before the operator ignored changes that no step depends on. */
 	assert_in_range(world.passes, 1, 10);
 }
 
@@ -241,7 +241,7 @@ static void test_a_job_of_64_ranks(void **state)
 	struct world world;
 
 	run_job(64, &world);
-	/* 167 before, most of them while the ranks succeeded one after the other. */
+	/* 167 passes before that, most of them while the ranks succeeded one after the other. */
 	assert_in_range(world.passes, 1, 40);
 }
 

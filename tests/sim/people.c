@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* People and programs make jobs, suspend, resume, scale, edit and delete them, and delete pods
- * by hand; Kueue stops and starts jobs. */
+/* What people and other programs do. They create, suspend, resume, scale, edit and delete jobs, and
+ * delete pods. Kueue stops and starts jobs. */
 struct sim_people {
 	struct hf_timer *timer;
 	unsigned jobs_made;
@@ -32,7 +32,7 @@ struct pick {
 	struct hf_doc *doc;
 };
 
-/* One of all, each with the same chance. */
+/* Picks one object; each has the same chance. */
 static void pick_one(void *arg, struct hf_doc *doc)
 {
 	struct pick *pick = arg;
@@ -59,7 +59,7 @@ static const struct hf_resource *job_resource(struct sim *sim, struct hf_doc *jo
 	return sim_kind_of(sim, hf_doc_name(job))->resource;
 }
 
-/* What admission would refuse is a mistake of the generator. */
+/* If admission would refuse the job, the generator has a fault. */
 static void check_valid(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
@@ -135,7 +135,7 @@ static void patch_workers(struct sim *sim, struct hf_doc *job, const char *patch
 	patch_job(sim, job, text);
 }
 
-/* Kueue starts and stops a job with one patch: suspend, and where the pods may go. */
+/* Kueue starts or stops a job with one patch, of suspend and of the zone where its pods may run. */
 static void kueue(struct sim *sim, struct hf_doc *job, bool start)
 {
 	const struct hf_framework *framework = sim_kind_of(sim, hf_doc_name(job))->framework;
@@ -218,7 +218,7 @@ static void restart(struct sim *sim, struct hf_doc *job)
 	patch_job(sim, job, text);
 }
 
-/* A stranger takes a name that the job will want. */
+/* Another program creates a pod or Service with a name that the job needs. */
 static void squat(struct sim *sim, struct hf_doc *job)
 {
 	bool pod = sim_how(sim, 2) == 0;
@@ -260,7 +260,8 @@ static void write_foreign_status(struct sim *sim, struct hf_doc *job)
 					   .body = body,
 					   .patch_type = HF_PATCH_JSON};
 
-	/* The operator may send a patch before the check sees this write. */
+	/* The operator may send a patch before the check hears of this write, so the version is
+	 * noted first. */
 	free(truth->foreign_version);
 	truth->foreign_version = hf_xstrdup(hf_doc_resource_version(job));
 	if (sim_apply(sim, &request) != 0)
@@ -269,7 +270,7 @@ static void write_foreign_status(struct sim *sim, struct hf_doc *job)
 	sim_tell(sim, "stranger: writes into the status of %s", hf_doc_name(job));
 }
 
-/* Somebody's finalizer keeps the pod's object for a while. */
+/* A finalizer of another program keeps the pod's object for a while. */
 static void add_finalizer(struct sim *sim, struct hf_doc *pod)
 {
 	sim_tell(sim, "stranger: a finalizer on %s", hf_doc_name(pod));
@@ -313,7 +314,7 @@ static const struct hf_resource *resource_of(enum sim_trouble kind)
 	}
 }
 
-/* What ends or restarts pods, so that their ends are not the job's own. */
+/* True if the deed ends or restarts pods, so that their ends may not be the job's own. */
 static bool touches(enum sim_trouble kind)
 {
 	return kind != SIM_LABELED && kind != SIM_SQUATTED && kind != SIM_STATUS_FOREIGN &&
@@ -446,7 +447,7 @@ static void collect(void *arg, struct hf_doc *job)
 	hf_assert(pushed);
 }
 
-/* Nobody can finish a job whose name somebody sits on. */
+/* A job cannot end while another program's object has the name of one of its ranks. */
 static void evict_strangers(struct sim *sim, const struct hf_resource *resource)
 {
 	const struct hf_request list = {.verb = HF_VERB_LIST,
@@ -468,7 +469,7 @@ void sim_people_calm(struct sim *sim)
 	for (size_t i = 0; i < list.jobs.len; i++) {
 		struct hf_doc *job = list.jobs.items[i];
 
-		/* Some stay suspended: that must be stable as well. */
+		/* Some jobs stay suspended, because a suspended job must be stable too. */
 		if (is_suspended(job) && sim_chance(sim, 700)) {
 			sim_check_touched(sim, job);
 			set_suspend(sim, job, false);

@@ -10,17 +10,19 @@
 #include <stdlib.h>
 
 /*
- * What kubelets say of devices in pods' statuses, where there is no agent: half of the nodes have a
- * device plugin, half a driver of claims.  Their word comes late or never, stays when the plugin has
- * gone, is wrong for a moment when one restarts, is repeated in pods that have ended, and stands in the
- * status of another container than the one that trains.
+ * What kubelets say of devices in pods' statuses, in worlds without agents. Half of the nodes have
+ * a device plugin, the others a driver of claims.
+ *
+ * This word comes late or never, and may stay after the device is mended. For a moment it may be
+ * wrong. It is repeated in pods that have ended, and may stand in the status of another container
+ * than the training container.
  */
 #define LATE_MAX HF_MINUTE
 #define SICK_MIN HF_MINUTE
 #define SICK_MAX (20 * HF_MINUTE)
 #define MENDED_WITHIN (10 * HF_SECOND)
 #define STALE_MAX (10 * HF_MINUTE)
-#define BLINK_MAX (20 * HF_SECOND) /* nobody is moved for less than 30 s of it */
+#define BLINK_MAX (20 * HF_SECOND) /* shorter than the 30 s after which a pod is moved */
 #define SILENT_MAX (10 * HF_MINUTE)
 
 enum word { HEALTHY, UNHEALTHY, UNKNOWN };
@@ -30,9 +32,10 @@ struct sim_plugin {
 	struct sim_node *node;
 	struct hf_timer *say, *mend;
 	enum word now, next;
-	bool claims; /* a driver of claims; else a device plugin */
+	bool claims; /* true: the node has a driver of claims; false: a device plugin */
 	bool sick;
-	hf_time stale; /* its word outlives the fault by so long */
+	/* the plugin still calls the device unhealthy this long after it is mended */
+	hf_time stale;
 };
 
 static void say(struct sim_plugin *plugin, enum word word)
@@ -87,7 +90,8 @@ static void blinks(struct sim_plugin *plugin)
 	say_in(plugin, HEALTHY, sim_how_span(plugin->node->sim, BLINK_MAX));
 }
 
-/* A kubelet that restarts has no word yet, or a good one. */
+/* A kubelet that restarts says Unknown (claims) or Healthy (device plugin) until it hears of the
+ * device. */
 static void falls_silent(struct sim_plugin *plugin)
 {
 	say(plugin, plugin->claims ? UNKNOWN : HEALTHY);

@@ -12,28 +12,31 @@
 #define UNIT ((size_t)16)
 #define CLASSES 18          /* blocks of up to 272 bytes: the table of an object with 16 keys */
 #define PAGE ((size_t)8192) /* a power of two: a block's address tells its page */
-#define ROOM ((size_t)512 << 20) /* address space; past it, blocks are malloc's */
+#define ROOM ((size_t)512 << 20) /* bytes of address space; further blocks come from malloc */
 
 struct block {
 	struct block *next;
 };
 
 struct page {
-	struct page *next, *before; /* of those with free blocks, or of the empty ones */
-	struct block *first;        /* freed */
-	uint32_t used;              /* bytes that were ever handed out, this header's among them */
-	uint32_t live;              /* blocks */
+	/* neighbours in the list of pages with free blocks, or of empty pages */
+	struct page *next, *before;
+	struct block *first; /* the list of freed blocks */
+	uint32_t used;       /* bytes that were handed out at least once, with this header */
+	uint32_t live;       /* blocks in use */
 	uint32_t class;
-	bool listed; /* it has free blocks, and is not the one in use */
+	/* the page is in the list of pages with free blocks, and is not the current one */
+	bool listed;
 };
 #define HEAD ((uint32_t)64)
 _Static_assert(sizeof(struct page) <= HEAD, "blocks begin behind the header");
 
 static struct {
 	char *room;
-	size_t taken; /* bytes of it */
+	size_t taken; /* bytes that were taken from the room */
 	struct page *empty;
-	struct page *now[CLASSES]; /* where the next block of a size comes from; NULL: none yet */
+	/* the page from which the next block of this size comes; NULL: none yet */
+	struct page *now[CLASSES];
 	struct page *some[CLASSES];
 } pool;
 
@@ -109,7 +112,7 @@ static void *pool_alloc(size_t size)
 		page = page_new((uint32_t) class);
 	if (page == NULL)
 		return hf_xmalloc(size);
-	/* The full one is not remembered: it is listed when one of its blocks is freed. */
+	/* The full page is in no list: pool_free lists it when one of its blocks is freed. */
 	pool.now[class] = page;
 	return take(page, class * UNIT);
 }

@@ -4,12 +4,12 @@
 #define HF_TESTS_SIM_POOL_H
 
 /*
- * Memory of the trees of worlds that come and go by the thousand.  A world has some twenty thousand
- * blocks of a few sizes, alive until it ends: malloc leaves them scattered for the next one, and most
- * of the time goes into waiting for them.  Here a page has blocks of one size without anything between
- * them, filled from its beginning again whenever all of them are free.
+ * Memory for the JSON trees of thousands of worlds, one after the other. A world has some twenty
+ * thousand blocks of a few sizes, which live until it ends. With malloc they become scattered over
+ * memory, and most of the time goes into cache misses. Here a page holds blocks of one size side by
+ * side, and is filled from its beginning again when all of them are free.
  *
- * One thread.  Call it before the first tree is made.  Under AddressSanitizer it does nothing.
+ * For one thread. Call this before the first tree is made. Under AddressSanitizer it does nothing.
  */
 void sim_pool_use(void);
 

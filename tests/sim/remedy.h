@@ -10,9 +10,9 @@
 #include "operator/operator.h"
 
 /*
- * A fleet for HealthPolicy: nodes, the word of their agents, pods that hold devices, and an
- * operator that may die at any of its requests, on the in-memory engine and a virtual clock.  What
- * must hold always is looked at with each change of a Node.
+ * A fleet for the tests of HealthPolicy, on the in-memory engine and a virtual clock: nodes, what
+ * their agents report, and pods that hold devices. The operator may die at any of its requests. The
+ * invariants are checked at each change of a Node.
  */
 
 #define RW_NODES_MAX 1000
@@ -21,15 +21,16 @@
 enum rw_death {
 	RW_ALIVE,
 	RW_BEFORE, /* the request is not sent */
-	RW_AFTER,  /* it is done, and the reply is never seen */
+	RW_AFTER,  /* the request is done, but its reply never arrives */
 };
 
 struct rw_met {
-	unsigned quarantines, releases; /* taints of ours that came and went */
-	unsigned opened, closed;        /* the breaker, by itself and by a person */
-	unsigned stale;                 /* of those, while evidence from before it still stood */
-	unsigned deaths;                /* of the operator, at a write */
-	unsigned refusals, lost;        /* of its requests and replies */
+	unsigned quarantines, releases; /* taints of Holdfast that were put on and taken off */
+	/* opened: the breaker opened by itself; closed: a person closed it */
+	unsigned opened, closed;
+	unsigned stale;          /* of `closed`: while a fault from before still existed */
+	unsigned deaths;         /* deaths of the operator at a write */
+	unsigned refusals, lost; /* refused requests and lost replies of the operator */
 };
 
 struct rw {
@@ -42,39 +43,42 @@ struct rw {
 	struct hf_timer *death;
 	struct hf_rng rng;
 	int nodes;
-	/* What is wrong with each: an index of rw_ills. */
+	/* What is wrong with each node: an index of rw_ills. */
 	int ill[RW_NODES_MAX];
 	hf_time ill_since[RW_NODES_MAX];
-	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
-	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
+	hf_time measured_at[RW_NODES_MAX]; /* when the fault was last found again; 0: only once */
+	hf_time clock[RW_NODES_MAX];       /* the node's clock minus the server's clock */
 	bool silent[RW_NODES_MAX];
-	int boots[RW_NODES_MAX];          /* reboots of the node */
-	bool by_test[RW_NODES_MAX];       /* a test says what its agent says */
-	bool bare[RW_NODES_MAX];          /* without any device */
-	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
+	int boots[RW_NODES_MAX];    /* reboots of the node */
+	bool by_test[RW_NODES_MAX]; /* a test writes the node's DeviceHealth itself */
+	bool bare[RW_NODES_MAX];    /* the node has no device */
+	/* name of the pod that holds the node's device; NULL: none */
+	const char *holder[RW_NODES_MAX];
 
-	/* Requests of the operator that write, and when it dies. */
+	/* Writes of the operator so far; the operator dies at write number die_at. */
 	unsigned long long writes, die_at;
 	enum rw_death how;
-	unsigned refuse_permille; /* of its requests, by chance */
+	/* chance that a request of the operator is refused or its reply is lost */
+	unsigned refuse_permille;
 	bool refuse_evictions;
-	/* What a test does to one of them; true: that is all. */
+	/* A test's own fault for a request. If it returns true, no other fault follows. */
 	bool (*fault)(const struct rw *w, const struct hf_request *request,
 		      struct hf_fault *ret_fault);
-	void (*end)(void *arg); /* called by rw_teardown; NULL: nothing */
+	void (*end)(void *arg); /* called by rw_teardown; NULL: not set */
 	void *end_arg;
-	const char *victim; /* a name, for its use */
-	unsigned *reads;    /* a number, likewise */
+	const char *victim; /* a name for the use of `fault` */
+	unsigned *reads;    /* a counter for the use of `fault` */
 
 	/* Invariants. */
-	bool people_ask; /* for acts on nodes that are well */
-	bool by_hand;    /* people take taints and marks off */
-	int limit;       /* of nodes that are out at once; -1: none */
-	int rate;        /* of quarantines within the hour */
-	int taints_put;  /* ever */
+	/* people ask for acts on nodes that are well, so taints without a fault are allowed */
+	bool people_ask;
+	bool by_hand; /* people take taints and marks off, so releases of sick nodes are allowed */
+	int limit;    /* the most nodes that may be out at once; -1: any number */
+	int rate;     /* the most quarantines within an hour; -1: any number */
+	int taints_put; /* number of taints that were ever put on */
 	hf_time put_at[4096];
-	hf_time closed_at; /* a person closed the breaker, which was open; 0: never */
-	/* What was met, so that "nothing broke" means something. */
+	hf_time closed_at; /* when a person closed the open breaker; 0: never */
+	/* Counts what happened, because a run that met nothing proves nothing. */
 	struct rw_met met;
 	char broken[512];
 };
@@ -92,15 +96,15 @@ enum {
 	RW_UNKNOWN,
 	RW_PROBATION,
 	RW_FAILED,
-	RW_PLUGIN, /* its plugin has gone: all of its devices are well */
+	RW_PLUGIN, /* the device plugin has gone; all devices are well */
 };
 
-/* JSON with ' for ". */
+/* In these texts ' stands for ". */
 #define QUARANTINE "{'mode':'quarantine'}"
 #define WIDE                                                                                       \
 	"'budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{'count':60}},"                \
 	"'breaker':{'percent':100}"
-/* As a person leaves it who takes our taint off, and our mark. */
+/* The Node after a person took off Holdfast's taint, and the patch that removes Holdfast's mark. */
 #define UNTAINTED                                                                                  \
 	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
 #define UNMARKED "{'metadata':{'annotations':{'holdfast.dev/quarantine':null}}}"
@@ -109,35 +113,38 @@ int rw_setup(void **state);
 int rw_teardown(void **state);
 
 void rw_fleet(struct rw *w, int nodes);
-void rw_node(struct rw *w, int node); /* its Node object alone */
+void rw_node(struct rw *w, int node); /* creates the Node object alone */
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
-void rw_policy(struct rw *w, const char *spec); /* under the name p */
+void rw_policy(struct rw *w, const char *spec); /* creates the policy with name "p" */
 void rw_policy_named(struct rw *w, const char *name, const char *spec);
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
 void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
 		     const char *text);
-/* A person closes the breaker, if it is open, by the next epoch. */
+/* A person closes the breaker by setting this epoch. The epoch counts even if the breaker is not
+ * open. */
 void rw_close_breaker(struct rw *w, int epoch);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
-/* Boot of the node, as its agent and its kubelet report it. */
+/* The boot id of the node, as its agent and its kubelet report it. */
 void rw_boot_id(const struct rw *w, int node, char ret_boot[40]);
-/* Its fault, which stands, is found anew. */
+/* The agent finds the fault of the node again. */
 void rw_measure(struct rw *w, int node);
-void rw_say_again(struct rw *w); /* every agent, as a heartbeat */
+void rw_say_again(struct rw *w); /* each agent reports once more, as a heartbeat */
 void rw_start(struct rw *w);
-void rw_stop(struct rw *w); /* as if it had died */
+void rw_stop(struct rw *w); /* the operator's process ends without a clean stop */
 void rw_run(struct rw *w, hf_time span);
-/* So many nodes that are well under that policy, and an operator that has seen them. */
+/* Creates a fleet of well nodes and a policy, and starts an operator, which has seen all of them at
+ * the return. */
 void rw_begin(struct rw *w, int nodes, const char *policy);
-/* Fails unless what the status says of that node begins so. */
+/* Fails unless rw_next for the node begins with `start`. */
 void rw_expect_next(struct rw *w, int node, const char *start);
 bool rw_tainted(struct rw *w, int node);
 int rw_count_tainted(struct rw *w);
 const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
 			     const char *name);
 const char *rw_status(struct rw *w, const char *a, const char *b);
-/* What the status says of that node: "answer next why", "" for nothing. */
+/* Writes what the policy's status says of the node, as "answer next why"; "": the status does not
+ * list the node. */
 void rw_next(struct rw *w, int node, char text[256]);
 bool rw_event(struct rw *w, const char *reason, const char *name);
 

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Input: the actor's pods in the store. Output: intents, results, what the machine becomes. */
+/* Input: the actor's pods in the store. Output: intents and results in Remediations, and the state
+ * of the nodes after the acts. */
 
 #define EVERY (500 * HF_MS)
 #define RESET_TAKES (5 * HF_SECOND)
@@ -76,7 +77,7 @@ static int index_of(const char *node)
 
 /* ---- the actor ------------------------------------------------------------------------------- */
 
-/* Writes as src/mend writes. Returns the code of the store. */
+/* Writes status.act as the actor of src/mend does. Returns the result code of the store. */
 static int write_act(struct ra *a, const struct hf_remediation *r, const char *phase,
 		     const struct hf_remediation_act *act)
 {
@@ -168,7 +169,7 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	}
 }
 
-/* One pod, as the kubelet of its node finds it. */
+/* Runs one pod, as the kubelet of its node would. */
 static void run_pod(struct ra *a, const char *pod)
 {
 	const struct hf_json *json = rw_get(a->w, &hf_pods, HF_MEND_NAMESPACE, pod);
@@ -184,10 +185,10 @@ static void run_pod(struct ra *a, const char *pod)
 						   .name = pod,
 						   .grace_seconds = 0};
 
-		/* A tool that hangs ends with its pod. */
+		/* A reset whose tool hangs ends with its pod. */
 		if (!a->reboots[node])
 			a->ends_at[node] = 0;
-		/* The kubelet of a node that does not come back says nothing. */
+		/* The kubelet of a node that does not come back confirms no deletion. */
 		if (!a->w->silent[node])
 			assert_int_equal(apply(a, &request), 0);
 		return;

@@ -6,19 +6,22 @@
 #include "sim/remedy.h"
 
 /*
- * The kubelet, the actor and the machine of each node of a fleet, for Remediations: the actor's pod runs,
- * writes its intent as src/mend does, acts, and the machine does what the test says.
+ * The kubelet, the actor and the machine of each node, for Remediations. The actor's pod runs,
+ * writes its intent as src/mend does, and acts. The result of the act is what the test has set for
+ * the node.
  */
 
 enum ra_end {
 	RA_MENDS,
-	RA_KEEPS,    /* the agent keeps the fault until the operator ends it */
-	RA_FAILS,    /* the tool fails, with its exit code */
-	RA_LIES,     /* the tool says 0, and the fault comes again */
-	RA_NEVER,    /* the tool never ends; a reboot never comes back */
-	RA_DIES,     /* the actor is killed right after its intent */
-	RA_BUSY,     /* a process keeps the device */
-	RA_REFUSES,  /* the actor ends without a word */
+	/* the device works, but the agent keeps the fault until the operator acknowledges the
+	 * reset */
+	RA_KEEPS,
+	RA_FAILS,    /* the tool fails with an exit code */
+	RA_LIES,     /* the tool ends with 0, and the fault comes again */
+	RA_NEVER,    /* the tool never ends; a reboot never ends either */
+	RA_DIES,     /* the actor is killed right after it wrote its intent */
+	RA_BUSY,     /* a process keeps the device open */
+	RA_REFUSES,  /* the actor ends without writing a result */
 	RA_NO_START, /* the kubelet does not start the pod */
 	RA_ENDS
 };
@@ -28,26 +31,27 @@ struct ra {
 	struct hf_timer *timer;
 	struct hf_memstore_observer observer;
 	enum ra_end reset[RW_NODES_MAX], reboot[RW_NODES_MAX];
-	/* 0: no act; else when it ends, and what it is. */
+	/* When the act on the node ends, the name of its Remediation, and whether it is a reboot.
+	 * ends_at 0: no act. */
 	hf_time ends_at[RW_NODES_MAX];
 	char act[RW_NODES_MAX][254];
 	bool reboots[RW_NODES_MAX];
-	hf_time relapses_at[RW_NODES_MAX]; /* 0: not */
+	hf_time relapses_at[RW_NODES_MAX]; /* when the fault comes again; 0: never */
 	bool keeps[RW_NODES_MAX];
-	int at_once; /* most acts that may be approved at once; -1: any */
+	int at_once; /* the most acts that may be approved at the same time; -1: any number */
 	unsigned acts, resets, mended, failed, cancelled, persons;
 };
 
-/* rw_teardown frees it. */
+/* Creates the actors of the fleet; rw_teardown frees them. */
 struct ra *ra_create(struct rw *w);
-/* Every node's machine does the same. */
+/* Sets the same results for the machines of all nodes. */
 void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot);
-/* The phase of the newest Remediation of the node; "" if there is none. */
+/* Returns the phase of the node's newest Remediation; "": it has none. */
 const char *ra_phase(struct ra *a, int node);
-/* How many Remediations are at an end, and how many exist. */
+/* Return the number of Remediations that are at an end, and of all Remediations. */
 int ra_count_final(struct ra *a);
 int ra_count(struct ra *a);
-/* A person asks for an act. devices: reset the node's device. */
+/* A person creates a Remediation. `more` is JSON of further members of the spec. */
 void ra_request(struct ra *a, int node, int attempt, const char *rung, const char *more);
 
 #endif

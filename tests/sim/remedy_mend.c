@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Acts that mend nodes: the controller of Remediations on a fleet, with actors that fail. */
+/* Acts that mend nodes: the controller of Remediations on a fleet, with actors that may fail. */
 
 #define MEND "{'mode':'remediate','mend':{}," WIDE "}"
 
@@ -71,7 +71,7 @@ static void a_reset_mends_the_node(void **state)
 	assert_int_equal(ra_count(a), 1);
 }
 
-/* The agent keeps a fault that only a reset ends, until it learns of the reset. */
+/* The agent keeps a fault that only a reset ends until the operator has acknowledged the reset. */
 static void the_agent_learns_of_the_reset(void **state)
 {
 	struct rw *w = *state;
@@ -273,7 +273,7 @@ static void a_cancelled_act_is_not_made_again(void **state)
 	assert_int_equal(a->acts, 1);
 }
 
-/* A second leader that does not know that it is the second. */
+/* Two operators act as leaders at the same time. */
 static void two_leaders_act_once(void **state)
 {
 	struct rw *w = *state;
@@ -363,7 +363,8 @@ static void operands_are_turned_off_and_on_again(void **state)
 	assert_string_equal(ra_phase(a, 3), "Approved");
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.device-plugin"), "false");
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.driver"), "true");
-	/* The object goes in the middle of it. The hold keeps the policy from a second one. */
+	/* A person deletes the Remediation in the middle of the act. spec.mend.hold keeps the
+	 * policy from creating a second one. */
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
 	rw_delete(w, &hf_remediations, "n003-1");
 	rw_run(w, HF_MINUTE);
@@ -445,8 +446,8 @@ static void a_thousand_nodes_are_mended_within_the_budget(void **state)
 	assert_true(a->mended >= 12);
 }
 
-/* The operator dies at each of its writes, before and after. At the end the node is mended by one
- * act. */
+/* The operator dies at each of its writes, before and after the write is done. At the end one act
+ * has mended the node. */
 static void the_operator_may_die_at_each_write(void **state)
 {
 	unsigned deaths = 0;

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nodes that go, come anew, and are others' for a while; what their agents' words come to, device by device. */
+/* Nodes that are deleted, created again, or cordoned for a while; and single reports of agents,
+ * device by device. */
 
 /* --- nodes that go ------------------------------------------------------------------------- */
 
-/* Fewer nodes are no more trouble. */
+/* The number of nodes falls, so the same failures are a larger share. That alone opens no
+ * breaker. */
 static void promise_5_the_breaker_does_not_open_as_well_nodes_go(void **state)
 {
 	struct rw *w = *state;
@@ -36,7 +38,8 @@ static void promise_5_the_breaker_does_not_open_as_well_nodes_go(void **state)
 	assert_false(rw_tainted(w, 0));
 }
 
-/* A kubelet registers its node anew: that is the same trouble, and spends nothing. */
+/* A kubelet registers its node again. The failure is the same one, so it uses up no second
+ * quarantine. */
 static void a_node_that_is_made_anew_spends_no_second_quarantine(void **state)
 {
 	struct rw *w = *state;
@@ -103,7 +106,7 @@ static void that_a_mark_is_gone_is_told(void **state)
 
 /* --- word by word -------------------------------------------------------------------------- */
 
-/* An agent's word as it stands: of the node 3, since then and of now. */
+/* The agent of node 3 writes this status, with the present time. */
 static void say(struct rw *w, const char *state, const char *cls, const char *devices)
 {
 	char now[HF_TIME_TEXT_MAX], text[4096];
@@ -123,7 +126,8 @@ static void say(struct rw *w, const char *state, const char *cls, const char *de
 	"{'detector':'" detector "','code':" code ",'class':'" cls "','active':" acts              \
 	",'firstTime':'" first "','lastTime':'" last "'}"
 
-/* A person takes it off each time, and the log tells of more: the state began long ago. */
+/* A person takes the taint off each time, and the log shows further faults of the same old state.
+ * After the third quarantine Holdfast leaves the node alone. */
 static void who_takes_it_off_each_time_is_right_at_the_third(void **state)
 {
 	struct rw *w = *state;
@@ -149,7 +153,8 @@ static void who_takes_it_off_each_time_is_right_at_the_third(void **state)
 	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "2");
 }
 
-/* A person had seen both of its faults; the graver one ends.  Another line is another error. */
+/* A person had seen both faults of the device, and the graver one ends: no taint comes back. A new
+ * fault brings it back. */
 static void promise_2_that_a_device_gets_better_brings_no_taint_back(void **state)
 {
 	struct rw *w = *state;
@@ -188,7 +193,8 @@ static void promise_2_that_a_device_gets_better_brings_no_taint_back(void **stat
 	assert_true(rw_tainted(w, 3));
 }
 
-/* Its plugin is gone for good, and its driver hangs now and then. */
+/* The device plugin has gone for good, and the driver hangs now and then. Each hang is a new state,
+ * but only three quarantines follow. */
 static void what_comes_and_goes_beside_a_plugin_spends_three(void **state)
 {
 	struct rw *w = *state;
@@ -223,7 +229,8 @@ static void cordon(struct rw *w, const char *word)
 	}
 }
 
-/* What has failed in others' hands has not been before the breaker. */
+/* Nodes that failed while cordoned have not been counted by the breaker, so they count when they
+ * are uncordoned. */
 static void promise_5_what_others_give_back_is_judged_like_any_other(void **state)
 {
 	struct rw *w = *state;
@@ -242,7 +249,8 @@ static void promise_5_what_others_give_back_is_judged_like_any_other(void **stat
 	assert_int_equal(rw_count_tainted(w), 0);
 }
 
-/* Suspected five times, and nothing acts at this moment. */
+/* The device has Failed after five suspicions, and no fault is active now, so its pods are not
+ * evicted. */
 static void who_holds_what_failed_by_suspicion_is_not_evicted(void **state)
 {
 	struct rw *w = *state;
@@ -265,7 +273,7 @@ static void who_holds_what_failed_by_suspicion_is_not_evicted(void **state)
 	assert_false(rw_event(w, "PodEvicted", "n003"));
 }
 
-/* As kubelets show what their plugin has taken away. */
+/* The kubelet offers one device fewer than the node has, as after a plugin has removed one. */
 static void a_failed_device_is_kept_out_though_the_kubelet_offers_fewer(void **state)
 {
 	struct rw *w = *state;
@@ -300,7 +308,8 @@ static void a_node_that_is_made_anew_disturbs_its_job_no_second_time(void **stat
 	assert_true(rw_tainted(w, 3));
 }
 
-/* The taint would say for ever what nobody has confirmed. */
+/* A fault that nobody has confirmed must not make the taint graver, because the taint would keep
+ * it. */
 static void a_suspicion_makes_no_taint_graver(void **state)
 {
 	struct rw *w = *state;
@@ -325,7 +334,7 @@ static void a_suspicion_makes_no_taint_graver(void **state)
 	assert_string_equal(class_of_taint(w, "n003"), "degraded");
 }
 
-/* Whoever keeps annotations and taints as they were keeps nobody else waiting. */
+/* A program that keeps restoring the annotation of one Node must not delay the other nodes. */
 static void who_puts_the_class_back_keeps_no_other_waiting(void **state)
 {
 	struct rw *w = *state;

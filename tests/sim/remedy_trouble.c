@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A HealthPolicy where requests are refused and lists come late, and people change their minds. */
+/* A HealthPolicy while requests are refused, lists come late, and people change their minds. */
 
 #define TAINTED                                                                                    \
 	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'},{"    \
@@ -15,7 +15,7 @@
 
 /* --- spares -------------------------------------------------------------------------------- */
 
-/* All nodes but the last carry a pod. */
+/* Creates a fleet in which every node but the last has a pod. */
 static void begin_busy(struct rw *w, const char *policy)
 {
 	static const char *const pods[] = {"a", "b", "c", "d", "e", "f", "g"};
@@ -40,7 +40,7 @@ static void promise_8_one_free_node_takes_the_work_of_one_slow_node(void **state
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 1);
 	rw_expect_next(w, 1, "held quarantine no-capacity");
-	/* Its work has gone to the spare, and another node has become free. */
+	/* The work of node 0 has moved to the spare, and node 6 has become free. */
 	w->holder[7] = w->holder[0];
 	w->holder[0] = w->holder[6] = NULL;
 	rw_say(w, 7, RW_WELL);
@@ -112,7 +112,8 @@ static void a_node_that_may_not_be_written_keeps_no_other_waiting(void **state)
 	rw_run(w, 10 * HF_MINUTE);
 	rw_expect_next(w, 1, "held quarantine refused");
 	assert_true(rw_event(w, "QuarantineBlocked", "n001"));
-	/* Asked again every five minutes, with what is written before and after. */
+	/* Holdfast tries again every five minutes, and writes the policy's status before and
+	 * after. */
 	writes = w->writes;
 	rw_run(w, HF_HOUR);
 	assert_true(w->writes - writes <= 12 * 4);
@@ -158,7 +159,7 @@ static bool all_is_down(const struct rw *w, const struct hf_request *request,
 	return true;
 }
 
-/* Its own record in the status, which it hears of, does not make it try again at once. */
+/* Each attempt changes the policy's status. This change must not cause the next attempt at once. */
 static void where_all_writes_fail_attempts_become_rare(void **state)
 {
 	struct rw *w = *state;
@@ -197,7 +198,8 @@ static void promise_5_more_quarantines_than_can_be_remembered_wait(void **state)
 	}
 	rw_expect_next(w, 149, "held quarantine rate");
 	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "0");
-	/* Releases go on, and so does the rest when the first have passed. */
+	/* Releases go on. Further quarantines follow when the first ones are older than the
+	 * window. */
 	rw_say(w, 100, RW_WELL);
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 27);
@@ -223,7 +225,8 @@ static void what_no_job_was_disturbed_by_is_not_remembered_for_jobs(void **state
 	}
 }
 
-/* Its status is gone with it, and the Nodes tell of more than a status has room for. */
+/* A policy is deleted with its status and created again, and more Nodes have its mark than a status
+ * can list. */
 static void a_policy_made_anew_over_many_marks_goes_on(void **state)
 {
 	struct rw *w = *state;
@@ -255,7 +258,7 @@ static void a_policy_made_anew_over_many_marks_goes_on(void **state)
 
 /* --- the breaker --------------------------------------------------------------------------- */
 
-/* As a policy that is applied anew from a repository has it. */
+/* A policy is created with a high epoch, as when it is applied again from a repository. */
 static void promise_5_an_epoch_closes_no_breaker_that_is_not_open(void **state)
 {
 	struct rw *w = *state;
@@ -277,7 +280,7 @@ static void promise_5_an_epoch_closes_no_breaker_that_is_not_open(void **state)
 	assert_true(rw_tainted(w, 4));
 	assert_string_equal(rw_status(w, "breaker", "epoch"), "4");
 	assert_false(rw_event(w, "BreakerClosed", "p"));
-	/* It opens all the same, and what is said of how it is closed is true. */
+	/* The breaker opens all the same, and the next epoch closes it. */
 	for (int i = 5; i < 15; i++)
 		rw_say(w, i, RW_RESET);
 	rw_run(w, 10 * HF_SECOND);
@@ -306,7 +309,7 @@ static void promise_5_a_smaller_fleet_opens_no_breaker_for_old_failures(void **s
 	w->nodes = 9;
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
-	/* Two that fail now are too many for it. */
+	/* Two nodes that fail now are too many for the smaller fleet. */
 	rw_say(w, 3, RW_RESET);
 	rw_say(w, 4, RW_RESET);
 	rw_run(w, 10 * HF_SECOND);
@@ -339,7 +342,7 @@ static void promise_5_what_is_out_counts_without_an_agent_too(void **state)
 	assert_true(rw_tainted(w, 2));
 }
 
-/* A mark of a policy that is gone tells of no failure under the one that has taken the node over. */
+/* The marks of a deleted policy are no failures under the policy that selects the nodes now. */
 static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
 {
 	struct rw *w = *state;
@@ -361,7 +364,7 @@ static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
 	assert_string_equal(rw_status(w, "counts", "quarantined"), "5");
 	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "5");
 	assert_string_equal(rw_status(w, "budget", "unavailableLeft"), "1");
-	/* Released by their agents' word, under the policy that they have now. */
+	/* The present policy releases the nodes when their agents report them as well. */
 	for (int i = 0; i < 10; i += 2)
 		rw_say(w, i, RW_WELL);
 	rw_run(w, 10 * HF_SECOND);
@@ -389,7 +392,7 @@ static void a_drain_is_stuck_ten_minutes_after_it_could_begin(void **state)
 	assert_false(rw_event(w, "DrainStuck", "n003"));
 	rw_run(w, 3 * HF_MINUTE);
 	assert_true(rw_event(w, "DrainStuck", "n003"));
-	/* Nobody waits for what its DaemonSet would make again. */
+	/* A pod of a DaemonSet would be created again, so no drain waits for it. */
 	assert_false(rw_event(w, "DrainStuck", "n004"));
 }
 
@@ -398,7 +401,8 @@ static const char *uid_of(struct rw *w, const char *pod)
 	return hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata", "uid", NULL);
 }
 
-/* As in a watch that is resumed. */
+/* The policy is created and deleted before the operator handles either event, as in a watch that
+ * resumes. */
 static void a_policy_that_comes_and_goes_in_one_breath_is_none(void **state)
 {
 	struct rw *w = *state;
@@ -424,7 +428,8 @@ static bool is_evicted(struct rw *w, const char *pod)
 				"deletionTimestamp", NULL) != NULL;
 }
 
-/* Half of a node's devices hang in the same way: the node has the fault, and the other half works. */
+/* Half of the node's devices hang in the same way, so the node has the fault. The pod on a device
+ * that works stays. */
 static void who_holds_what_works_stays_where_it_is(void **state)
 {
 	struct rw *w = *state;
@@ -437,7 +442,7 @@ static void who_holds_what_works_stays_where_it_is(void **state)
 	rw_start(w);
 	rw_run(w, 5 * HF_SECOND);
 	w->ill[3] = RW_RESET;
-	w->holder[3] = NULL; /* of what the agent says after this */
+	w->holder[3] = NULL; /* the test writes the holders itself */
 	snprintf(
 		text, sizeof(text),
 		"{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device',"
@@ -501,12 +506,12 @@ static void the_first_sixteen_policies_by_name_count(void **state)
 		rw_policy_named(w, name, "{'selector':{'matchLabels':{'no':'no'}}}");
 	}
 	rw_run(w, 5 * HF_SECOND);
-	/* It comes last, and is before them by name. */
+	/* This policy is created last, but its name comes before the others. */
 	rw_policy(w, QUARANTINE);
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 10 * HF_SECOND);
 	assert_true(rw_tainted(w, 3));
-	/* One that had no room gets it. */
+	/* A policy beyond the first sixteen is read when others are deleted. */
 	assert_null(hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "q17"), "status", NULL));
 	for (int i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "q%02d", i);
@@ -529,7 +534,8 @@ static void quarantine_one(struct rw *w)
 	assert_true(rw_tainted(w, 3));
 }
 
-/* Taint and annotation, by the two commands of docs/how-to/quarantine-nodes.md, in either order; or it is written over. */
+/* A person removes the taint and the annotation, with the two commands of
+ * docs/how-to/quarantine-nodes.md, in either order; or overwrites the annotation. */
 static void promise_2_what_a_person_takes_off_with_its_annotation_stays_off(void **state)
 {
 	static const char *const orders[][2] = {
@@ -541,7 +547,7 @@ static void promise_2_what_a_person_takes_off_with_its_annotation_stays_off(void
 
 		rw_setup((void **)&w);
 		quarantine_one(w);
-		/* Long after what the windows count. */
+		/* Later than all windows of the budget. */
 		if (i >= HF_ARRAY_LEN(orders))
 			rw_run(w, 3 * HF_HOUR);
 		w->by_hand = true;
@@ -559,13 +565,13 @@ static void promise_2_what_a_person_takes_off_with_its_annotation_stays_off(void
 		rw_say(w, 3, RW_REBOOT);
 		rw_run(w, 10 * HF_SECOND);
 		assert_true(rw_tainted(w, 3));
-		/* At rest nothing is written for it. */
+		/* Afterwards the node needs no more writes. */
 		rw_run(w, HF_HOUR);
 		rw_teardown((void **)&w);
 	}
 }
 
-/* The Node may not be written to, so that nothing there tells when it was. */
+/* The Node is paused, so Holdfast may not write there when the taint was taken off. */
 static void promise_2_what_fails_after_a_taint_was_taken_off_is_acted_on(void **state)
 {
 	(void)state;
@@ -604,7 +610,7 @@ static void promise_2_each_time_that_it_is_taken_off_counts(void **state)
 	rw_run(w, HF_MINUTE);
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, HF_MINUTE);
-	/* While nobody watches. */
+	/* The taint is taken off while no operator runs. */
 	rw_stop(w);
 	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
 	rw_start(w);
@@ -620,7 +626,7 @@ static void promise_2_each_time_that_it_is_taken_off_counts(void **state)
 #define BAD "{'spec':{'colour':'red'}}"
 #define GOOD "{'spec':{'colour':null}}"
 
-/* A new leader, which has never seen a good version of it, looks for a minute. */
+/* A new operator leads for a minute and never reads a valid version of the policy. */
 static void lead_without_a_good_policy(struct rw *w)
 {
 	rw_patch(w, &hf_healthpolicies, "p", BAD);
@@ -655,7 +661,7 @@ static void promise_5_a_policy_that_cannot_be_used_forgets_no_budget(void **stat
 	assert_int_equal(w->taints_put, 2);
 }
 
-/* However soon it is over again. */
+/* Even if a quarantine ends within a second, it counts. */
 static void promise_5_a_quarantine_of_a_second_is_one(void **state)
 {
 	struct rw *w = *state;
@@ -686,7 +692,7 @@ static void a_policy_that_cannot_be_used_opens_no_breaker(void **state)
 	assert_int_equal(rw_count_tainted(w), 3);
 }
 
-/* A server whose CRD is of an earlier version drops what it does not know of the status. */
+/* A server with an older CRD drops fields of the status that it does not know. */
 static void what_a_server_does_not_keep_is_not_written_each_second(void **state)
 {
 	struct rw *w = *state;
@@ -702,7 +708,7 @@ static void what_a_server_does_not_keep_is_not_written_each_second(void **state)
 		rw_run(w, 2 * HF_SECOND);
 	}
 	assert_in_range(w->writes - writes, 0, 2);
-	/* What changes is written. */
+	/* A change of the status is still written. */
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_SECOND);
 	assert_true(rw_tainted(w, 3));

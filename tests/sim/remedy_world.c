@@ -198,7 +198,8 @@ void rw_boot_id(const struct rw *w, int node, char ret_boot[40])
 	snprintf(ret_boot, 40, w->boots[node] == 0 ? "b-%s" : "b-%s-%d", name, w->boots[node]);
 }
 
-/* The agent's own words, so that what it leaves out and takes back is as in life. */
+/* Writes DeviceHealth with the agent's own code, so it leaves out and removes the same members as a
+ * real agent. */
 static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
@@ -389,7 +390,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		check_taken_off(w, after);
 }
 
-/* In memory nothing is undone. */
+/* A store in memory is never reset. */
 static void on_reset(void *arg)
 {
 	break_it(arg, "the store was reset", NULL);
@@ -444,7 +445,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	else
 		ret_fault->delay_after = HF_HOUR;
 	w->how = RW_ALIVE;
-	/* By then the store has done it, where it does. */
+	/* After this time the store has done the request, unless it was never sent. */
 	hf_timer_arm(w->death, HF_MS);
 }
 

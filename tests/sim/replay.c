@@ -13,11 +13,11 @@
 #include <string.h>
 
 /*
- * Traces of a real control plane against the model: the same requests, and what a watch saw of each
- * object has to be the same, fact by fact and in the same order.  See traces/record.
+ * Replays recorded traces of a real control plane against the model. The same requests must show
+ * the same facts of each object to a watch, in the same order. See traces/record.
  *
- * Most need the store alone.  Those with "world" have a scheduler, a kubelet and the controllers of
- * nodes in them, real ones there and the simulator's here.
+ * Most traces need the store alone. Those with "world" need a scheduler, a kubelet and the node
+ * controllers, in the recording real ones, here those of the simulator.
  */
 
 #define NS "default" /* where the simulator's kubelets look */
@@ -45,7 +45,8 @@ struct replay {
 	bool failed;
 };
 
-/* --- facts: record has the same ----------------------------------------------------------------- */
+/* --- facts: traces/record writes the same
+ * --------------------------------------------------------- */
 
 static const char *disruption(const struct hf_json *status)
 {
@@ -118,7 +119,7 @@ static void read_facts(struct hf_doc *doc, bool is_pod, struct hf_strbuf *text)
 		add_list(text, "conditions=", hf_json_get(status, "conditions"), "type");
 }
 
-/* Without the facts that this trace says nothing about, and the blank at the end. */
+/* Returns the facts without those that the trace ignores, and without the blank at the end. */
 static char *without_ignored(const struct replay *replay, const char *facts)
 {
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(4096);
@@ -205,7 +206,7 @@ static const char *text_of(const struct hf_json *line, const char *key)
 	return hf_json_str(hf_json_get(line, key), NULL);
 }
 
-/* The UID that a symbol stands for. */
+/* Returns the UID for a symbol of the trace, such as "u1". */
 static const char *real_uid(const struct replay *replay, const char *symbol)
 {
 	const char *uid;
@@ -292,7 +293,7 @@ static int ask(struct replay *replay, const struct hf_json *line)
 	return code_of(result.code);
 }
 
-/* Something happens to the node of the one pod that there is. */
+/* Lets the trace's deed happen to the node of its only pod. */
 static void deed(struct replay *replay, const char *what)
 {
 	struct sim *sim = replay->sim;
@@ -313,7 +314,7 @@ static void wrong(struct replay *replay, const char *wanted, const char *found)
 	replay->failed = true;
 }
 
-/* Watches of two objects are not in step: each is compared by itself. */
+/* Watch events of two objects may come in any order, so each object is compared by itself. */
 static void compare_object(struct replay *replay, const char *object)
 {
 	size_t seen = 0, at = replay->at;

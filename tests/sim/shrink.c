@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 /*
- * Delta debugging over the troubles of a run: leave out a part of them, look whether the same
- * invariant still breaks, go on with what is left, in ever smaller parts.
+ * Makes a failure small by delta debugging: it leaves out a part of the troubles, and keeps the
+ * rest if the same invariant still breaks. The parts become smaller and smaller.
  */
 
 #define TRIES_MAX 3000
 #define IDS_SHARED_MAX 20000
 
 struct shared {
-	bool done; /* else it died */
+	bool done; /* false: the run's process died */
 	bool failed;
 	char failure[1024];
 	uint64_t digest;
@@ -72,7 +72,7 @@ void sim_try(const struct sim_options *options, struct sim_outcome *ret_outcome)
 	munmap(shared, sizeof(*shared));
 }
 
-/* The same invariant: its name is what stands before the colon. */
+/* True if both failures are of the same invariant: its name stands before the colon. */
 static bool is_same(const char *a, const char *b)
 {
 	size_t len = strcspn(a, ":");
@@ -111,7 +111,7 @@ void sim_shrink(const struct sim_options *options, const struct sim_outcome *fai
 
 	for (size_t i = 0; i < failure->happened.len; i++)
 		sim_ids_push(&kept, failure->happened.ids[i]);
-	/* A process that died has not said what happened to it: everything may have. */
+	/* A process that died has not reported its troubles, so every trouble may have happened. */
 	for (uint32_t id = 0; kept.len == 0 && id < SIM_TROUBLES * 2000; id++)
 		sim_ids_push(&kept, id / 2000 * SIM_ORDINALS + id % 2000);
 	sim_ids_sort(&kept);

@@ -76,7 +76,8 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 
 /* --- a seed's mood --------------------------------------------------------------------------- */
 
-/* A third of the seeds has none of a trouble, a third little, a third much. */
+/* Draws how often a trouble happens. A third of the seeds has none of it, a third little, a third
+ * much. */
 static unsigned level(struct sim *sim, unsigned little, unsigned much)
 {
 	const unsigned levels[] = {0, little, much};
@@ -88,7 +89,7 @@ static unsigned level(struct sim *sim, unsigned little, unsigned much)
 #define FENCED_RUN (5 * HF_MINUTE)
 #define PLUGIN_PODS_PER_HOUR 60
 
-/* In half of the sunny worlds people make jobs, and wait. */
+/* In half of the sunny worlds people only create jobs. */
 static void people_wait(struct sim_mood *mood)
 {
 	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++)
@@ -96,7 +97,7 @@ static void people_wait(struct sim_mood *mood)
 			mood->weight[kind] = 0;
 }
 
-/* A few of those where ranks tell of their steps, and nodes are in trouble. */
+/* Ranks have fences in a few of the worlds in which ranks report steps and nodes fail. */
 static void draw_fences(struct sim *sim)
 {
 	unsigned *per_hour = &sim->mood.per_hour[SIM_BY_NODE];
@@ -107,14 +108,15 @@ static void draw_fences(struct sim *sim)
 	for (unsigned kind = SIM_FENCES_FIRST; kind < SIM_PLUGINS_FIRST; kind++)
 		sim->mood.weight[kind] =
 			level(sim, sim_troubles[kind].little, sim_troubles[kind].much);
-	/* Long enough for nodes to be lost under them, in ways that leave them alive. */
+	/* The jobs run long enough for nodes to be lost under them. The troubles that leave a lost
+	 * machine alive are more frequent. */
 	*per_hour = *per_hour < FENCED_NODES_PER_HOUR ? FENCED_NODES_PER_HOUR : *per_hour;
 	sim->mood.weight[SIM_KUBELET_DEAD] += sim_troubles[SIM_KUBELET_DEAD].much;
 	sim->mood.weight[SIM_PARTITIONED] += sim_troubles[SIM_PARTITIONED].much;
 	sim->mood.run_max += FENCED_RUN;
 }
 
-/* Sunny worlds, and such with what few people write. */
+/* Kubelets report devices in some sunny worlds, and in some with rare settings. */
 static void draw_plugins(struct sim *sim)
 {
 	unsigned *per_hour = &sim->mood.per_hour[SIM_BY_POD];
@@ -129,11 +131,11 @@ static void draw_plugins(struct sim *sim)
 	*per_hour = *per_hour < PLUGIN_PODS_PER_HOUR ? PLUGIN_PODS_PER_HOUR : *per_hour;
 }
 
-/* Some worlds have jobs with what few people write, and some ranks that tell of their steps, sunny
- * ones among both; the others are as they were before there was either. */
+/* Draws which worlds have jobs with rare settings, and ranks that report their steps; some sunny
+ * worlds are among both. All other seeds mean what they did before. */
 static void draw_jobs(struct sim *sim)
 {
-	/* The operator asks for the present, and may rely on it: elsewhere it gets it. */
+	/* The operator may rely on lists of the present, except in these worlds. */
 	if (sim->seed % 16 != 9)
 		sim->mood.weight[SIM_LIST_PAST] = 0;
 	sim->mood.rare = sim->seed % 8 == 5 || sim->seed % 64 == 24 || sim->seed % 64 == 28;
@@ -149,7 +151,8 @@ static void draw_jobs(struct sim *sim)
 static void draw_mood(struct sim *sim)
 {
 	struct sim_mood *mood = &sim->mood;
-	/* What comes with requests is drawn kind by kind; also, a third of the seeds has none. */
+	/* Troubles of requests and events are drawn kind by kind. Besides, a third of the seeds has
+	 * none of the requests, and a third none of the events. */
 	unsigned api = level(sim, 1, 1), watch = level(sim, 1, 1);
 
 	bool nodes_only = sim->seed % 8 == 4;
@@ -178,7 +181,7 @@ static void draw_mood(struct sim *sim)
 	draw_jobs(sim);
 }
 
-/* Nothing happens that is not written. */
+/* In a script nothing happens by chance. */
 static void script_mood(struct sim *sim)
 {
 	sim->mood.sunny = sim->calm = true;
@@ -199,7 +202,7 @@ static void random_bytes(void *arg, void *bytes, size_t len)
 		at[i] = (unsigned char)hf_rng_next(&sim->engine_rng);
 }
 
-/* Until nobody has had anything to do for a while, and all has come to its end. */
+/* Runs until the operators have had no work for a while and all jobs have settled. */
 static bool calm_down(struct sim *sim)
 {
 	hf_time still_since = sim_now(sim), limit = sim_now(sim) + SIM_CALM_MAX;

@@ -14,25 +14,27 @@
 #include "sim/trouble.h"
 
 /*
- * The simulator: the whole operator on the in-memory engine, virtual clocks, one seed.
+ * The simulator: the whole operator on the in-memory engine, with virtual clocks, from one seed.
  *
- *   people, Kueue ──▶ engine ◀── scheduler, kubelets, node controllers (simulated),
- *                       ▲        garbage collector (the real one)
- *                       │ a client with faults: refusals, lost replies, late and lost events
- *                    operator ── with a loop and clocks of its own; stopped, gone on with,
- *                                destroyed and made anew between any two of its requests
+ * - The engine holds all objects. People, Kueue, scheduler, kubelets and node controllers are
+ *   simulated and write to it directly. The garbage collector is the real one.
+ * - Each operator is a client of the engine with faults: refusals, lost replies, late and lost
+ *   events. It has its own loop and clocks. Between any two of its requests it may be stopped and
+ *   continued, or destroyed and created again.
  *
- * A run has a time of trouble, then a calm: no more faults, every process succeeds.  What
- * must hold always is checked at every change of the store (check.c); what must hold in
- * the end, when the calm is over.
+ * A run begins with a time of trouble. In the calm after it, no more faults happen and every
+ * process succeeds. Invariants are checked at every change of the store (check.c), and others after
+ * the calm.
  */
 
 #define SIM_TROUBLE_MIN (5 * HF_MINUTE)
 #define SIM_TROUBLE_MAX (30 * HF_MINUTE)
-#define SIM_CALM_MAX (3 * HF_HOUR) /* back-off of up to 600 s, several times */
+#define SIM_CALM_MAX (3 * HF_HOUR) /* a back-off of up to 600 s may occur several times */
 #define SIM_CALM_LOOK (30 * HF_SECOND)
-/* Longer than the TTLs of the generator; where one operator is alone, as long as its queue may keep
- * a job after many failures in a row (ctl/queue.h): two renew a Lease all the while. */
+/* For this time the operators must have no work before the calm is over: longer than the
+ * generator's times to live. A single operator gets longer, because its queue may hold a job back
+ * after many failures in a row (ctl/queue.h). Two operators renew a Lease all the while, so a long
+ * wait would cost more. */
 #define SIM_CALM_STILL (4 * HF_MINUTE)
 #define SIM_CALM_STILL_ALONE (17 * HF_MINUTE)
 #define SIM_QUIET (5 * HF_MINUTE)
@@ -40,30 +42,32 @@
 #define SIM_PODS_MAX 16 /* of one job */
 #define SIM_WALL_START (1700000000 * HF_SECOND)
 
-/* How hard a seed is, drawn from it. */
+/* How hard the world of a seed is. All members are drawn from the seed. */
 struct sim_mood {
-	unsigned weight[SIM_TROUBLES]; /* permille, or a share of the group's deeds */
-	unsigned per_hour[SIM_GROUPS]; /* deeds; 0 for what comes with requests and events */
-	hf_time trouble;               /* how long it lasts */
-	hf_time run_max, start_max;    /* of processes */
-	hf_time lag_max;               /* of watch events that lag */
-	bool rare;                     /* jobs have fields that few people set (spec.c) */
-	bool trains;  /* ranks tell of their steps, and agents are everywhere (training.c) */
-	bool plugins; /* kubelets speak of devices, and there are no agents (plugins.c) */
-	bool fences;  /* and end themselves when their node has no contact (fences.c) */
-	bool sunny; /* the API and the operators are well; in half of these worlds the nodes too */
+	/* permille of requests or events, or a share of the group's deeds */
+	unsigned weight[SIM_TROUBLES];
+	/* deeds of the group; 0 for troubles of requests and events */
+	unsigned per_hour[SIM_GROUPS];
+	hf_time trouble;            /* how long the time of trouble lasts */
+	hf_time run_max, start_max; /* the longest run and the longest start of a process */
+	hf_time lag_max;            /* the longest delay of a watch event that lags */
+	bool rare;                  /* jobs have rare settings (spec.c) */
+	bool trains;  /* ranks report their steps, and every node has an agent (training.c) */
+	bool plugins; /* kubelets report devices, and there are no agents (plugins.c) */
+	bool fences;  /* ranks fence themselves when their node has no contact (fences.c) */
+	bool sunny; /* no faults of requests and operators; in half of these worlds none of nodes */
 };
 
 struct sim;
 
-/* --- story.c: what happened, told when a seed that failed is run again ------------------------ */
+/* --- story.c: what happened, printed when a failed seed runs again ---------------------------- */
 
 #define SIM_STORY_LINES 1000
 struct sim_story {
 	char *lines[SIM_STORY_LINES];
 	size_t next;
-	bool kept;  /* lines are made at all */
-	bool aloud; /* printed as they come */
+	bool kept;  /* false: no lines are made */
+	bool aloud; /* each line is printed at once */
 };
 #define sim_tell(sim, ...) ((sim)->story.kept ? sim_say((sim), __VA_ARGS__) : (void)0)
 void sim_say(struct sim *sim, const char *fmt, ...) HF_PRINTF(2, 3);
@@ -72,45 +76,48 @@ void sim_story_release(struct sim *sim);
 
 /* --- lives.c: the operators -------------------------------------------------------------------- */
 
-/* One operator of up to two: with its own clocks and connection, its own deaths and births. */
+/* One of up to two operators, with its own clocks, connection, deaths and births. */
 #define SIM_LIVES_MAX 2
 #define SIM_LEASE "leader"
 struct sim_life {
 	struct sim *sim;
-	const char *name;           /* "operator", "other" */
-	char identity[32];          /* in the Lease; "" where it is alone */
-	struct hf_loop *loop;       /* NULL while it is dead; monotonic as the world's */
-	struct hf_store *client;    /* NULL while it is dead */
-	struct hf_store *bare;      /* the client, without what stands in front */
-	struct hf_operator *op;     /* acts always; NULL where there are two */
-	struct hf_manager *manager; /* acts while it holds the Lease */
+	const char *name;  /* "operator", "other" */
+	char identity[32]; /* the name in the Lease; "" for a single operator */
+	/* NULL while the operator is dead; monotonic time is that of the world */
+	struct hf_loop *loop;
+	struct hf_store *client; /* NULL while the operator is dead */
+	struct hf_store *bare;   /* the client with faults, without the narrow schema in front */
+	struct hf_operator *op;  /* a single operator, which always acts; NULL if there are two */
+	/* one of two operators, which acts while it holds the Lease; NULL if there is one */
+	struct hf_manager *manager;
 	struct hf_timer *crash_timer, *birth_timer, *stop_timer, *wake_timer;
-	struct hf_timer *relist_timer; /* a watch lost an event: it ends */
-	bool relist_twice;             /* ... and once more: it may be broken just then */
-	hf_time skew;                  /* its wall clock is off by so much */
+	struct hf_timer *relist_timer; /* after a watch lost an event: breaks the watches */
+	/* the watches are broken a second time, because one may be reconnecting at the first */
+	bool relist_twice;
+	hf_time skew; /* its wall clock minus the world's */
 	bool paused, stopping, stopped;
 };
 void sim_lives_begin(struct sim *sim);
 void sim_lives_calm(struct sim *sim);
 void sim_lives_end(struct sim *sim);
-/* It dies after so long. */
+/* The operator dies after this time. */
 void sim_crash_in(struct sim_life *life, hf_time after);
-/* NULL: it does not act now. */
+/* Returns NULL if the operator does not act now. */
 struct hf_operator *sim_acting(const struct sim_life *life);
-/* Run everything up to then, on all loops.  false: it failed. */
+/* Runs everything on all loops up to this time. Returns false if an invariant broke. */
 bool sim_advance(struct sim *sim, hf_time until);
 
 /* --- faults.c: between the operators and the store ------------------------------------------- */
 
 void sim_faults_init(struct sim_life *life, struct hf_memstore_faults *ret_faults);
 
-/* --- narrow_schema.c: CRDs without the fields of Holdfast --------------------- */
+/* --- narrow_schema.c: CRDs without the fields of Holdfast ------------------------------------ */
 
-/* A store in front, which it takes over. */
+/* Returns a store in front of `behind`, which it then owns. */
 struct hf_store *sim_narrow_schema_create(struct hf_store *behind);
 void sim_narrow_schema_job(struct hf_json *job);
-/* Status with the ledger in it, and runPolicy's additions, wherever they stand: to be read; the caller's,
- * NULL: none. */
+/* Return the status with its ledger, and runPolicy with its additions, from the spec or the
+ * annotations. The caller owns the result and must not change it. NULL: none. */
 struct hf_json *sim_status(struct hf_doc *job);
 struct hf_json *sim_run_policy(struct hf_doc *job);
 
@@ -120,13 +127,14 @@ void sim_kubelet_init(struct sim *sim);
 void sim_kubelet_release(struct sim *sim);
 void sim_people_init(struct sim *sim);
 void sim_people_release(struct sim *sim);
-/* One of them does something, now. */
+/* One of the people does something now. */
 void sim_people_act(struct sim *sim);
-/* Makes the time to live longer of a job that is about to be deleted. */
+/* A person sets a longer time to live, just before the operator deletes the job. */
 void sim_people_keep(struct sim *sim, const struct hf_request *request);
-/* Where people delete pods at all. */
+/* A person deletes a pod, in worlds where people delete pods. */
 void sim_people_delete_pod(struct sim *sim);
-void sim_people_calm(struct sim *sim); /* resume what they suspended, then do nothing more */
+/* people resume what they suspended, and then do nothing more */
+void sim_people_calm(struct sim *sim);
 struct hf_json *sim_random_job(struct sim *sim, const char *name);
 
 /* --- kinds.c: which kinds of jobs a world has ------------------------------------------------ */
@@ -135,14 +143,14 @@ struct sim_kind {
 	const struct hf_framework *framework;
 	const struct hf_resource *resource;
 };
-/* A job's name tells its kind. */
+/* The name of a job decides which kind it has. */
 const struct sim_kind *sim_kind_of(const struct sim *sim, const char *job);
 bool sim_is_mixed(const struct sim *sim);
-/* Those that the operator knows; ends with NULL. */
+/* Returns the kinds that the operator knows; NULL ends the list. */
 const struct hf_framework *const *sim_frameworks(const struct sim *sim);
 void sim_each_job(struct sim *sim, void (*fn)(void *arg, struct hf_doc *doc), void *arg);
 struct hf_doc *sim_job_peek(struct sim *sim, const char *name); /* NULL: none */
-/* Of a job's spec: an object by replica type. */
+/* Returns the replicas of the job's spec, an object by replica type. */
 const struct hf_json *sim_replicas_of(const struct sim *sim, struct hf_doc *job);
 
 /* --- check.c: what must hold --------------------------------------------------------------- */
@@ -151,12 +159,13 @@ struct sim_checks;
 
 struct sim {
 	uint64_t seed;
-	struct hf_rng rng;        /* the world's */
-	struct hf_rng engine_rng; /* of UIDs */
-	struct hf_rng people_rng; /* when people act, and what they do */
-	struct hf_rng beside; /* second containers of jobs, and what their end leaves (spec.c) */
+	struct hf_rng rng;        /* random numbers of the world */
+	struct hf_rng engine_rng; /* random numbers of UIDs */
+	struct hf_rng people_rng; /* random numbers of people: when they act, and what they do */
+	/* random numbers of second containers, and of what the end of a job leaves (spec.c) */
+	struct hf_rng beside;
 	struct sim_mood mood;
-	struct sim_dice dice; /* of troubles */
+	struct sim_dice dice; /* random numbers of troubles */
 	bool narrow_schema;
 	bool calm;
 	struct hf_loop *loop;
@@ -164,16 +173,17 @@ struct sim {
 	struct hf_gc *gc;
 
 	struct sim_life lives[SIM_LIVES_MAX];
-	size_t n_lives; /* two elect a leader */
+	size_t n_lives; /* with two, they elect a leader */
 	struct hf_timer *lives_timer;
 	unsigned crashes, leaders;
-	unsigned long long requests, work; /* of the operators; but for Leases */
-	/* ... in a quiet world, and processes that end there, of pods that a job left behind */
+	/* requests of the operators; work: those that are not for Leases */
+	unsigned long long requests, work;
+	/* requests in the quiet, and ends of processes there, of pods that a job left behind */
 	unsigned long long requests_quiet, ends_quiet;
-	hf_time busy_at; /* the last request came then, and so many at that moment */
+	hf_time busy_at; /* when the last request came, and how many came at that moment */
 	unsigned busy;
 	bool quiet;
-	hf_time quota_until; /* creates of pods are refused */
+	hf_time quota_until; /* until then creates of pods are refused */
 
 	struct sim_nodes *nodes;
 	struct sim_kubelet *kubelet;
@@ -182,29 +192,29 @@ struct sim {
 	struct sim_checks *checks;
 
 	/* crashes.c */
-	const struct sim_script *script; /* NULL: chance rules */
-	bool played;                     /* from outside: no people, no operators */
+	const struct sim_script *script; /* NULL: the world is random */
+	bool played; /* the world is driven from outside: no people and no operators */
 	struct sim_script_state *script_state;
 	unsigned long long crash_at;
 	int crash;
 
-	const char *unchecked; /* invariants that begin so may be broken; NULL: none */
+	const char *unchecked; /* invariants whose names begin so may break; NULL: none may */
 	bool failed;
 	char failure[1024];
 };
 
-/* An invariant is broken: the first one is kept, the run ends. */
+/* An invariant is broken. The first failure is kept, and the run ends. */
 void sim_fail(struct sim *sim, const char *invariant, const char *fmt, ...) HF_PRINTF(3, 4);
 
-/* For observers: a commit in memory never fails, so nothing is ever undone. */
+/* For observers of the store: a write in memory never fails, so the store is never reset. */
 void sim_on_reset(void *arg);
 
 bool sim_chance(struct sim *sim, unsigned permille);
 hf_time sim_span(struct sim *sim, hf_time max);
 hf_time sim_now(const struct sim *sim); /* monotonic */
-/* Perform at once as the world; the result's code is told, nothing else. */
+/* Does a request as the world, at once. Returns the result's code. */
 int sim_apply(struct sim *sim, const struct hf_request *request);
-/* A merge patch given as text. */
+/* A merge patch, given as text. */
 int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *ns, const char *name,
 	      const char *subresource, const char *text);
 
@@ -213,15 +223,16 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 struct sim_script;
 struct sim_options {
 	uint64_t seed;
-	const struct sim_script *script; /* NULL: what the seed makes */
-	unsigned long long crash_at;     /* of a script: the request, from 1 */
-	int crash;                       /* enum sim_crash */
-	bool narrow_schema;              /* the API does not keep what is ours */
+	const struct sim_script *script; /* NULL: the world of the seed */
+	/* of a script: the number of the request at which the operator dies, from 1 */
+	unsigned long long crash_at;
+	int crash;          /* enum sim_crash */
+	bool narrow_schema; /* the CRDs drop the fields of Holdfast */
 	bool aloud;
-	bool story;                 /* keep the story, for sim_failure */
-	const struct sim_ids *only; /* NULL: every trouble happens that is drawn */
-	const char *unchecked;      /* NULL: nothing is left unchecked */
-	/* With a script; not NULL: a world without job, people and operators, and this happens. */
+	bool story;                 /* keep the lines of the story, to print them after a failure */
+	const struct sim_ids *only; /* NULL: every trouble that is drawn happens */
+	const char *unchecked;      /* NULL: every invariant is checked */
+	/* If set, with a script: the function drives a world without job, people and operators. */
 	void (*play)(struct sim *sim, void *arg);
 	void *play_arg;
 };
@@ -233,11 +244,12 @@ struct sim_summary {
 struct sim_outcome {
 	bool failed;
 	char failure[1024];
-	char result[256];        /* of a script */
-	uint64_t digest;         /* of all that was stored: the same run has the same */
-	struct sim_ids happened; /* the troubles, in order; release with sim_ids_release */
+	char result[256]; /* result of a script */
+	uint64_t digest;  /* hash of all stored changes: equal runs have equal digests */
+	/* the troubles that happened, in order; release with sim_ids_release */
+	struct sim_ids happened;
 };
-/* One seed from beginning to end; adds to the summary. */
+/* Runs one seed from beginning to end, and adds its numbers to the summary. */
 void sim_run(const struct sim_options *options, struct sim_summary *summary,
 	     struct sim_outcome *ret_outcome);
 

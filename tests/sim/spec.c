@@ -5,7 +5,7 @@
 #include "framework/framework.h"
 #include "store/resource.h"
 
-/* A job as people might write one: small numbers, so that limits are met. */
+/* Random jobs as people might write them, with small numbers, so that limits are reached. */
 
 static uint64_t below(struct sim *sim, uint64_t bound)
 {
@@ -107,7 +107,7 @@ static void random_policy(struct sim *sim, const char *main, struct hf_json *spe
 		random_rules(sim, main, policy);
 }
 
-/* What only TFJob has: a chief in the master's place, parameter servers, an evaluator. */
+/* Adds what only TFJobs have: a chief in place of the master, parameter servers, an evaluator. */
 static void random_tensorflow(struct sim *sim, const char *main, struct hf_json *replicas)
 {
 	struct hf_json *master = hf_json_get(replicas, "Master");
@@ -123,7 +123,7 @@ static void random_tensorflow(struct sim *sim, const char *main, struct hf_json 
 		hf_json_set(replicas, "Evaluator", random_replica(sim, main, true, 1));
 }
 
-/* Some go on with fewer workers than they would like. */
+/* Some jobs are elastic: they may run with fewer workers. */
 static void random_elastic(struct sim *sim, struct hf_json *spec, int64_t workers)
 {
 	struct hf_json *elastic;
@@ -135,7 +135,7 @@ static void random_elastic(struct sim *sim, struct hf_json *spec, int64_t worker
 	hf_json_set_i64(elastic, "maxReplicas", SIM_PODS_MAX);
 }
 
-/* --- in one world of eight: what few people write --- */
+/* --- rare settings, in one world of eight --- */
 
 static void random_conditions(struct sim *sim, const struct sim_kind *kind, struct hf_json *spec,
 			      struct hf_json *policy)
@@ -205,7 +205,7 @@ static void random_progress(struct sim *sim, struct hf_json *spec)
 				"progressDeadlineSeconds", 60 + (int64_t)below(sim, 240));
 }
 
-/* Where some end themselves for want of contact. */
+/* Some jobs ask that ranks end themselves when their node loses contact. */
 static void random_fence(struct sim *sim, struct hf_json *spec)
 {
 	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy"), *lost;
@@ -227,10 +227,10 @@ static void random_of_world(struct sim *sim, const struct sim_kind *kind, struct
 		random_fence(sim, spec);
 }
 
-/* --- what is beside the training container, and what the end leaves: with dice of its own, so that a
- * seed means the same job without it --- */
+/* --- second containers and what the end of a job leaves; drawn from random numbers of their own
+ * --- */
 
-/* A proxy or an uploader, which may outlive the training container. */
+/* Adds a second container (a proxy), which may outlive the training container. */
 static void add_sidecars(struct hf_rng *rng, struct hf_json *replicas)
 {
 	struct hf_json *value;
@@ -273,7 +273,7 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 	bool jax = kind->resource == &hf_jaxjobs, mpi = kind->resource == &hf_mpijobs;
 	struct hf_json *job = hf_json_object(), *meta, *spec, *replicas;
 	bool master = (!one_in(sim, 4) || kind->resource == &hf_xgboostjobs || mpi) && !jax;
-	/* Most faults need few ranks, and a small job is soon done. */
+	/* Most faults need few ranks, and a small job is simulated fast. */
 	int64_t workers = (int64_t)below(sim, one_in(sim, 3) ? SIM_PODS_MAX - 4 : 4);
 
 	hf_json_set_str(job, "apiVersion", kind->framework->api_version);

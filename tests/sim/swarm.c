@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a worker shares with who waits for it. */
+/* What a worker process shares with the process that waits for it. */
 struct worker {
 	pid_t pid;
-	bool done;                   /* else it died, of the seed */
-	uint64_t seed;               /* at hand */
-	unsigned long long failures; /* seeds; of the first: */
+	bool done;                   /* false: the worker died, while it ran `seed` */
+	uint64_t seed;               /* the seed that is running */
+	unsigned long long failures; /* number of seeds that failed; bad: the first of them */
 	uint64_t bad;
 	char failure[1024];
 	double cpu; /* seconds */
@@ -30,9 +30,9 @@ struct swarm {
 	const struct sim_args *args;
 	uint64_t *corpus;
 	size_t n_corpus;
-	int64_t seeds; /* beside the corpus */
+	int64_t seeds; /* seeds to run besides those of the corpus */
 	time_t begin;
-	bool *stop; /* shared: somebody failed */
+	bool *stop; /* shared by all workers; true: a seed failed, so they stop */
 };
 
 static double cpu_seconds(void)
@@ -56,7 +56,7 @@ static void print_again(const struct sim_options *options, const struct sim_ids 
 	printf(" --verbose\n");
 }
 
-/* Run it again, with few troubles, and tell the story. */
+/* Runs the seed again, makes the failure small, and prints the story. */
 static void tell_failure(const struct sim_options *base)
 {
 	struct sim_options options = *base;
@@ -74,7 +74,7 @@ static void tell_failure(const struct sim_options *base)
 	options.only = &kept;
 	options.story = true;
 	sim_try(&options, &last);
-	/* Who died could not tell: so aloud. */
+	/* A process that died has no story, so it runs once more and prints as it goes. */
 	if (strncmp(last.failure, "died", 4) == 0) {
 		options.aloud = true;
 		sim_ids_release(&last.happened);
@@ -205,7 +205,7 @@ static void wait_for(const struct swarm *swarm, struct worker *worker)
 	note_failure(worker, swarm->args, failure);
 }
 
-/* What was asked for and was not run is said, whatever came of the rest. */
+/* Prints how many of the requested seeds were not run. */
 static void print_left_out(const struct swarm *swarm, unsigned long long seeds)
 {
 	unsigned long long asked = swarm->n_corpus + (unsigned long long)swarm->args->seeds;

@@ -10,16 +10,16 @@
 #include <string.h>
 
 /*
- * Training processes that tell the agents of their steps.  All ranks of a job step together, so when
- * one hangs the whole job stands still, and nobody exits: only who counts steps sees it.
+ * Training processes that report their steps to the agents. All ranks of a job step together. So
+ * when one rank hangs, the job stands still and no process ends; only the reported steps show it.
  */
 
 #define STANDS_MIN HF_MINUTE
 #define STANDS_MAX (15 * HF_MINUTE)
-/* An agent says every five minutes that a rank stands still, writes at most every 10 s, and the operator
- * looks. */
+/* An agent reports a rank that stands still every five minutes, with at least 10 s between its
+ * writes. Then the operator needs a look. */
 #define TOLD_WITHIN (6 * HF_MINUTE)
-/* Old news of a standstill that is just over. */
+/* For this time a restart may be due to an old report of a standstill that has just ended. */
 #define OVER_TOLD_WITHIN (30 * HF_SECOND)
 #define TIMES_SLACK (2 * HF_SECOND)
 
@@ -28,7 +28,7 @@ static struct sim_job_truth *job_of(struct sim *sim, const struct sim_pod_truth 
 	return pod == NULL ? NULL : sim_job_truth(sim, pod->job_uid);
 }
 
-/* Of the job as it is stored; -1: none. */
+/* Returns the stored job's progressDeadlineSeconds, or -1 if there is none. */
 static hf_time deadline_of(struct sim *sim, const struct sim_job_truth *job)
 {
 	struct hf_doc *doc = sim_job_peek(sim, job->name);
@@ -45,7 +45,7 @@ static hf_time deadline_of(struct sim *sim, const struct sim_job_truth *job)
 
 /* --- 37: a standstill ends the generation when its deadline is over, and not before --------------- */
 
-/* It is over by itself, so nobody has restarted the job. */
+/* The standstill is over by itself, so the job must not have been due for a restart. */
 static void check_was_short(struct sim *sim, const struct sim_job_truth *job)
 {
 	hf_time deadline = deadline_of(sim, job);
@@ -62,7 +62,7 @@ static void check_was_short(struct sim *sim, const struct sim_job_truth *job)
 			 (long long)(deadline / HF_SECOND));
 }
 
-/* A new incident is put down to a standstill. */
+/* Checks a new incident of the ledger whose reason is NoProgress. */
 void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
 			   const struct hf_json *before, const struct hf_json *after)
 {
@@ -79,7 +79,7 @@ void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
 			 job->name);
 		return;
 	}
-	/* An agent that is away, or cut off, has said what was so before: that restarts nobody. */
+	/* The reports of an agent that is away or cut off are old; they must restart nothing. */
 	if (!sim_sees_the_present(sim) || sim->mood.weight[SIM_EDITED] > 0)
 		return;
 	if (job->stands_since == 0 &&
@@ -137,7 +137,7 @@ bool sim_training_stands(struct sim *sim, const char *pod_uid)
 
 	if (job == NULL || job->stands_since == 0)
 		return false;
-	/* In a script it hangs until somebody ends it. */
+	/* In a script the rank hangs until its process is ended. */
 	if (sim->script != NULL || (!sim->calm && sim_now(sim) < job->stands_until))
 		return true;
 	check_was_short(sim, job);
@@ -156,7 +156,7 @@ void sim_training_started(struct sim *sim, struct sim_pod_truth *pod)
 {
 	const struct sim_job_truth *job = job_of(sim, pod);
 
-	/* It waits for the one that hangs. */
+	/* A rank that starts while another one hangs stands still too. */
 	pod->stalled = pod->stalled || (job != NULL && job->stands_since > 0);
 }
 

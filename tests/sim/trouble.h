@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 /*
- * Everything that goes wrong is one of these kinds.  Each kind has dice of its own, so that
- * leaving one trouble out does not shuffle the others; each trouble has a name, "reply-lost:3"
- * (the fourth of its kind), by which it can be left out when a failure is shrunk.
+ * The kinds of trouble. Each kind has its own random numbers, so leaving one trouble out changes no
+ * other trouble. Each trouble has a name, such as "reply-lost:3" (the fourth of its kind). With
+ * these names a failure is made small.
  */
 
-/* Who brings it about, and what its weight means. */
+/* What causes a trouble, and what the weight of its kind means. */
 enum sim_group {
 	SIM_BY_REQUEST, /* permille of requests */
 	SIM_BY_EVENT,   /* permille of watch events */
-	SIM_BY_LIFE,    /* a share of what happens to the operators' processes */
+	SIM_BY_LIFE,    /* a share of what happens to operators' processes */
 	SIM_BY_PEOPLE,  /* a share of what people and other programs do */
 	SIM_BY_POD,     /* a share of what happens to pods */
 	SIM_BY_NODE,    /* a share of what happens to nodes */
@@ -100,9 +100,12 @@ enum sim_group {
 	X(PLUGIN_FAILS, "plugin-fails", POD, 10, 20)                                               \
 	X(PLUGIN_BLINKS, "plugin-blinks", POD, 10, 20)                                             \
 	X(PLUGIN_SILENT, "plugin-silent", POD, 5, 10)
-#define SIM_TRAINING_FIRST SIM_HUNG /* from here on they come where ranks tell of their steps */
-#define SIM_FENCES_FIRST SIM_RECORD_LOST   /* and from here on where they fence themselves */
-#define SIM_PLUGINS_FIRST SIM_PLUGIN_FAILS /* and where kubelets speak of devices */
+/* kinds from here on happen only where ranks report their steps */
+#define SIM_TRAINING_FIRST SIM_HUNG
+/* kinds from here on happen only where ranks have fences */
+#define SIM_FENCES_FIRST SIM_RECORD_LOST
+/* kinds from here on happen only where kubelets report devices */
+#define SIM_PLUGINS_FIRST SIM_PLUGIN_FAILS
 
 #define SIM_KIND(kind, name, group, little, much) SIM_##kind,
 enum sim_trouble { SIM_TROUBLES_LIST(SIM_KIND) SIM_TROUBLES };
@@ -115,7 +118,7 @@ struct sim_trouble_info {
 };
 extern const struct sim_trouble_info sim_troubles[SIM_TROUBLES];
 
-/* What a job was doing when it was hit. */
+/* What a job was doing when a trouble happened. */
 enum sim_state {
 	SIM_NO_JOB,
 	SIM_IN_CREATED,
@@ -134,7 +137,8 @@ struct sim_coverage {
 void sim_coverage_add(struct sim_coverage *to, const struct sim_coverage *from);
 void sim_coverage_print(const struct sim_coverage *coverage);
 
-/* A set of troubles: kind * SIM_ORDINALS + ordinal. */
+/* A set of troubles. The number of a trouble is kind * SIM_ORDINALS + its place among its kind,
+ * from 0. */
 #define SIM_ORDINALS 100000u
 struct sim_ids {
 	uint32_t *ids;
@@ -150,7 +154,7 @@ int sim_ids_parse(const char *text, struct sim_ids *ret_set); /* 0, or -1 */
 
 struct sim_dice {
 	struct hf_rng of[SIM_TROUBLES];
-	struct hf_rng how; /* of the trouble at hand */
+	struct hf_rng how; /* random details of the present trouble */
 	uint32_t seen[SIM_TROUBLES];
 	const struct sim_ids *only;
 	struct sim_ids happened;
@@ -158,13 +162,14 @@ struct sim_dice {
 };
 struct sim;
 void sim_dice_init(struct sim *sim, const struct sim_ids *only);
-/* Does this happen to a request or an event? */
+/* Draws whether a trouble of this kind happens to the present request or event. */
 bool sim_happens(struct sim *sim, enum sim_trouble kind);
-/* This is about to happen: false if it is left out.  sim_how gives its particulars. */
+/* Call this before a trouble happens. Returns false if --only leaves it out. After it, sim_how
+ * draws the trouble's details. */
 bool sim_do(struct sim *sim, enum sim_trouble kind);
 uint64_t sim_how(struct sim *sim, uint64_t bound);
 hf_time sim_how_span(struct sim *sim, hf_time max);
-/* One of a group by the weights of this seed; SIM_TROUBLES: none has any. */
+/* Draws a kind of this group by the weights of the seed; SIM_TROUBLES: no kind has a weight. */
 enum sim_trouble sim_pick(struct sim *sim, enum sim_group group, struct hf_rng *rng);
 
 #endif
