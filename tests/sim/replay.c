@@ -45,8 +45,7 @@ struct replay {
 	bool failed;
 };
 
-/* --- facts: traces/record writes the same
- * --------------------------------------------------------- */
+/* --- facts: traces/record writes the same ------------------------------------------------------ */
 
 static const char *disruption(const struct hf_json *status)
 {

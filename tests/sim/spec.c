@@ -227,8 +227,7 @@ static void random_of_world(struct sim *sim, const struct sim_kind *kind, struct
 		random_fence(sim, spec);
 }
 
-/* --- second containers and what the end of a job leaves; drawn from random numbers of their own
- * --- */
+/* --- second containers, and what the end of a job leaves -------------------------------------- */
 
 /* Adds a second container (a proxy), which may outlive the training container. */
 static void add_sidecars(struct hf_rng *rng, struct hf_json *replicas)
