@@ -181,7 +181,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		if (w->broken[gpu] && hf_streq(state_in(change->before, gpu), "Unhealthy") &&
 		    !hf_streq(state_in(change->after, gpu), "Unhealthy"))
 			snprintf(w->wrong, sizeof(w->wrong),
-				 "GPU %d was told as broken, and now as %s", gpu,
+				 "GPU %d was reported as Unhealthy, and is now reported as %s", gpu,
 				 hf_str_or(state_in(change->after, gpu), "nothing"));
 }
 
@@ -336,8 +336,8 @@ static void whenever_it_dies_the_same_is_known_in_the_end(void **state)
 			/* An event in the journal is not written twice. An event that the agent was
 			 * about to write may be lost. */
 			if (known.events > truth.events)
-				fail_msg("it dies %d at %u: %u events of %u", how, at, known.events,
-					 truth.events);
+				fail_msg("death %d at point %u: %u events, but %u without a death",
+					 how, at, known.events, truth.events);
 			forget(&known);
 		}
 	}

@@ -130,7 +130,8 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 			    sim_sparse_get(attempts, i) >
 				    job->ended[role][i] + rank_is_there(sim, job, role, i))
 				sim_fail(sim, "3 each end counts once",
-					 "%s %d of %s: %lld attempts are over, but %lld pods ended",
+					 "%s %d of job %s: the ledger counts %lld ended attempts, "
+					 "but %lld pods ended",
 					 sim_role_names[role], i, job->name,
 					 sim_sparse_get(attempts, i),
 					 (long long)job->ended[role][i]);
@@ -138,16 +139,17 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 	/* A pod on a lost node is charged before it is deleted. */
 	if (sim_all_restarts(status) > job->ends - job->ours + pods_away(sim, job))
 		sim_fail(sim, "14 our own ends cost nothing",
-			 "%s: %lld charged, but of %lld ends %lld were ours", job->name,
-			 (long long)sim_all_restarts(status), (long long)job->ends,
+			 "job %s: %lld charged, but of %lld ends the operator asked for %lld",
+			 job->name, (long long)sim_all_restarts(status), (long long)job->ends,
 			 (long long)job->ours);
 	if (sim_all_restarts(status) > job->ends + pods_away(sim, job))
-		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
+		sim_fail(sim, "3 each end counts once",
+			 "%lld units are charged, but only %lld ends happened",
 			 (long long)sim_all_restarts(status), (long long)job->ends);
 }
 
-/* 4, at each status: each incident is charged once, to one budget; the newest one may still be
- * uncharged. Deeds of people and failure policy rules open incidents that cost nothing. */
+/* 4, at each status: each incident is charged once; the newest one may still be uncharged. Incidents
+ * by people or failure policy rules cost nothing. */
 static void check_incidents_are_charged(struct sim *sim, const struct sim_job_truth *job,
 					const struct hf_json *status)
 {
@@ -157,7 +159,8 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 
 	if (!job->touched && !job->has_rules && !job->evicted &&
 	    sim_all_restarts(status) != incidents - (incidents > 0 && open))
-		sim_fail(sim, "4 incidents are charged", "%s: %lld incidents, %lld charged, now %s",
+		sim_fail(sim, "4 incidents are charged",
+			 "job %s: %lld incidents, %lld charges; the newest is charged to %s",
 			 job->name, (long long)incidents, (long long)sim_all_restarts(status),
 			 hf_str_or(charged, "undecided"));
 }
@@ -173,11 +176,10 @@ static void check_terminations_have_incident(struct sim *sim, const struct sim_j
 		return;
 	for (int role = 0; role < SIM_ROLES; role++)
 		if (sim_ledger_text(status, sim_role_names[role], "seen")[0] != '\0')
-			sim_fail(
-				sim, "4 incidents are charged",
-				"%s: terminations of %s are counted (%s), but there was no incident",
-				job->name, sim_role_names[role],
-				sim_ledger_text(status, sim_role_names[role], "seen"));
+			sim_fail(sim, "4 incidents are charged",
+				 "job %s: terminations of %s (%s) are counted without an incident",
+				 job->name, sim_role_names[role],
+				 sim_ledger_text(status, sim_role_names[role], "seen"));
 }
 
 /* 4, at each create: a replacement of a pod has an incident in the ledger. */
@@ -188,12 +190,12 @@ static void check_replacement_has_cause(struct sim *sim, const struct sim_job_tr
 	if (!job->touched && (pod->attempt > 0 || pod->generation > 1) &&
 	    sim_ledger_int(job_status, "incident", "id") == 0)
 		sim_fail(sim, "4 incidents are charged",
-			 "%s is attempt %lld of generation %lld, but there was no incident",
+			 "pod %s is attempt %lld of generation %lld, but without an incident",
 			 pod->name, (long long)pod->attempt, (long long)pod->generation);
 }
 
-/* Returns 1 if the charge of the newest incident may move from this budget to another one. It moves
- * when a cause in the infrastructure shows up on a rank of the incident. */
+/* Returns 1 if the charge of the newest incident may move from this budget to another one, because a
+ * cause in the infrastructure may show up on a rank. */
 static int unit_movable(const struct hf_json *before, const char *budget)
 {
 	return hf_streq(hf_json_path_str(before, "recovery", "incident", "charged", NULL), budget);
@@ -239,7 +241,7 @@ static void check_guarded_write(struct sim *sim, const struct sim_job_truth *job
 
 	if (!hf_streq(job->patch_version, version) && !hf_streq(job->foreign_version, version))
 		sim_fail(sim, "6 guarded status writes",
-			 "a status made for version %s landed on version %s of %s",
+			 "a status for version %s was written onto version %s of job %s",
 			 hf_str_or(job->patch_version, "none"), version, job->name);
 }
 
@@ -264,8 +266,9 @@ static void check_no_create_after_end(struct sim *sim, const struct sim_job_trut
 				      struct hf_doc *object)
 {
 	if (job != NULL && job->terminal != NULL && !sim_may_not_know(sim, job, job->terminal_in))
-		sim_fail(sim, "8 no create after the end", "%s was made for %s, which has %s",
-			 hf_doc_name(object), job->name, job->terminal);
+		sim_fail(sim, "8 no create after the end",
+			 "%s was created for job %s, which has condition %s", hf_doc_name(object),
+			 job->name, job->terminal);
 }
 
 /* 9: completionTime exists if and only if the job is terminal. It never changes and is not before
@@ -318,7 +321,8 @@ static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 		const char *type = hf_json_str(hf_json_get(c, "type"), "");
 
 		if (type[0] == '\0' || hf_json_str(hf_json_get(c, "status"), "")[0] == '\0')
-			sim_fail(sim, "11 conditions", "%s: an empty type or status", job->name);
+			sim_fail(sim, "11 conditions",
+				 "job %s has a condition with an empty type or status", job->name);
 		for (size_t k = 0; k < i; k++)
 			if (hf_streq(type,
 				     hf_json_str(hf_json_get(hf_json_item(list, k), "type"), "")))
@@ -371,9 +375,11 @@ static void check_only_ours(struct sim *sim, const struct hf_request *request)
 	if (object == NULL || !hf_streq(hf_doc_uid(object), request->precondition_uid))
 		return; /* refused by its precondition */
 	if (is_job && sim_job_truth(sim, hf_doc_uid(object))->terminal == NULL)
-		sim_fail(sim, "28 only ours", "deletes job %s, which has not ended", request->name);
+		sim_fail(sim, "28 only ours", "the operator deletes job %s, which has not ended",
+			 request->name);
 	if (!is_job && sim_job_truth(sim, sim_controller_uid(hf_doc_json(object))) == NULL)
-		sim_fail(sim, "28 only ours", "deletes %s, which is no job's", request->name);
+		sim_fail(sim, "28 only ours", "the operator deletes %s, which no job controls",
+			 request->name);
 	if (request->resource == &hf_pods)
 		sim_pod_truth(sim, hf_doc_uid(object))->known = true;
 }
@@ -405,7 +411,8 @@ void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 	    !hf_streq(request->precondition_resource_version, hf_doc_resource_version(doc)))
 		return;
 	if (ttl < 0 || hf_loop_wall(sim->loop) + HF_SECOND < at + ttl * HF_SECOND)
-		sim_fail(sim, "26 time to live", "%s ended at %s and may live %lld s",
+		sim_fail(sim, "26 time to live",
+			 "job %s is deleted, but ended at %s and has a time to live of %lld s",
 			 request->name, end, (long long)ttl);
 }
 
@@ -422,8 +429,7 @@ static void check_no_create_while_suspended(struct sim *sim, const struct sim_jo
 		sim_fail(sim, "12 suspended", "%s is made", pod->name);
 }
 
-/* Whether the operator can know of this pod. If neither the create nor the read after it was
- * answered, the operator learns of the pod by the watch, which may be minutes behind. */
+/* False if the operator may not know of the pod: its create was not answered, and the watch lags. */
 static bool may_be_seen(const struct sim *sim, const struct sim_pod_truth *pod)
 {
 	return sim->mood.weight[SIM_WATCH_LAG] + sim->mood.weight[SIM_WATCH_LOST] == 0 ||
@@ -453,8 +459,9 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 			   hf_streq(pod->job_uid, job->uid);
 	}
 	if (active == 0 && holding > 0)
-		sim_fail(sim, "13 quota", "%s says that no pod is active, and %lld hold nodes",
-			 job->name, (long long)holding);
+		sim_fail(sim, "13 quota",
+			 "job %s reports no active pod, but %lld of its pods hold nodes", job->name,
+			 (long long)holding);
 }
 
 /* 23: backoffLimit ends the job if and only if more is charged to the application than it
@@ -473,12 +480,13 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),
 			   "specified backoff limit") != NULL &&
 		    (limit == NULL || used <= hf_json_i64(limit, 0)))
-			sim_fail(sim, "23 limit", "%s: failed with %lld of %lld charged", job->name,
-				 (long long)used, (long long)hf_json_i64(limit, -1));
+			sim_fail(sim, "23 limit",
+				 "job %s failed for backoffLimit with %lld of %lld charged",
+				 job->name, (long long)used, (long long)hf_json_i64(limit, -1));
 	if (limit != NULL && sim_terminal_of(status) == NULL && !settles &&
 	    used > hf_json_i64(limit, 0))
-		sim_fail(sim, "23 limit", "%s goes on with %lld charged", job->name,
-			 (long long)used);
+		sim_fail(sim, "23 limit", "job %s goes on with %lld charged to the application",
+			 job->name, (long long)used);
 }
 
 /* 33: what is counted stays small. */
@@ -544,7 +552,7 @@ void sim_check_leader(struct sim_life *life, const struct hf_request *request)
 		hf_doc_json(hf_memstore_peek(sim->memstore, &hf_leases, "default", SIM_LEASE)),
 		"spec", "holderIdentity", NULL);
 	if (!hf_streq(holder, life->identity))
-		sim_fail(sim, "30 leader", "%s writes %s, and the Lease is %s's", life->identity,
+		sim_fail(sim, "30 leader", "%s writes %s, but the Lease names %s", life->identity,
 			 request->resource->plural, hf_str_or(holder, "nobody"));
 }
 
@@ -703,8 +711,9 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	bool put = hf_map_put(sim->checks->pods, pod->uid, pod);
 
 	hf_assert(put);
-	sim_tell(sim, "store: %s made, generation %lld attempt %lld incident %lld", pod->name,
-		 (long long)pod->generation, (long long)pod->attempt, (long long)pod->incident);
+	sim_tell(sim, "store: pod %s is created, generation %lld attempt %lld incident %lld",
+		 pod->name, (long long)pod->generation, (long long)pod->attempt,
+		 (long long)pod->incident);
 	job = sim_job_truth(sim, pod->job_uid);
 	check_no_create_after_end(sim, job, doc);
 	if (job != NULL)
@@ -844,8 +853,7 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	pod->gone = after == NULL;
 	if (pod->gone)
 		sim_check_gone(sim, pod);
-	/* The cluster evicted a pod whose program has failed, while the operator waits with its
-	 * verdict. The eviction then counts as the cause. */
+	/* While the operator waits with its verdict, an eviction of the pod counts as the cause. */
 	if (job != NULL && pod->ended && pod->disrupted)
 		job->must_fail_by = 0;
 	if (!pod->ended && has_ended(after, phase))
@@ -909,8 +917,7 @@ void sim_check_code_lost(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->codes_lost++;
 }
 
-/* Adds a change to the digest of the run: which object changed, when, and to which version. Equal
- * runs have equal digests. */
+/* Adds the object, time and version of a change to the digest. Equal runs have equal digests. */
 static void digest(struct sim *sim, const struct hf_memstore_change *change, struct hf_doc *doc)
 {
 	uint64_t value = sim->checks->digest;

@@ -86,10 +86,14 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid)
 	    job->terminal != NULL || pod->known)
 		return;
 	if (pod->held_code != 0 && held > SETTLED_WITHIN && !may_do_without(sim, stored))
-		sim_fail(sim, "50 sidecar", "%s failed %lld s ago, and was kept all the same",
+		sim_fail(sim, "50 sidecar",
+			 "the program of %s failed %lld s ago, but the operator has not ended the "
+			 "pod",
 			 pod->name, (long long)(held / HF_SECOND));
 	if (pod->held_code == 0 && grace >= 0 && held > grace + CLEANED_WITHIN)
-		sim_fail(sim, "50 sidecar", "%s was kept for %lld s, and its grace is %lld",
+		sim_fail(sim, "50 sidecar",
+			 "pod %s was kept for %lld s after its program succeeded, and "
+			 "sidecarGraceSeconds is %lld",
 			 pod->name, (long long)(held / HF_SECOND), (long long)(grace / HF_SECOND));
 }
 
@@ -142,7 +146,8 @@ void sim_check_stop(struct sim *sim, const struct hf_request *request)
 	pod = sim_pod_truth(sim, uid);
 	job = sim_job_truth(sim, pod->job_uid);
 	if (job == NULL) {
-		sim_fail(sim, "28 only ours", "ends %s, which is no job's", request->name);
+		sim_fail(sim, "28 only ours",
+			 "the operator ends %s, which no job of the world controls", request->name);
 		return;
 	}
 	pod->known = true;
@@ -164,8 +169,8 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
 	    job->not_ours || !sim_stops_pods(job, stored) || sim_now(sim) - job->ended_at < SLACK)
 		return;
-	sim_fail(sim, "52 begins after the end", "%s begins %lld s after the end of %s", pod->name,
-		 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
+	sim_fail(sim, "52 begins after the end", "pod %s begins %lld s after the end of job %s",
+		 pod->name, (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
 }
 
 /* 51, at the end: a failed job leaves no pod that runs or waits to begin, but with podsAfterEnd:
@@ -178,6 +183,7 @@ void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
 	if (stored == NULL || job->not_ours || keeps_pods(stored) || pod->failed || pod->succeeded)
 		return;
 	if (sim_stops_pods(job, stored))
-		sim_fail(sim, "51 a failed job uses nothing", "%s is left of %s, which has %s",
-			 pod->name, job->name, job->terminal);
+		sim_fail(sim, "51 a failed job uses nothing",
+			 "pod %s is left of job %s, which has condition %s", pod->name, job->name,
+			 job->terminal);
 }

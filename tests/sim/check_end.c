@@ -224,7 +224,8 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
 		return;
 	if ((!suspend || !sim_condition_is(status, "Suspended")) && !name_is_held(sim, doc))
-		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
+		sim_fail(sim, "liveness", "job %s is neither finished nor suspended at the end",
+			 hf_doc_name(doc));
 }
 
 static void check_pod_settled(void *arg, struct hf_doc *doc)
@@ -236,15 +237,17 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 	if (may_stay(sim, pod))
 		return;
 	if (job == NULL) {
-		sim_fail(sim, "liveness", "%s is a stranger's and was not removed", pod->name);
+		sim_fail(sim, "liveness", "pod %s of another program was not removed", pod->name);
 		return;
 	}
 	struct hf_doc *stored = sim_job_peek(sim, job->name);
 
 	if (job->gone)
-		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
+		sim_fail(sim, "liveness", "job %s still exists after its time to lives job",
+			 pod->name);
 	else if (stored != NULL && job->terminal == NULL && !name_is_held(sim, stored))
-		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
+		sim_fail(sim, "liveness", "pod %s is left of suspended job %s", pod->name,
+			 job->name);
 	else if (job->terminal != NULL)
 		sim_check_cleaned(sim, job, pod);
 	if (job->terminal != NULL)
@@ -264,7 +267,7 @@ static void check_who_acts(struct sim *sim)
 			sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
 	}
 	if (acting != 1)
-		sim_fail(sim, "leader", "%zu operators act in the end", acting);
+		sim_fail(sim, "leader", "%zu operators act at the end", acting);
 }
 
 /* --- where a job stands ---------------------------------------------------------------------- */

@@ -24,7 +24,7 @@ void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod)
 
 	if (pod->alive && alone > pod->fence * HF_SECOND + LOOKED_WITHIN)
 		sim_fail(sim, "42 fence",
-			 "%s ran on %s for %lld s without contact, and was to end after %lld",
+			 "pod %s ran on %s for %lld s without contact; its fence allows %lld s",
 			 pod->name, pod->node, (long long)(alone / HF_SECOND),
 			 (long long)pod->fence);
 }
@@ -43,8 +43,8 @@ void sim_check_stopped(struct sim *sim, const struct sim_pod_truth *pod,
 {
 	if (pod->alive && !is_collected(sim, sim_node_get(sim, pod->node)) &&
 	    hf_streq(request->precondition_resource_version, hf_doc_resource_version(object)))
-		sim_fail(sim, "42 fence", "%s is forced, and its process runs on %s", pod->name,
-			 pod->node);
+		sim_fail(sim, "42 fence", "pod %s is deleted by force, but its process runs on %s",
+			 pod->name, pod->node);
 }
 
 /* 43: a fence does not end a rank while node and agent are well. */
@@ -57,5 +57,6 @@ void sim_check_fenced(struct sim *sim, const char *pod_uid)
 	pod->disrupted = true;
 	if (!sim_fence_may_act(node, EXPLAINED_WITHIN))
 		sim_fail(sim, "43 fence without need",
-			 "%s on %s ends itself, and all is well there", pod->name, pod->node);
+			 "pod %s on %s ends itself, but node and agent are well", pod->name,
+			 pod->node);
 }

@@ -88,17 +88,18 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 	hf_time at = HF_TIME_NONE;
 
 	if (request->precondition_resource_version == NULL)
-		sim_fail(sim, "15 evidence", "%s is forced without a resourceVersion",
+		sim_fail(sim, "15 evidence", "the forced delete of %s names no resourceVersion",
 			 request->name);
 	if (sim_node_alive(node) && sim_now(sim) - node->alive_since > EVIDENCE_MAX)
-		sim_fail(sim, "15 evidence", "%s is forced, and %s is well", request->name,
-			 node->name);
+		sim_fail(sim, "15 evidence", "pod %s is deleted by force, but node %s is well",
+			 request->name, node->name);
 	if (proven || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
 	    !clocks_are_right(sim))
 		return;
 	if (hf_loop_wall(sim->loop) < at + FORCE_AFTER - HF_SECOND)
-		sim_fail(sim, "15 evidence", "%s is forced, and has until %s", request->name,
-			 until);
+		sim_fail(sim, "15 evidence",
+			 "pod %s is deleted by force, but its grace period lasts until %s",
+			 request->name, until);
 }
 
 /* 15: with forceDelete Never no pod is deleted by force, and with Proven no pod of a node that may
@@ -114,8 +115,8 @@ static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *p
 	const char *mode = hf_json_path_str(policy, "recovery", "nodeLost", "forceDelete", NULL);
 
 	if (hf_streq(mode, "Never") || (hf_streq(mode, "Proven") && !proven))
-		sim_fail(sim, "15 evidence", "%s is forced, and forceDelete is %s", pod->name,
-			 mode);
+		sim_fail(sim, "15 evidence", "pod %s is deleted by force, but forceDelete is %s",
+			 pod->name, mode);
 }
 
 struct crowd {
@@ -152,8 +153,8 @@ static void check_no_force_in_storm(struct sim *sim, const struct hf_request *re
 	}
 	if (!proven && sim_sees_the_present(sim) && (is_storm(&zone) || is_storm(&cluster)))
 		sim_fail(sim, "16 storm",
-			 "%s is forced while %d of %d nodes of zone %d and %d of %d of the cluster "
-			 "are lost",
+			 "pod %s is deleted by force while %d of %d nodes of zone %d and %d of %d "
+			 "nodes of the cluster are lost",
 			 request->name, zone.lost, zone.nodes, node->zone, cluster.lost,
 			 cluster.nodes);
 }
@@ -250,8 +251,8 @@ static void check_calm(struct sim *sim, const struct hf_request *request, struct
 			hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
 			hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL)))
 		return;
-	sim_fail(sim, "46 calm", "%s on %s is %s %lld s after the end of a storm", request->name,
-		 node->name, forced ? "forced" : "deleted",
+	sim_fail(sim, "46 calm", "pod %s on node %s is %s %lld s after the end of a storm",
+		 request->name, node->name, forced ? "forced" : "deleted",
 		 (long long)((sim_now(sim) - end) / HF_SECOND));
 }
 
@@ -273,13 +274,15 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 	truth = sim_pod_truth(sim, hf_doc_uid(pod));
 	node = sim_node_get(sim, truth->node);
 	if (node == NULL) {
-		sim_fail(sim, "15 evidence", "%s is forced, and was never bound", request->name);
+		sim_fail(sim, "15 evidence",
+			 "pod %s is deleted by force, but was never bound to a node",
+			 request->name);
 		return;
 	}
 	truth->forced = true;
 	proven = was_stopped(sim, truth, node);
-	sim_tell(sim, "check: %s on %s is forced%s", request->name, node->name,
-		 proven && !was_proven(sim, node) ? ", as it has ended itself" : "");
+	sim_tell(sim, "check: the operator deletes %s on %s by force%s", request->name, node->name,
+		 proven && !was_proven(sim, node) ? ", because its fence has ended it" : "");
 	check_forced_has_evidence(sim, request, pod, node, proven);
 	check_forced_as_asked(sim, truth, proven);
 	if (truth->fence > 0)
@@ -295,7 +298,7 @@ static void check_training_is_a_sign_of_life(struct sim *sim, const struct sim_p
 	    !was_proven(sim, node) && sim_sees_the_present(sim) && sim->n_lives == 1 &&
 	    sim_agent_spoke(node, AGENT_FRESH))
 		sim_fail(sim, "17 sign of life",
-			 "%s trains on %s, whose agent says so, and is gone", pod->name,
+			 "pod %s is given up, but runs on %s and its agent reports it", pod->name,
 			 node->name);
 }
 
@@ -309,7 +312,8 @@ void sim_check_given_up(struct sim *sim, const char *pod_uid)
 	if (pod->forced && node != NULL && pod->alive && sim_node_alive(node) &&
 	    sim_now(sim) - node->alive_since > SIGN_OF_LIFE_SLACK)
 		sim_fail(sim, "25 reachable is not forced",
-			 "%s runs on %s, which is well, and is gone", pod->name, node->name);
+			 "pod %s is given up, but runs on node %s, which is well", pod->name,
+			 node->name);
 	check_training_is_a_sign_of_life(sim, pod, node);
 }
 
@@ -425,7 +429,8 @@ void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 		    hf_streq(other->name, pod->name) &&
 		    sim_now(sim) - other->gone_at < REPLACE_DELAY)
 			sim_fail(sim, "18 replace delay",
-				 "%s is made %lld ms after its predecessor on tainted %s went",
+				 "pod %s is created %lld ms after its predecessor on tainted node "
+				 "%s was gone",
 				 pod->name, (long long)((sim_now(sim) - other->gone_at) / HF_MS),
 				 other->node);
 	}
@@ -445,8 +450,9 @@ void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		if (!other->gone && other->generation < pod->generation &&
 		    hf_streq(other->job_uid, pod->job_uid) && !sim_may_not_know_of(sim, other))
 			sim_fail(sim, "19 barrier",
-				 "%s of generation %lld is made beside %s of %lld", pod->name,
-				 (long long)pod->generation, other->name,
+				 "pod %s of generation %lld is created while %s of generation %lld "
+				 "exists",
+				 pod->name, (long long)pod->generation, other->name,
 				 (long long)other->generation);
 	}
 }
@@ -459,8 +465,9 @@ void sim_check_stray(struct sim *sim, const char *name)
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
 
 	if (sim_sees_the_present(sim) && sim->n_lives == 1 && pod->attempt + pod->generation > 1)
-		sim_fail(sim, "18 taint race", "%s on %s is evicted for a taint of another node",
-			 name, pod->node);
+		sim_fail(sim, "18 taint race",
+			 "pod %s on %s is evicted by a timer for a taint of another node", name,
+			 pod->node);
 }
 
 static bool names_node(struct hf_doc *pod, const char *node)
@@ -482,8 +489,8 @@ static void check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struc
 	if (node != NULL &&
 	    hf_streq(hf_json_str(hf_json_get(record, "reason"), NULL), "NodeLost") &&
 	    !names_node(object, node))
-		sim_fail(sim, "20 avoided nodes", "%s may go to %s, which was lost", pod->name,
-			 node);
+		sim_fail(sim, "20 avoided nodes", "pod %s does not avoid node %s, which was lost",
+			 pod->name, node);
 }
 
 static bool asks_for_a_device(const struct hf_json *pod)
@@ -510,7 +517,8 @@ static void check_avoids_sick(struct sim *sim, const struct sim_pod_truth *pod,
 		const struct sim_node *node = &sim->nodes->nodes[i];
 
 		if (sim_device_is_told_sick(node) && !names_node(object, node->name))
-			sim_fail(sim, "20 avoided nodes", "%s may go to %s, which is sick",
+			sim_fail(sim, "20 avoided nodes",
+				 "pod %s does not avoid node %s, which has a broken device",
 				 pod->name, node->name);
 	}
 }

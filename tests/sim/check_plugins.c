@@ -38,7 +38,7 @@ static void check_was_moved(struct sim *sim, const struct sim_pod_truth *pod)
 		return;
 	if (stood > STANDS_FOR + MOVED_WITHIN)
 		sim_fail(sim, "44 a kubelet's word",
-			 "%s runs on for %lld s with a device that its kubelet calls unhealthy",
+			 "pod %s has run for %lld s with a device that its kubelet calls unhealthy",
 			 pod->name, (long long)(stood / HF_SECOND));
 }
 
@@ -100,8 +100,8 @@ void sim_check_moved(struct sim *sim, const struct sim_job_truth *job, const str
 							       : pod->unwell_first;
 	if (since == 0 || sim_now(sim) - since < STANDS_FOR - SLACK)
 		sim_fail(sim, "44 a kubelet's word",
-			 "%s runs, its kubelet has called its device unhealthy for %lld s, and it "
-			 "is moved",
+			 "pod %s runs and is moved, but its kubelet has called its device "
+			 "unhealthy for only %lld s",
 			 pod->name,
 			 since == 0 ? 0 : (long long)((sim_now(sim) - since) / HF_SECOND));
 }

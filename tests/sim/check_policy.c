@@ -64,8 +64,8 @@ static void check_limit(struct sim *sim, const struct sim_job_truth *job,
 
 	if (limit != NULL && used > hf_json_i64(limit, 0) && sim_terminal_of(status) == NULL &&
 	    hf_json_path(status, "recovery", "verdict", NULL) == NULL)
-		sim_fail(sim, "23 limit", "%s goes on with %lld of %lld charged to %s", job->name,
-			 (long long)used, (long long)hf_json_i64(limit, 0), budget);
+		sim_fail(sim, "23 limit", "job %s goes on with %lld of %lld charged to %s",
+			 job->name, (long long)used, (long long)hf_json_i64(limit, 0), budget);
 }
 
 /* --- 27: over active time, neither late nor early ------------------------------------------------- */
@@ -112,10 +112,12 @@ static void check_active_time(struct sim *sim, struct sim_job_truth *job,
 		return;
 	if (ends && strstr(failed_message(after), "longer than specified deadline") != NULL &&
 	    active + slack < deadline)
-		sim_fail(sim, "27 deadline", "%s failed after %lld s of %lld", job->name,
-			 (long long)(active / HF_SECOND), (long long)(deadline / HF_SECOND));
+		sim_fail(sim, "27 deadline", "job %s failed for its deadline after %lld s of %lld",
+			 job->name, (long long)(active / HF_SECOND),
+			 (long long)(deadline / HF_SECOND));
 	if (works_well(sim) && active > deadline + slack)
-		sim_fail(sim, "27 deadline", "%s was active for %lld s of %lld", job->name,
+		sim_fail(sim, "27 deadline",
+			 "job %s was active for %lld s, and its deadline is %lld s", job->name,
 			 (long long)(active / HF_SECOND), (long long)(deadline / HF_SECOND));
 }
 
@@ -160,8 +162,8 @@ static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth 
 		if (hf_streq(pod->job_uid, job->uid) && was_dead_before(sim, pod, at) &&
 		    !has_done_its_work(pod, before))
 			sim_fail(sim, "21 the cause comes first",
-				 "%s failed for what it did itself, and %s is on %s, which died "
-				 "before",
+				 "job %s failed for its application, but pod %s is on node %s, "
+				 "which died before",
 				 job->name, pod->name, pod->node);
 	}
 }
@@ -248,7 +250,8 @@ static void check_generation_is_whole(struct sim *sim, const struct sim_job_trut
 			if (!has_pod(sim, job, role, i, generation) &&
 			    !is_squatted(sim, job, role, i) && !name_rests(sim, job, role, i, doc))
 				sim_fail(sim, "2 a generation is whole",
-					 "%s succeeded, and %s %lld was not in generation %lld",
+					 "job %s succeeded, but %s %lld had no pod in generation "
+					 "%lld",
 					 job->name, sim_role_names[role], (long long)i,
 					 (long long)generation);
 	}
@@ -292,8 +295,8 @@ static void check_vanished(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	pod = last_gone(sim, job, replica);
 	if (pod != NULL && !sim_may_miss(sim, pod))
-		sim_fail(sim, "4 a delete costs nothing", "%s was deleted, and counts as vanished",
-			 pod->name);
+		sim_fail(sim, "4 a delete costs nothing",
+			 "pod %s was deleted, but counts as vanished", pod->name);
 }
 
 /* two deeds of people farther apart than this are single ones */
@@ -347,8 +350,8 @@ void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	if (sim_now(sim) - job->incident_at + SLACK < wait * HF_SECOND)
 		sim_fail(sim, "38 delay",
-			 "%s is made %lld s after incident %lld, and has to wait %lld", pod->name,
-			 (long long)((sim_now(sim) - job->incident_at) / HF_SECOND),
+			 "pod %s is created %lld s after incident %lld, but has to wait %lld s",
+			 pod->name, (long long)((sim_now(sim) - job->incident_at) / HF_SECOND),
 			 (long long)job->incident, (long long)wait);
 }
 
@@ -364,8 +367,9 @@ void sim_check_delay_of_people(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	if (sim_now(sim) - job->user_at + SLACK < USER_WAIT)
 		sim_fail(sim, "47 delay of people",
-			 "%s is made %lld ms after people deleted or restarted again", pod->name,
-			 (long long)((sim_now(sim) - job->user_at) / HF_MS));
+			 "pod %s is created only %lld ms after people deleted or restarted it "
+			 "again",
+			 pod->name, (long long)((sim_now(sim) - job->user_at) / HF_MS));
 }
 
 /* --- at each change of a status -------------------------------------------------------------------- */
@@ -395,7 +399,7 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 	if (works_well(sim) && !job->touched && job->terminal == NULL && service == NULL &&
 	    sim->mood.weight[SIM_SERVICE_DELETED] + sim->mood.weight[SIM_SQUATTED] == 0 &&
 	    sim_kind_of(sim, job->name)->framework->has_services)
-		sim_fail(sim, "39 service", "%s runs, and has no service", pod->name);
+		sim_fail(sim, "39 service", "pod %s runs but has no Service", pod->name);
 }
 
 /* --- what is to end does not run to its end ------------------------------------------------------------- */
@@ -410,8 +414,8 @@ static void check_beyond(struct sim *sim, const struct sim_job_truth *job,
 
 	if (pod->index >= replicas && job->terminal == NULL &&
 	    sim_now(sim) - job->touched_at > CLEANED_WITHIN)
-		sim_fail(sim, "41 scale", "%s ran on, and %s has %lld", pod->name, job->name,
-			 (long long)replicas);
+		sim_fail(sim, "41 scale", "pod %s ran on, but job %s has only %lld replicas",
+			 pod->name, job->name, (long long)replicas);
 }
 
 /* 40: after the end of a job, pods that its clean-up policy removes do not run on. */
@@ -429,8 +433,9 @@ void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
 	if (sim->mood.weight[SIM_EDITED] == 0 && job->terminal != NULL &&
 	    sim_now(sim) - job->ended_at > CLEANED_WITHIN &&
 	    (hf_streq(clean, "All") || hf_streq(clean, "Running") || sim_stops_pods(job, stored)))
-		sim_fail(sim, "40 clean-up", "%s ran on for %lld s after the end of %s", pod->name,
-			 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
+		sim_fail(sim, "40 clean-up", "pod %s ran on for %lld s after the end of job %s",
+			 pod->name, (long long)((sim_now(sim) - job->ended_at) / HF_SECOND),
+			 job->name);
 }
 
 /* --- in the end -------------------------------------------------------------------------------------- */
@@ -445,7 +450,8 @@ void sim_check_left(struct sim *sim, struct hf_doc *doc)
 	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL &&
 	    hf_json_path(job, "spec", "runPolicy", "managedBy", NULL) == NULL &&
 	    hf_json_path(job, "metadata", "deletionTimestamp", NULL) == NULL)
-		sim_fail(sim, "26 time to live", "%s outlives it", hf_doc_name(doc));
+		sim_fail(sim, "26 time to live", "job %s still exists after its time to live",
+			 hf_doc_name(doc));
 }
 
 /* 40, at the end: the pods of an ended job are left that its clean-up policy keeps, and no
@@ -462,6 +468,6 @@ void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	if (hf_streq(clean, "All") ||
 	    (hf_streq(clean, "Running") && !pod->failed && !pod->succeeded))
-		sim_fail(sim, "40 clean-up", "%s is left of %s, whose policy is %s", pod->name,
-			 job->name, clean);
+		sim_fail(sim, "40 clean-up", "pod %s is left of job %s, whose cleanPodPolicy is %s",
+			 pod->name, job->name, clean);
 }

@@ -70,7 +70,9 @@ void sim_check_texts(struct sim *sim, const struct sim_job_truth *job, const str
 		pod = find_named(sim, job, text);
 		if (pod != NULL && is_long_gone(sim, pod))
 			sim_fail(sim, "54 conditions name what is there",
-				 "%s: %s names %s, gone for %lld s: %s", job->name, type, pod->name,
+				 "job %s: condition %s names pod %s, which has been gone for %lld "
+				 "s: %s",
+				 job->name, type, pod->name,
 				 (long long)((sim_now(sim) - pod->gone_at) / HF_SECOND), text);
 	}
 }

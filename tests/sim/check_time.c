@@ -44,7 +44,8 @@ void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 	if (end != NULL && hf_time_parse(end, &ended, NULL) != 0)
 		return;
 	if (ended - began > seconds * HF_SECOND + SLACK)
-		sim_fail(sim, "27 deadline", "%s has run %lld s of %lld", job->name,
+		sim_fail(sim, "27 deadline",
+			 "job %s has run for %lld s, and its deadline is %lld s", job->name,
 			 (long long)((ended - began) / HF_SECOND), (long long)seconds);
 }
 
@@ -64,10 +65,10 @@ void sim_check_starts_again(struct sim *sim, const char *pod_uid)
 		return;
 	if (sim_sparse_get(sim_ledger_text(status, sim_role_names[pod->role], "seen"), pod->index) <
 	    pod->restarts - pod->init_ends)
-		sim_fail(
-			sim, "49 counted when seen",
-			"%s starts again in its pod, %lld ms after a termination that is not counted",
-			pod->name, (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
+		sim_fail(sim, "49 counted when seen",
+			 "the container of %s starts again %lld ms after a termination that the "
+			 "ledger does not count",
+			 pod->name, (long long)((sim_now(sim) - pod->ended_in_place_at) / HF_MS));
 }
 
 /* --- 22: an end that is no case for a retry ends the job, and nothing is made again ------------- */
@@ -142,7 +143,7 @@ static void check_must_fail(struct sim *sim, const struct sim_job_truth *job)
 {
 	if (job->must_fail_by > 0 && job->terminal == NULL && !job->touched && !job->gone &&
 	    sim_now(sim) > job->must_fail_by)
-		sim_fail(sim, "22 exit code", "%s goes on after an exit code that ends it",
+		sim_fail(sim, "22 exit code", "job %s goes on after an exit code that must end it",
 			 job->name);
 }
 
@@ -151,7 +152,8 @@ void sim_check_not_made_again(struct sim *sim, const struct sim_job_truth *job,
 {
 	if (job->must_fail_by > 0 && !job->touched && pod->attempt + pod->generation > 1 &&
 	    sim_now(sim) - job->must_fail_since > TOGETHER)
-		sim_fail(sim, "22 exit code", "%s is made again after an exit code that ends %s",
+		sim_fail(sim, "22 exit code",
+			 "pod %s is created again after an exit code that must end job %s",
 			 pod->name, job->name);
 }
 
@@ -170,9 +172,10 @@ static void check_pod_of_lost(struct sim *sim, const struct sim_node *node,
 
 	if (!sim_condition_is(status, "holdfast.dev/NodeUnreachable"))
 		sim_fail(sim, "34 liveness",
-			 "%s is on %s, silent for %lld s, and %s does not say so", pod->name,
-			 node->name, (long long)((sim_now(sim) - node->dead_since) / HF_SECOND),
-			 job->name);
+			 "pod %s is on node %s, which has been silent for %lld s, but job %s has "
+			 "no condition NodeUnreachable",
+			 pod->name, node->name,
+			 (long long)((sim_now(sim) - node->dead_since) / HF_SECOND), job->name);
 }
 
 static void check_lost(struct sim *sim, const struct sim_node *node)
@@ -234,8 +237,8 @@ void sim_check_unplaced(struct sim *sim, const char *pod_uid)
 
 	if (!sim_condition_is(status, "holdfast.dev/PodUnschedulable"))
 		sim_fail(sim, "34 liveness",
-			 "%s is kept off nodes, no other takes it for %lld s, and %s does not say "
-			 "so",
+			 "pod %s avoids nodes and no other node has taken it for %lld s, but job "
+			 "%s has no condition PodUnschedulable",
 			 pod->name, (long long)((sim_now(sim) - pod->unplaced_since) / HF_SECOND),
 			 job->name);
 }
@@ -276,9 +279,9 @@ void sim_check_writes(struct sim *sim, const struct sim_job_truth *job)
 	int64_t bound = 2 * job->made + remade + patches * (6 + 4 * things);
 
 	if (works_well(sim) && sim->mood.per_hour[SIM_BY_NODE] == 0 && job->writes > bound)
-		sim_fail(sim, "32 requests", "%s took %lld writes for %lld objects and %lld ends",
-			 job->name, (long long)job->writes, (long long)job->made,
-			 (long long)job->ends);
+		sim_fail(sim, "32 requests",
+			 "job %s took %lld writes for %lld objects and %lld ends", job->name,
+			 (long long)job->writes, (long long)job->made, (long long)job->ends);
 }
 
 /* --- looked at when time goes by ----------------------------------------------------------------- */

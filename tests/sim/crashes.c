@@ -514,7 +514,7 @@ static bool run_script(const struct sim_script *script, unsigned each, bool narr
 
 static void tell_names(const char *wrong)
 {
-	fprintf(stderr, "there is no scenario '%s'; there are:\n", wrong);
+	fprintf(stderr, "no scenario has the name '%s'; the names are:\n", wrong);
 	for (size_t i = 0; i < HF_ARRAY_LEN(scripts); i++)
 		fprintf(stderr, "  %s\n", scripts[i].name);
 }
@@ -535,8 +535,8 @@ int sim_crash_points(const char *only, unsigned each, bool narrow_schema, bool v
 		return 2;
 	}
 	printf("%llu scenarios, %llu crash points: %s\n", scenarios, points,
-	       !good         ? "one does not end as it should"
+	       !good         ? "at least one scenario did not end as expected"
 	       : points == 0 ? "nothing is known"
-			     : "all end as they should");
+			     : "all scenarios ended as expected");
 	return good && points > 0 ? 0 : 1;
 }

@@ -280,7 +280,7 @@ static void mend(void *arg)
 	if (!device->sick)
 		return;
 	device->sick = false;
-	sim_tell(device->node->sim, "world: the device of %s is mended", device->node->name);
+	sim_tell(device->node->sim, "world: the device of %s works again", device->node->name);
 	tell_soon(device, TELL_MAX);
 }
 

@@ -169,7 +169,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	sim->requests_quiet += sim->quiet && !is_lease;
 	tell_request(life, request);
 	if (life->stopped)
-		sim_fail(sim, "stop", "a request after the operator said it had stopped");
+		sim_fail(sim, "stop", "the operator sent a request after it had reported its stop");
 	sim_nodes_asked(sim, request);
 	sim_check_request(sim, request);
 	sim_check_leader(life, request);

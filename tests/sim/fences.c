@@ -488,7 +488,7 @@ void sim_fence_harmed(struct sim_node *node)
 	if (how == 2)
 		contact.at_ms += 3600 * 1000;
 	len = hf_contact_format(&contact, text);
-	sim_tell(node->sim, "world: the record of contacts of %s is harmed (%d)", node->name,
+	sim_tell(node->sim, "world: the record of contacts of %s is damaged (kind %d)", node->name,
 		 (int)how);
 	if (how == 0) {
 		(void)unlink(fence->record);

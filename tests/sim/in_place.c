@@ -362,9 +362,9 @@ static void check_end(struct world *w)
 	void *value;
 
 	if (ip_is_held(ledger))
-		ip_fail_world(w, "ranks are held in the end");
+		ip_fail_world(w, "ranks are still held at the end");
 	if (!hf_streq(hf_json_path_str(ledger, "phase", NULL), "Running"))
-		ip_fail_world(w, "the job is %s in the end",
+		ip_fail_world(w, "the job is %s at the end",
 			      hf_str_or(hf_json_path_str(ledger, "phase", NULL), "?"));
 	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);) {
 		const struct pod *pod = value;
@@ -373,7 +373,7 @@ static void check_end(struct world *w)
 		if (!pod->process)
 			continue;
 		if (!hf_streq(pod->job_uid, hf_doc_uid(doc))) {
-			ip_fail_world(w, "%s of an earlier job runs in the end", pod->name);
+			ip_fail_world(w, "%s of an earlier job runs at the end", pod->name);
 			continue;
 		}
 		attempt = ip_sparse(
@@ -381,18 +381,18 @@ static void check_end(struct world *w)
 			ip_index_of(pod));
 		if (pod->g != hf_json_i64(hf_json_get(ledger, "generation"), 0) ||
 		    pod->a != attempt)
-			ip_fail_world(w, "%s runs %lld.%lld in the end", pod->name,
+			ip_fail_world(w, "%s runs %lld.%lld at the end", pod->name,
 				      (long long)pod->g, (long long)pod->a);
 		running++;
 	}
 	if (running != workers + 1)
-		ip_fail_world(w, "%lld of %lld ranks run in the end", (long long)running,
+		ip_fail_world(w, "%lld of %lld ranks run at the end", (long long)running,
 			      (long long)workers + 1);
 	/* With scope Replica a rank that started before another rank's incident may belong to that
 	 * incident, so only scope Job is compared. */
 	if (w->quiet && w->scope_job && ip_sum_restarts(ledger) != w->faults)
-		ip_fail_world(w, "%lld charged of %lld faults", (long long)ip_sum_restarts(ledger),
-			      (long long)w->faults);
+		ip_fail_world(w, "%lld units are charged for %lld faults",
+			      (long long)ip_sum_restarts(ledger), (long long)w->faults);
 	w->met->charged += (unsigned long long)ip_sum_restarts(ledger);
 }
 

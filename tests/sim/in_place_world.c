@@ -214,7 +214,7 @@ void ip_check_job(struct world *w, struct hf_doc *doc)
 	if (ledger == NULL)
 		return;
 	if (restarts > w->faults)
-		ip_fail_world(w, "%lld charged, and %lld faults", (long long)restarts,
+		ip_fail_world(w, "%lld units are charged for only %lld faults", (long long)restarts,
 			      (long long)w->faults);
 	if (restarts > w->restarts && incident == w->incident && w->restarts >= 0 &&
 	    restarts - w->restarts > 1)

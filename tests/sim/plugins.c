@@ -62,7 +62,7 @@ static void on_mend(void *arg)
 {
 	struct sim_plugin *plugin = arg;
 
-	sim_tell(plugin->node->sim, "world: the device of %s is mended", plugin->node->name);
+	sim_tell(plugin->node->sim, "world: the device of %s works again", plugin->node->name);
 	plugin->sick = false;
 	say_in(plugin, HEALTHY, plugin->stale);
 }

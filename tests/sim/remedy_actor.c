@@ -123,7 +123,7 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 	if (a->w->holder[node] != NULL)
 		break_it(a, "an act on a node with a pod on its device", r->name);
 	if (hf_json_path(object, "metadata", "annotations", "holdfast.dev/hold", NULL) != NULL)
-		break_it(a, "an act on a node with the hold", r->name);
+		break_it(a, "an act on a node with annotation holdfast.dev/hold", r->name);
 }
 
 static void begin_act(struct ra *a, const char *pod, const struct hf_remediation *r, int node)
@@ -368,7 +368,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	if (change->before == NULL)
 		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
 	if (FINAL(was) && !hf_streq(was, is))
-		break_it(a, "an end that is no end",
+		break_it(a, "a final phase changed",
 			 hf_json_path_str(after, "metadata", "name", NULL));
 	if (hf_streq(was, is))
 		return;

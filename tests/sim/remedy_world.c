@@ -336,22 +336,23 @@ static void check_put(struct rw *w, const struct hf_json *node)
 
 	hf_memstore_each(w->memstore, &hf_nodes, NULL, count_out, &out);
 	if (w->limit >= 0 && out > w->limit)
-		break_it(w, "more nodes are out than may be", node);
+		break_it(w, "more nodes are out than the budget allows", node);
 	for (int i = 0; i < w->taints_put; i++)
 		lately += now - w->put_at[i] < HF_HOUR;
 	if (w->rate >= 0 && lately > w->rate)
-		break_it(w, "more quarantines within the hour than may be", node);
+		break_it(w, "more quarantines within an hour than the budget allows", node);
 	if (w->taints_put < (int)HF_ARRAY_LEN(w->put_at))
 		w->put_at[w->taints_put++] = now;
 	index = index_of(node);
 	if (!w->people_ask && !w->by_test[index] && lacks_fault(w, index))
-		break_it(w, "it is quarantined without a confirmed fault", node);
+		break_it(w, "the node is quarantined without a confirmed fault", node);
 	if (w->ill_since[index] < w->closed_at)
-		break_it(w, "it is quarantined upon evidence from before the breaker was closed",
+		break_it(w,
+			 "the node is quarantined for a fault from before the breaker was closed",
 			 node);
 	if (hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) ==
 	    NULL)
-		break_it(w, "the taint came without the mark", node);
+		break_it(w, "the node has the taint without the annotation", node);
 	w->met.quarantines++;
 }
 
@@ -367,7 +368,7 @@ static void check_taken_off(struct rw *w, const struct hf_json *node)
 	w->met.releases++;
 	if (!w->by_hand && ill != RW_WELL && ill != RW_PLUGIN &&
 	    hf_json_path(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
-		break_it(w, "it is released though it is not well", node);
+		break_it(w, "the node is released but is not well", node);
 }
 
 static void on_change(void *arg, const struct hf_memstore_change *change)

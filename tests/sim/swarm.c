@@ -65,7 +65,7 @@ static void tell_failure(const struct sim_options *base)
 
 	sim_try(&options, &first);
 	if (!first.failed) {
-		printf("seed %llu did not fail when it was run again\n",
+		printf("seed %llu did not fail in the second run\n",
 		       (unsigned long long)options.seed);
 		sim_ids_release(&first.happened);
 		return;
@@ -80,7 +80,7 @@ static void tell_failure(const struct sim_options *base)
 		sim_ids_release(&last.happened);
 		sim_try(&options, &last);
 	}
-	printf("%zu of %zu troubles are enough:\n", kept.len, first.happened.len);
+	printf("the failure needs only %zu of the %zu troubles:\n", kept.len, first.happened.len);
 	print_again(&options, &kept);
 	sim_ids_release(&first.happened);
 	sim_ids_release(&last.happened);
@@ -113,7 +113,7 @@ static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_
 		if (again.digest != outcome.digest) {
 			outcome.failed = true;
 			snprintf(outcome.failure, sizeof(outcome.failure),
-				 "35 the same again: two runs differ");
+				 "35 the same again: two runs of the seed differ");
 		}
 		sim_ids_release(&again.happened);
 	}
@@ -238,11 +238,11 @@ static int wait_for_all(const struct swarm *swarm, struct worker *workers, size_
 	print_summary(&sum, cpu);
 	print_left_out(swarm, sum.seeds);
 	if (bad == NULL && sum.seeds == 0)
-		printf("no seed was run, so nothing is known\n");
+		printf("no seed was run, so nothing was checked\n");
 	if (bad == NULL)
 		return sum.seeds == 0;
 	if (args->go_on)
-		printf("%llu seeds failed; their lines stand above\n", failures);
+		printf("%llu seeds failed, see the lines above\n", failures);
 	else
 		printf("seed %llu: %s\n", (unsigned long long)bad->bad, bad->failure);
 	if (!args->brief && !args->go_on)

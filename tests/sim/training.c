@@ -57,7 +57,9 @@ static void check_was_short(struct sim *sim, const struct sim_job_truth *job)
 	    job->stands_state != SIM_IN_RUNNING)
 		return;
 	if (stood > deadline + TOLD_WITHIN)
-		sim_fail(sim, "37 progress", "%s stood still for %lld s of %lld and went on",
+		sim_fail(sim, "37 progress",
+			 "job %s stood still for %lld s with a deadline of %lld s, and was not "
+			 "restarted",
 			 job->name, (long long)(stood / HF_SECOND),
 			 (long long)(deadline / HF_SECOND));
 }
@@ -74,8 +76,7 @@ void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	if (!sim->mood.trains || deadline < 0) {
 		sim_fail(sim, "37 progress",
-			 "%s is restarted for want of progress, which nobody "
-			 "asked for",
+			 "job %s is restarted for NoProgress without progressDeadlineSeconds",
 			 job->name);
 		return;
 	}
@@ -84,10 +85,11 @@ void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
 		return;
 	if (job->stands_since == 0 &&
 	    (job->stood_until == 0 || sim_now(sim) - job->stood_until > OVER_TOLD_WITHIN))
-		sim_fail(sim, "37 progress", "%s is restarted for want of progress, and advances",
+		sim_fail(sim, "37 progress", "job %s is restarted for NoProgress, but it advances",
 			 job->name);
 	else if (job->stands_since > 0 && sim_now(sim) - job->stands_since + TIMES_SLACK < deadline)
-		sim_fail(sim, "37 progress", "%s is restarted after %lld s of %lld", job->name,
+		sim_fail(sim, "37 progress",
+			 "job %s is restarted for NoProgress after %lld s of %lld", job->name,
 			 (long long)((sim_now(sim) - job->stands_since) / HF_SECOND),
 			 (long long)(deadline / HF_SECOND));
 }
@@ -109,7 +111,7 @@ static void mark_stalled(struct sim *sim, const struct sim_job_truth *job)
 
 static void go_on(struct sim *sim, struct sim_job_truth *job)
 {
-	sim_tell(sim, "world: %s does not stand still any more", job->name);
+	sim_tell(sim, "world: job %s advances again", job->name);
 	job->stands_since = 0;
 	job->stood_until = sim_now(sim);
 }
@@ -128,7 +130,7 @@ void sim_training_hangs(struct sim *sim, const char *pod_uid)
 	free(job->stands_for);
 	job->stands_for = hf_xstrdup(pod_uid);
 	mark_stalled(sim, job);
-	sim_tell(sim, "world: %s hangs, and %s stands still", pod->name, job->name);
+	sim_tell(sim, "world: pod %s hangs, so job %s stands still", pod->name, job->name);
 }
 
 bool sim_training_stands(struct sim *sim, const char *pod_uid)
