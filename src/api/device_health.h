@@ -99,7 +99,8 @@ struct hf_device_report {
 	const char *cls;
 	const char *action; /* "action" that the faults require; NULL: none */
 	hf_time since;      /* "since": when the device entered its present state */
-	hf_time hold_until; /* "holdUntil"; HF_TIME_NONE: the device is not held back */
+	/* "holdUntil": until when the device is kept out of use; HF_TIME_NONE: it is not */
+	hf_time hold_until;
 	int64_t generation; /* "generation": grows with each change of the state */
 	HF_LIST(struct hf_device_fault) faults;
 	HF_LIST(struct hf_device_holder) holders;
@@ -141,12 +142,12 @@ struct hf_process_report {
 	const char *job;            /* "job": the UID of the pod's job */
 	/* "generation", "attempt" of the running process, or of the last one; -1: absent */
 	int64_t generation, attempt;
-	int64_t ordinal;          /* "ordinal": how many processes this exec has started */
+	int64_t ordinal;          /* "ordinal": how many processes this exec has started so far */
 	const char *phase;        /* "phase": Waiting, Running, Ended, Down */
 	int64_t code;             /* "code": 0 to 255; -1: absent */
 	int64_t signal;           /* "signal": 1 to 64; -1: absent */
 	const char *cause;        /* "cause": one word; NULL: none */
-	const char *message;      /* "message": the program's last words; NULL: none */
+	const char *message;      /* "message": what the program printed last; NULL: none */
 	int64_t step, saved_step; /* "step", "savedStep"; 0: unknown */
 	hf_time at;               /* "time": since when; HF_TIME_NONE: unknown */
 };

@@ -45,7 +45,7 @@ struct hf_policy_limit {
 	bool at_least_one;
 };
 
-/* A time of the week in UTC. */
+/* A window in which acts may begin, every week at the same time in UTC. */
 struct hf_policy_window {
 	uint8_t days; /* bit 0: Sunday */
 	/* Minutes of the day. from > to: the window ends on the next day. */

@@ -68,7 +68,8 @@ struct hf_remediation_spec {
 	/* "deadlineSeconds": the longest time from the approval to the proof */
 	int32_t deadline_seconds;
 	bool dry_run; /* "dryRun": check, and do nothing */
-	bool cancel;  /* "cancel": only this field may change, to true */
+	/* "cancel": true: the act is not wanted any more. No other field of the spec may change. */
+	bool cancel;
 };
 
 struct hf_remediation_condition {

@@ -42,7 +42,7 @@ struct hf_schema_field {
 	const char *name; /* key in JSON; NULL ends the table */
 	const struct hf_schema *schema;
 	const char *about; /* description for users; NULL: none */
-	uint16_t number;   /* field number in protobuf; 0: not in protobuf */
+	uint16_t number;   /* the field's number in protobuf; 0: the field is not in protobuf */
 	uint8_t type;      /* enum hf_schema_type */
 	uint8_t shape;     /* enum hf_schema_shape */
 	/* JSON keeps a zero of this field, because Go's type has a pointer or no omitempty */

@@ -144,7 +144,7 @@ struct hf_views;
 void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
 			const struct hf_moment *moment, struct hf_arena *arena,
 			struct hf_views *views, struct hf_observed *seen);
-/* The job of this UID is gone. */
+/* Forgets the history of the job with this UID, which is gone. */
 void hf_pod_history_forget(struct hf_pod_history *history, const char *uid);
 
 #endif

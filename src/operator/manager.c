@@ -358,7 +358,7 @@ static void note_released(void *arg)
 	hf_task_post(manager->stopped_task);
 }
 
-/* The operator has stopped, or HF_MANAGER_STOP_MAX has passed. */
+/* Called when the operator has stopped, or when HF_MANAGER_STOP_MAX has passed. */
 static void operator_is_over(void *arg)
 {
 	struct hf_manager *manager = arg;

@@ -59,11 +59,10 @@ struct hf_nodes {
 	struct hf_operator *op;
 	struct hf_cache *cache;
 	bool unseen;
-	/* label → struct zone; zones are never removed, because views point to them the cache's
-	 * number of lists at the time `watching` */
+	/* label → struct zone; zones are never removed, because views point to them */
 	struct hf_map *zones;
 	struct zone whole;
-	uint64_t lists;   /* of the cache, when watching was set */
+	uint64_t lists;   /* the number of lists that the cache had read at the time `watching` */
 	hf_time watching; /* monotonic: since when no change of a node was missed */
 	/* name → struct missing, of nodes that pods name and that do not exist */
 	struct hf_map *missing;

@@ -18,7 +18,7 @@
 struct hf_server_clock {
 	bool known;
 	hf_time offset; /* server time minus monotonic time, estimated */
-	hf_time last;   /* the last result; later results are never smaller */
+	hf_time last;   /* the last time that was returned; later times are never smaller */
 };
 /* Take the Date of a reply, and what both clocks read at that time.  True: the estimate jumped, so
  * wake-ups that were planned with the old estimate must be planned again. */
@@ -33,7 +33,7 @@ hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time
  * pod takes some 200 bytes.  Caches and indexes read the members; the other facts are packed. */
 struct hf_view {
 	unsigned refs;
-	uint32_t record;            /* where the packed part begins, in bytes */
+	uint32_t record;            /* where the packed part of the record begins, in bytes */
 	const char *controller_uid; /* of the controller ownerReference; NULL: none */
 	const char *node;           /* as in struct hf_pod */
 	/* as in struct hf_pod, but on the monotonic clock (the next two as well) */

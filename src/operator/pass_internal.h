@@ -57,7 +57,7 @@ enum hf_pass_request {
 /* After OVER. */
 enum hf_pass_then {
 	HF_THEN_END,
-	HF_THEN_READ, /* read the job before it is stepped again */
+	HF_THEN_READ, /* read the job from the API server before its next step */
 	HF_THEN_STEP, /* the pass has only read the job: step the job now */
 };
 

@@ -58,7 +58,7 @@ struct hf_doc *hf_stop_pod_patch(const struct hf_action *action)
 	return hf_doc_from_json(patch);
 }
 
-/* Applying the merge patch again would change nothing. */
+/* True if the merge patch would change nothing in the stored status. */
 static bool is_within(const struct hf_json *now, const struct hf_json *patch)
 {
 	struct hf_json *value;

@@ -93,7 +93,7 @@ static void take_job_change(void *arg, enum hf_cache_change change,
 /* --- pods, services, extra objects ------------------------------------------------------------ */
 
 enum weight {
-	WEIGHT_NONE,    /* a step sees the same as before */
+	WEIGHT_NONE,    /* the change concerns nothing that a step reads */
 	WEIGHT_ROUTINE, /* progress: no decision waits for it */
 	WEIGHT_SUCCESS, /* a rank has succeeded */
 	WEIGHT_FULL,    /* a deletion, another termination, a restart */

@@ -27,7 +27,8 @@ struct hf_regex {
 	pcre2_code *code;
 	pcre2_match_context *limits;
 	pcre2_match_data *data;
-	int numbers[HF_REGEX_GROUPS]; /* 0: the expression has no such group */
+	/* number of each named group; 0: the expression has no such group */
+	int numbers[HF_REGEX_GROUPS];
 };
 
 static const char *const names[HF_REGEX_GROUPS] = {

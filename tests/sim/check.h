@@ -43,7 +43,7 @@ struct sim_pod_truth {
 	bool succeeded, gone;
 	bool marked; /* the pod had a deletionTimestamp before it was gone */
 	bool missed; /* the operator may have missed that the pod was being deleted */
-	bool unseen; /* the pod vanishes, and no watch reports this */
+	bool unseen; /* the pod vanishes, and no watch of the operator reports this */
 	bool known;  /* the operator asked for the pod's end, so it knows the cause */
 	bool begun;  /* its process ran at some time */
 	/* when its process ended for good while another container ran on; 0: never */
@@ -110,7 +110,8 @@ struct sim_job_truth {
 	int64_t incident;    /* the newest incident of the ledger */
 	hf_time incident_at; /* when the newest incident was stored */
 	hf_time user_at; /* when people last deleted or restarted something of the job; 0: never */
-	bool user_again; /* people had done so before, within five minutes */
+	/* people had deleted or restarted something within the five minutes before user_at */
+	bool user_again;
 	int64_t user_runs; /* value of runs_before at user_at */
 	bool late;         /* more than an hour lay between two incidents */
 	bool in_place; /* a container has ended, and the kubelet is to start it again in its pod */

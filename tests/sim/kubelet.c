@@ -32,7 +32,7 @@
 
 enum pod_state {
 	POD_NEW,     /* the scheduler looks for a node */
-	POD_BOUND,   /* the kubelet has not started the process yet */
+	POD_BOUND,   /* the pod has a node, and its process has not started yet */
 	POD_RUNNING, /* the process runs */
 	POD_EXITED,  /* the process has ended, and the kubelet could not report it */
 	POD_WAITING, /* the kubelet is to start the container again */

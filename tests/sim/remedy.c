@@ -218,7 +218,7 @@ static void promise_2_what_a_person_had_seen_brings_no_taint_back(void **state)
 	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
 	rw_run(w, 5 * HF_SECOND);
 	assert_false(rw_tainted(w, 3));
-	/* A new operator knows this as well. */
+	/* A new operator also treats the fault as seen. */
 	rw_stop(w);
 	rw_start(w);
 	rw_run(w, HF_MINUTE);

@@ -20,10 +20,10 @@
 enum sim_group {
 	SIM_BY_REQUEST, /* permille of requests */
 	SIM_BY_EVENT,   /* permille of watch events */
-	SIM_BY_LIFE,    /* a share of what happens to operators' processes */
-	SIM_BY_PEOPLE,  /* a share of what people and other programs do */
-	SIM_BY_POD,     /* a share of what happens to pods */
-	SIM_BY_NODE,    /* a share of what happens to nodes */
+	SIM_BY_LIFE,    /* the kind's share of the troubles of operators' processes */
+	SIM_BY_PEOPLE,  /* the kind's share of the deeds of people and other programs */
+	SIM_BY_POD,     /* the kind's share of the troubles of pods */
+	SIM_BY_NODE,    /* the kind's share of the troubles of nodes */
 	SIM_GROUPS,
 };
 

@@ -13,7 +13,7 @@ HF_BEGIN_DECLS
  * waits for.
  */
 
-/* Delete superfluous pods and create missing pods. */
+/* Plans the deletes of superfluous pods and the creates of missing pods. */
 void hf_pods_plan(struct hf_brain *b);
 void hf_services_plan(struct hf_brain *b);
 /* Create, change and delete extra objects.  Runs after the replicas are counted and before pods are

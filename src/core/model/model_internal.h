@@ -45,7 +45,7 @@ bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen
 
 /* The node is gone, out of service, or Unknown to the control plane. */
 bool hf_node_is_lost(const struct hf_node_seen *node);
-/* The control plane hears from the node's kubelet. */
+/* True if the control plane still hears from the node's kubelet. */
 bool hf_node_is_heard_of(const struct hf_node_seen *node);
 /* The node may be about to become lost: its kubelet reports NotReady, or its Lease has stood still
  * for HF_RENEWAL_LATE_SECONDS while the operator read it. */
@@ -76,7 +76,7 @@ void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent);
 /* The budget to which incidents of that class are charged, or HF_BUDGET_NONE. */
 enum hf_budget hf_class_budget(enum hf_class cls);
-/* The class is charged to the application's budget. */
+/* True if terminations of this class are charged to the application's budget. */
 bool hf_class_is_application(enum hf_class cls);
 /* The reason itself, if it says more than the exit code; else NULL ("Error", "Completed"). */
 const char *hf_container_reason_telling(const char *reason);

@@ -194,7 +194,7 @@ enum hf_topic {
 	HF_TOPIC_RULE,     /* the rule or policy that applied */
 	HF_TOPIC_DECISION,
 	HF_TOPIC_BUDGET,
-	HF_TOPIC_DONE,    /* what earlier steps did, from the ledger's records */
+	HF_TOPIC_DONE,    /* what earlier steps did, as the records of the ledger say */
 	HF_TOPIC_BLOCKED, /* what a pod or the whole job waits for */
 	HF_TOPIC_NEXT,    /* what will happen, and when */
 };

@@ -222,7 +222,7 @@ struct hf_status {
 bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
 			 hf_time *ret_span);
 
-/* The condition of that type, or NULL. */
+/* Returns the condition with this type, or NULL if the status has none. */
 const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type);
 bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */

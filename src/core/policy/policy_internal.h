@@ -97,7 +97,7 @@ enum hf_budget hf_termination_budget(const struct hf_termination *termination);
 /* The termination is a better cause than an application's: it rests on evidence of infrastructure
  * or a device. */
 bool hf_termination_outranks(const struct hf_termination *termination);
-/* A rule with action Ignore matches the termination. */
+/* True if a rule of the job with action Ignore matches the termination. */
 bool hf_termination_is_ignored(const struct hf_termination *termination);
 
 /* ---- terminations.c: writes the list of terminations ------------------------------------------------ */
@@ -148,7 +148,7 @@ void hf_late_device_adopt(struct hf_brain *b);
 
 /* ---- budget.c: writes the ledger's charges ------------------------------------------------------------ */
 
-/* The budget's limit allows one more unit. */
+/* True if the limit of this budget allows one more charge. */
 bool hf_budget_allows(const struct hf_brain *b, enum hf_budget budget);
 /* Charge the open incident. */
 void hf_budget_charge(struct hf_brain *b, enum hf_budget budget);
@@ -180,7 +180,7 @@ struct hf_settling {
 struct hf_settling hf_settle_look(const struct hf_brain *b, hf_time since);
 /* Active time in seconds: since startTime, plus the time before earlier suspensions. */
 int64_t hf_active_seconds(const struct hf_brain *b);
-/* activeDeadlineSeconds has passed; else sets the wake-up. */
+/* True if the job's activeDeadlineSeconds have passed. Else sets the wake-up for that time. */
 bool hf_deadline_has_passed(const struct hf_brain *b);
 
 /* ---- delay.c: writes the ledger's streaks and notBefore -------------------------------------------------- */

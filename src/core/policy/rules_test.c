@@ -88,7 +88,7 @@ static void a_container_name_narrows_the_rule(void **state)
 	assert_false(matches());
 	pod->containers[1] = pod->containers[0];
 	pod->containers[1].name = "side";
-	pod->containers[1].init = true; /* init containers are looked at as well */
+	pod->containers[1].init = true; /* the rule also matches an init container of this name */
 	pod->pod.containers_len = 2;
 	assert_true(matches());
 	brain_release(&b);

@@ -12,7 +12,7 @@ HF_BEGIN_DECLS
  * Facts about a lost node, and the guards that hold back the replacement of a pod on a lost node.
  */
 
-/* A node that carries pods of the job. */
+/* A node on which pods of the job run or ran, as the step sees it. */
 struct hf_node {
 	const struct hf_node_seen *seen;
 	/* the last change of a pod's status by the node's kubelet, which is a sign of life; NONE:
@@ -53,7 +53,7 @@ struct hf_evidence {
 	hf_time until; /* when the guard ends by itself; NEVER: only when something changes */
 };
 
-/* The pods that wait for the same guard. */
+/* The pods whose forced delete is held back by the same guard. */
 struct hf_guarded {
 	int32_t count;
 	const struct hf_pod *pod; /* the first pod by name */
