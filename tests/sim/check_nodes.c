@@ -217,6 +217,9 @@ static bool is_told_lost(struct sim *sim, const struct sim_pod_truth *pod)
 		return false;
 	HF_AUTO_JSON status = sim_status(doc);
 
+	/* The pods of a job that has ended are deleted too. */
+	if (sim_terminal_of(status) != NULL)
+		return false;
 	last = hf_json_get(hf_json_get(status, "recovery"), "last");
 	return hf_streq(hf_json_str(hf_json_get(last, "reason"), NULL), "NodeLost") &&
 	       hf_streq(hf_json_str(hf_json_get(last, "pod"), NULL), pod->name);
