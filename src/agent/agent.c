@@ -38,7 +38,7 @@
 /* How often the agent checks whether ranks advance. */
 #define RANKS_EVERY (5 * HF_SECOND)
 #define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
-/* One path per control-group hierarchy. */
+/* Limit of /proc/PID/cgroup, which has one line for each control-group hierarchy. */
 #define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
 #define NOBODY_REPORTS "no training process reports steps to the agent"
@@ -155,7 +155,8 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	a->history = journal.unasked || !a->memory.doubted || !is_of_this_boot(a)
 			     ? HF_HISTORY_ASKING
 			     : HF_HISTORY_KNOWN;
-	/* Of a journal of another boot only the memory is used; the brain ends what a new boot ends. */
+	/* A journal of another boot gives only the faults that it remembers: a new boot reads the
+	 * kernel's log from its begin. The next step ends the faults that a boot ends. */
 	if (!is_of_this_boot(a))
 		return;
 	a->boot_at = journal.boot_at;
@@ -178,7 +179,8 @@ static void arm_step(struct hf_agent *a, hf_time wait)
 	hf_timer_arm(a->step_timer, due - now);
 }
 
-/* Each probe limits its own rate. */
+/* Asks the probes to look at their devices now. Each probe limits how often it looks. of_holders:
+ * only the probes that find the holders of devices. */
 static void poke_probes(struct hf_agent *a, bool of_holders)
 {
 	for (size_t i = 0; i < a->probes_len; i++) {
@@ -333,7 +335,7 @@ static void on_news(void *arg, bool urgent)
 	arm_step(arg, urgent ? URGENT_WAIT : NEWS_WAIT);
 }
 
-/* ---- what comes from elsewhere -------------------------------------------------------------------- */
+/* ---- timers of counts and reports ----------------------------------------------------------------- */
 
 static void on_count_timer(void *arg)
 {
@@ -632,7 +634,8 @@ static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
 	arm_step(a, 0);
 }
 
-/* Reads DeviceHealth for an acknowledgement, each 30 s while one could change something. */
+/* Every 30 s, reads from DeviceHealth whether a person has acknowledged a repair. Stops while no
+ * device is in a state that an acknowledgement can change. */
 static void on_acknowledgement_timer(void *arg)
 {
 	struct hf_agent *a = arg;
@@ -718,7 +721,8 @@ static void create_intake(struct hf_agent *a)
 		if (was_present(a, d))
 			hf_intake_remember(a->intake, d->id,
 					   d->kind == HF_HEALTH_PORT ? d->alias : "");
-		/* Only its driver reports a UUID. */
+		/* A known UUID shows that the GPU had its driver, because only the driver reports
+		 * UUIDs. */
 		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
 			hf_intake_driven(a->intake, d->id);
 	}

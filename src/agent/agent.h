@@ -30,8 +30,10 @@ struct hf_agent_options {
 	struct hf_store *store;
 	const char *node;
 	const char *boot_id;
-	const char *state_dir; /* NULL: nothing outlives this process */
-	const char *kmsg;      /* NULL: not read */
+	/* folder of the journal; NULL: no journal is kept, so a restart of the agent forgets all
+	 * faults */
+	const char *state_dir;
+	const char *kmsg; /* NULL: not read */
 	bool kmsg_trust_user;
 	/* path of sysfs, to find the driver of a device named in the log; NULL: not checked */
 	const char *sys;

@@ -20,7 +20,7 @@
 #include "agent/saver.h"
 #include "ctl/recorder.h"
 
-/* What agent.c, agent_publish.c and status_page.c share. */
+/* The agent's state, which agent.c, agent_publish.c and status_page.c share. */
 
 /* Limit of an arena: a device takes ten KiB, and the evidence of a flood and the plan come on top. */
 #define HF_AGENT_ARENA_BYTES_MAX ((size_t)64 << 20)
@@ -28,7 +28,9 @@
 struct hf_agent {
 	struct hf_agent_options options;
 	char *node, *boot_id;
-	struct hf_saver *saver; /* NULL: nothing outlives this process */
+	/* writes the journal; NULL: no journal is kept, so a restart of the agent forgets all
+	 * faults */
+	struct hf_saver *saver;
 	struct hf_health_config config;
 	struct hf_intake *intake;
 	struct hf_probe *probes[HF_AGENT_PROBES_MAX], *kmsg;
@@ -38,10 +40,13 @@ struct hf_agent {
 	struct hf_recorder *recorder;
 	struct hf_ranks *ranks;
 	struct hf_fences *fences;
-	struct hf_contact_keeper *contact_keeper; /* NULL: no place for a record */
+	/* writes the record of the last contact; NULL: the agent has no folder for that record */
+	struct hf_contact_keeper *contact_keeper;
 	struct hf_report_socket *report_socket;
 	struct hf_processes *processes;
-	char *exec_path; /* NULL: no restarts in place */
+	/* path of the socket to which `holdfast exec` connects; NULL: no socket, so no restarts in
+	 * place */
+	char *exec_path;
 	struct hf_exec_socket *exec_socket;
 	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
@@ -53,7 +58,8 @@ struct hf_agent {
 	int arena;
 	struct hf_health_memory memory;
 	hf_time boot_at;
-	uint64_t lost_before; /* of this boot, by the journal */
+	/* lost records of the kernel's log in this boot before the agent started, by the journal */
+	uint64_t lost_before;
 	/* Where the kernel's log was read to in the last step, for the journal. */
 	struct hf_kmsg_place place;
 	uint64_t place_lost;
@@ -61,7 +67,8 @@ struct hf_agent {
 
 	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;
 	hf_time stepped_at, step_due;
-	hf_time holdings_at;  /* of the last that were taken */
+	/* when the kubelet was asked for the list of holders that the agent took last */
+	hf_time holdings_at;
 	hf_time suspected_at; /* when evidence last made the agent ask the kubelet for holders */
 	hf_time reaches;      /* all reports up to this time are part of a step */
 	uint64_t steps, states_seen, mig_instances_seen, holdings_seen, holders_seen, lost_told;
@@ -74,7 +81,8 @@ struct hf_agent {
 	enum hf_agent_step step;
 	/* The plan of the last step, in the arena of the memory. */
 	struct hf_health_plan plan;
-	unsigned stale; /* a set of enum hf_agent_stale */
+	/* bits of enum hf_agent_stale: the objects that have to be published again */
+	unsigned stale;
 	hf_time started_at;
 	struct hf_timer *acknowledgement_timer;
 	struct hf_acknowledgement acknowledgement;
@@ -94,9 +102,9 @@ void hf_agent_log_detectors(struct hf_agent *agent);
 void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);
 /* Publishes the list of processes under `holdfast exec` at once. */
 void hf_agent_publish_processes(struct hf_agent *agent);
-/* For the metrics. */
+/* Counts the changes of devices' states in this plan, for the metrics. */
 void hf_agent_count_moves(struct hf_agent *agent, const struct hf_health_plan *plan);
-/* Of now. */
+/* Returns what the agent knows now, as input for the patches of report.h. */
 struct hf_report hf_agent_report(struct hf_agent *agent);
 
 #endif

@@ -38,7 +38,7 @@ enum hf_agent_history {
  */
 enum hf_agent_step {
 	HF_STEP_IDLE,
-	HF_STEP_SAVING, /* a plan waits for the journal */
+	HF_STEP_SAVING, /* the plan of a step is published once the journal is written */
 	HF_STEP_QUEUED, /* a plan waits for the journal, and another step is wanted */
 	HF_STEP_PHASES
 };
@@ -55,7 +55,7 @@ enum hf_agent_step hf_agent_next_step(enum hf_agent_step phase, enum hf_agent_st
  */
 enum hf_agent_journal {
 	HF_JOURNAL_CLEAN, /* written, or being written */
-	HF_JOURNAL_DIRTY, /* written with the next timer */
+	HF_JOURNAL_DIRTY, /* the journal is out of date, and is written when its timer fires */
 	/* A write was refused because another write was running: the journal is written again after that write. */
 	HF_JOURNAL_BEHIND,
 	HF_JOURNAL_PHASES

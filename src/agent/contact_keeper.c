@@ -22,7 +22,7 @@
 
 #define LEASE_NS "kube-node-lease"
 #define TIMEOUT (5 * HF_SECOND)
-/* Ranks of any user read it. */
+/* Mode of the record's file: ranks of any user must be able to read it. */
 #define MODE 0644
 
 struct hf_contact_keeper {

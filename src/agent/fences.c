@@ -24,7 +24,9 @@ struct fence {
 struct hf_fences {
 	struct fence *items;
 	size_t len;
-	bool gone; /* a published pod has been deleted */
+	/* a pod of the published list has been deleted since, so the list has to be published
+	 * again */
+	bool gone;
 	hf_time heard_at;
 };
 

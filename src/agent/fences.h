@@ -30,7 +30,8 @@ bool hf_fences_look(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf
 /* The list for DeviceHealth, in the arena, sorted by pod. */
 void hf_fences_list(const struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg,
 		    struct hf_arena *arena, struct hf_device_health *health);
-/* The present list has been published. */
+/* Call this when the list of hf_fences_list has been published: later changes are compared with
+ * it. */
 void hf_fences_published(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg);
 /* Whether a process with a fence has reported lately, so that it needs contacts. */
 bool hf_fences_wanted(const struct hf_fences *fences, hf_time now);

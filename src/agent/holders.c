@@ -33,7 +33,7 @@ struct hf_holders {
 	uint64_t version;
 };
 
-/* ---- the node's pods ------------------------------------------------------------------------- */
+/* ---- the pods of the node, from the API server ----------------------------------------------- */
 
 static uint64_t count_ends(const struct hf_json *statuses)
 {
@@ -243,7 +243,7 @@ bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_
 	return hf_holders_rank(h, uid, ret_name, &rank);
 }
 
-/* ---- the kubelet's list ----------------------------------------------------------------------- */
+/* ---- the kubelet's list of devices and their holders ------------------------------------------ */
 
 static void forget_old(struct hf_holders *h, hf_time now)
 {

@@ -35,13 +35,14 @@ enum hf_device_condition { HF_POD_NO_CONDITION, HF_POD_WELL, HF_POD_SICK };
 
 /* A pod of this node. */
 struct hf_holder_pod {
-	hf_time seen_at; /* first, on the steps' clock */
+	hf_time seen_at; /* when the agent first saw the pod, on the steps' clock */
 	/* the kubelet's hash of the static pod that this pod mirrors; "": no mirror */
 	char hash[HF_POD_HASH_MAX];
-	uint64_t ends; /* of its containers, so far */
+	uint64_t ends; /* how many terminations of the pod's containers were seen so far */
 	/* counts changes of the pod's containers: accepted by the kubelet, started, ended */
 	uint64_t moves;
-	enum hf_device_condition condition; /* the present state of our condition */
+	/* what the agent's condition in the pod's status says at present */
+	enum hf_device_condition condition;
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 	struct hf_pod_rank rank;
 };
@@ -77,7 +78,8 @@ const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_
 /* The pod with this name and UID; NULL: there is none. */
 const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,
 					   const struct hf_holder *holder);
-/* As the API server has it. */
+/* A pod's namespace, name and UID in the API server. For a static pod these are of its mirror
+ * pod. */
 struct hf_pod_name {
 	const char *ns, *name, *uid;
 };

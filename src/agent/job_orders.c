@@ -12,7 +12,7 @@
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
 /* The cause of an incident that a person started: a planned restart. */
 #define CAUSE_PLANNED "user"
-/* Replica types of a job. */
+/* The most replica types that a job can have. */
 #define TYPES_MAX 16
 
 struct type_orders {
@@ -23,14 +23,16 @@ struct hf_job_orders {
 	char *uid;
 	bool active; /* the job has a ledger and is not over */
 	int64_t generation, base;
-	uint32_t wait_s; /* 0: no restart in place */
+	/* seconds that `holdfast exec` waits for an order after its program's end; 0: no restart in
+	 * place */
+	uint32_t wait_s;
 	uint32_t save_s;
-	uint32_t grace_s; /* 0: that of the pod */
+	uint32_t grace_s; /* seconds between SIGTERM and SIGKILL; 0: the pod's grace period */
 	struct type_orders types[TYPES_MAX];
 	size_t types_len;
 };
 
-/* ---- the ledger's texts ------------------------------------------------------------------------- */
+/* ---- the compact texts of a job's ledger -------------------------------------------------------- */
 
 static bool read_number(const char **at, int64_t *ret_number)
 {
@@ -202,7 +204,7 @@ struct hf_job_orders *hf_job_orders_destroy(struct hf_job_orders *o)
 	return NULL;
 }
 
-/* ---- the target --------------------------------------------------------------------------------- */
+/* ---- the target (start, hold) that a rank's ledger asks for ------------------------------------- */
 
 static const struct type_orders *find_type(const struct hf_job_orders *o, const char *name)
 {

@@ -15,7 +15,7 @@ HF_BEGIN_DECLS
  */
 struct hf_job_watches;
 
-/* As many as there are connections. */
+/* Limit of the watched jobs: one for each possible connection of `holdfast exec`. */
 #define HF_JOB_WATCHES_MAX 128
 
 struct hf_job_watches_options {

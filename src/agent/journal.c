@@ -102,7 +102,7 @@ static void code_times(struct codec *c, const char *key, hf_time *times, uint32_
 		times[i] = hf_json_i64(hf_json_item(list, i), 0);
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- the values that the journal keeps ------------------------------------------------------- */
 
 static void code_fault(struct codec *c, struct hf_health_fault *f)
 {

@@ -19,7 +19,7 @@ HF_BEGIN_DECLS
 /* Limit of the file: 64 devices with all faults and all samples of the judges take 1.2 MiB. */
 #define HF_JOURNAL_BYTES_MAX ((size_t)4 << 20)
 
-/* With the line before it. */
+/* Limit of the encoded journal: the body, and the line with its checksum before it. */
 #define HF_JOURNAL_ENCODED_MAX (HF_JOURNAL_BYTES_MAX + 64)
 
 struct hf_journal {

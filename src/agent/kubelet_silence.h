@@ -21,8 +21,10 @@ struct hf_kubelet_silence;
 struct hf_kubelet_silence_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const char *node;         /* copied */
-	void (*still)(void *arg); /* called after each read that finds the kubelet silent */
+	const char *node; /* copied */
+	/* called after each read of the Lease which shows that the kubelet has not renewed it for
+	 * HF_KUBELET_SILENCE_AFTER */
+	void (*still)(void *arg);
 	void *arg;
 };
 

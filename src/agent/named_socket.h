@@ -25,7 +25,7 @@ struct hf_named_socket_options {
 	/* how often to check whether the path is still the agent's socket; 0: 5 s */
 	hf_time look_every;
 	mode_t mode; /* of the socket */
-	/* Datagrams, or connections, are there. */
+	/* Called when datagrams can be read from fd, or connections can be accepted. */
 	void (*ready)(void *arg, int fd);
 	/* Nothing can arrive at the socket, and the reason; NULL: the socket works again. */
 	void (*trouble)(void *arg, const char *why);

@@ -15,7 +15,7 @@ HF_BEGIN_DECLS
  * Input: a pod of the API server.  Pure.  A user with the right to create pods can write all of them, so the caller
  * compares job_uid with the job.
  */
-#define HF_POD_RANK_NAME_MAX 254 /* of an object, with the NUL */
+#define HF_POD_RANK_NAME_MAX 254 /* bytes of an object's name, with the NUL */
 #define HF_POD_RANK_TYPE_MAX 64
 #define HF_POD_RANK_UID_MAX 64
 
@@ -26,8 +26,9 @@ struct hf_pod_rank {
 	char job_uid[HF_POD_RANK_UID_MAX];
 	char type[HF_POD_RANK_TYPE_MAX]; /* the replica type in lower case, as in the label */
 	int32_t index;
-	int64_t generation, attempt; /* that the pod was created for */
-	uint32_t grace_s;            /* terminationGracePeriodSeconds */
+	/* the job's generation and the rank's attempt for which the pod was created */
+	int64_t generation, attempt;
+	uint32_t grace_s; /* terminationGracePeriodSeconds */
 	bool deleting;
 };
 

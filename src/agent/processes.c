@@ -15,7 +15,7 @@ struct process {
 	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
 	/* the connection has ended, and the process's last state has yet to be published */
 	bool closed;
-	bool told; /* exec has told a state */
+	bool told; /* `holdfast exec` has sent at least one state */
 	struct hf_process_state state;
 	hf_time at; /* when the phase, the start or the ordinal of the state last changed */
 	bool sent;
@@ -26,7 +26,7 @@ struct process {
 	bool listed;
 	struct hf_process_start stamp; /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
-	/* As it was published last. */
+	/* The state that was last published in DeviceHealth; valid if `published`. */
 	bool published;
 	struct hf_process_state as;
 };
@@ -36,7 +36,7 @@ struct hf_processes {
 	struct hf_job_watches *jobs;
 	struct process items[HF_PROCESSES_MAX];
 	size_t len;
-	bool gone; /* a published process has gone since */
+	bool gone; /* a process of the published list has ended since the list was published */
 	hf_time gone_at, started_at;
 	/* The UIDs of the pods in DeviceHealth.status.processes, as the API server has it. */
 	char reported[HF_PROCESSES_MAX][HF_REPORT_POD_UID_MAX];
@@ -50,7 +50,7 @@ static hf_time get_now(const struct hf_processes *p)
 	return p->options.now(p->options.arg);
 }
 
-/* ---- what is published, and when ---------------------------------------------------------------- */
+/* ---- which processes are published, and when ---------------------------------------------------- */
 
 static bool is_settled(const struct hf_processes *p)
 {
@@ -456,7 +456,7 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 	if (process->published)
 		note_gone(p);
 	remove_process(p, process);
-	/* Another connection of the pod may count from now on. */
+	/* Another connection of the same pod may now be the one that counts for the pod. */
 	hf_task_post(p->refresh);
 }
 
@@ -508,7 +508,7 @@ struct hf_processes *hf_processes_destroy(struct hf_processes *p)
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
-/* As in the CRD. */
+/* The phases of a process as DeviceHealth and its CRD name them. */
 static const char *const phase_names[HF_PROCESS_LINE_PHASES] = {
 	[HF_PROCESS_LINE_WAITING] = "Waiting",
 	[HF_PROCESS_LINE_RUNNING] = "Running",

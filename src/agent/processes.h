@@ -62,10 +62,12 @@ struct hf_processes_options {
 
 struct hf_processes *hf_processes_create(const struct hf_processes_options *options);
 struct hf_processes *hf_processes_destroy(struct hf_processes *processes); /* NULL is fine */
-/* Begins to settle. */
+/* Call this at the start of the agent: processes then have time to connect again before the list is
+ * published. */
 void hf_processes_start(struct hf_processes *processes);
 
-/* False: there are too many connections. */
+/* Call this when a `holdfast exec` has connected. Returns false if there are too many connections,
+ * of the pod or in all. */
 bool hf_processes_opened(struct hf_processes *processes, struct hf_exec_peer *peer,
 			 const char *pod_uid);
 void hf_processes_told(struct hf_processes *processes, const struct hf_exec_peer *peer,
@@ -73,7 +75,7 @@ void hf_processes_told(struct hf_processes *processes, const struct hf_exec_peer
 void hf_processes_closed(struct hf_processes *processes, const struct hf_exec_peer *peer);
 /* Takes DeviceHealth as the API server has it; NULL: the API server has none. */
 void hf_processes_seen(struct hf_processes *processes, const struct hf_json *health);
-/* The node's pods have changed. */
+/* Call this when a pod of the node came, went or changed. */
 void hf_processes_pods_changed(struct hf_processes *processes);
 
 /* An entry of DeviceHealth.status.processes. */

@@ -35,9 +35,9 @@ struct slot {
 	struct hf_publisher *publisher;
 	enum kind kind;
 	enum step step;
-	char *ns, *name, *uid;  /* of a pod; name of all */
+	char *ns, *name, *uid;  /* the object to write; ns and uid are set for pods only */
 	struct hf_doc *waiting; /* the patch to send next; NULL: none */
-	struct hf_doc *sent;    /* under way */
+	struct hf_doc *sent;    /* the patch in the request under way; NULL: no request */
 	struct hf_call *call;
 	struct hf_timer *timer;
 	struct hf_backoff backoff;
@@ -56,7 +56,8 @@ struct hf_publisher {
 	struct slot *slots[HF_PUBLISH_PODS_MAX + 2]; /* the node, DeviceHealth, then pods */
 	size_t len;
 	struct hf_family *seconds;
-	int urgent_left; /* of HF_PUBLISH_URGENT_MAX */
+	/* how many urgent writes may still be sent now, at most HF_PUBLISH_URGENT_MAX */
+	int urgent_left;
 	hf_time urgent_at;
 };
 
@@ -68,7 +69,7 @@ static bool is_question(const struct slot *slot)
 	return slot->sent != NULL && hf_json_len(hf_doc_json(slot->sent)) == 0;
 }
 
-/* Until the next write may begin. */
+/* The time to wait before the next write of the object may begin; 0 or below: none. */
 static hf_time get_gap(const struct slot *slot)
 {
 	hf_time now = hf_loop_mono(slot->publisher->options.loop);
@@ -389,7 +390,7 @@ static void put_patch(struct slot *slot, struct hf_json *patch)
 {
 	hf_doc_unref(slot->waiting);
 	slot->waiting = hf_doc_from_json(patch);
-	/* What failed keeps to its backoff. */
+	/* After a failure, the running timer of the backoff starts the next write. */
 	if (slot->call != NULL || hf_timer_armed(slot->timer))
 		return;
 	hf_timer_arm(slot->timer, get_gap(slot));
@@ -427,7 +428,7 @@ void hf_publisher_urgent(struct hf_publisher *p, struct hf_json *patch)
 
 	slot->waiting = join_patches(slot->waiting, hf_doc_from_json(patch));
 	slot->urgent |= take_urgent(p);
-	/* What failed keeps to its backoff. */
+	/* After a failure, the timer of the backoff starts the next write, also an urgent one. */
 	if (slot->call == NULL && slot->backoff.failures == 0)
 		hf_timer_arm(slot->timer, get_gap(slot));
 }

@@ -23,7 +23,7 @@ struct hf_publisher;
 #define HF_PUBLISH_TRIES 12
 /* Most pods with a patch at a time: more than can hold a device of a node. */
 #define HF_PUBLISH_PODS_MAX 256
-/* Between two writes of DeviceHealth. */
+/* Least time between two writes of DeviceHealth that are not urgent. */
 #define HF_PUBLISH_GAP HF_SECOND
 /* Most urgent writes in a row that do not wait for the gap; each second allows one more. */
 #define HF_PUBLISH_URGENT_MAX 20
@@ -46,7 +46,7 @@ struct hf_publisher_options {
 struct hf_publisher *hf_publisher_create(const struct hf_publisher_options *options);
 struct hf_publisher *hf_publisher_destroy(struct hf_publisher *publisher); /* NULL is fine */
 
-/* Each takes over the patch. */
+/* Send a patch of the Node, or of DeviceHealth. Both functions take over the patch. */
 void hf_publisher_node(struct hf_publisher *publisher, struct hf_json *patch);
 void hf_publisher_device(struct hf_publisher *publisher, struct hf_json *patch);
 /* Sends these members of DeviceHealth's status without the gap between writes.  They are added to a patch that

@@ -27,8 +27,8 @@ struct rank {
 	uint64_t total;
 	char group[HF_BEAT_GROUP_MAX];
 	hf_time heard_at;
-	hf_time longest; /* between two steps of this attempt */
-	/* What was written of it last. */
+	hf_time longest; /* the longest time between two steps of the rank's present attempt */
+	/* The rank's state as it was last written into DeviceHealth. */
 	const char *state; /* NULL: nothing yet */
 	uint64_t own_us;
 };
@@ -36,7 +36,8 @@ struct rank {
 struct hf_ranks {
 	struct rank *items;
 	size_t len;
-	bool gone; /* a published rank has gone */
+	/* a rank of the published list is gone, so the list has to be published again */
+	bool gone;
 	hf_time published_at;
 };
 
@@ -58,7 +59,7 @@ struct hf_ranks *hf_ranks_destroy(struct hf_ranks *ranks)
 	return NULL;
 }
 
-/* ---- what is heard ------------------------------------------------------------------------------ */
+/* ---- taking reports of ranks -------------------------------------------------------------------- */
 
 static struct rank *find_rank(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
@@ -88,7 +89,8 @@ static struct rank *replace_rank(struct hf_ranks *ranks, const char *uid)
 		struct rank *rank = &ranks->items[i];
 		size_t n;
 
-		/* Each pod is counted once.  The newcomer's own pod cannot have the most. */
+		/* Ranks of a pod stand together, so count each pod once. The pod of the new rank
+		 * cannot have the most ranks. */
 		if (hf_streq(rank->uid, uid))
 			continue;
 		if (last != NULL && hf_streq(rank->uid, last->uid)) {
@@ -159,7 +161,7 @@ void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf
 	take_step(rank, beat, now);
 }
 
-/* ---- what is made of it ------------------------------------------------------------------------- */
+/* ---- states of ranks for DeviceHealth ----------------------------------------------------------- */
 
 static const char *name_state(const struct rank *rank, hf_time now)
 {

@@ -287,7 +287,8 @@ static const enum hf_health_state node_order[] = {
 	HF_HEALTH_DEGRADED_STATE, HF_HEALTH_FAILED,      HF_HEALTH_PROBATION,
 	HF_HEALTH_SUSPECT,        HF_HEALTH_HEALTHY,     HF_HEALTH_UNKNOWN,
 };
-#define ORDER_FAILED 4 /* those before it are acted on */
+/* index of Failed in node_order; Holdfast can act on the states before it */
+#define ORDER_FAILED 4
 
 static size_t rank_state(enum hf_health_state state)
 {

@@ -27,13 +27,15 @@ struct hf_report {
 	size_t fences_len;
 	const struct hf_process_entry *processes;
 	size_t processes_len;
-	bool processes_known; /* false: the published list of processes must not be changed */
-	const char *label;    /* the node's label */
+	/* whether the list `processes` is complete; false: the published list stays as it is */
+	bool processes_known;
+	const char *label; /* the node's label */
 	uint64_t lost;
 	hf_time now; /* of the steps' clock */
 	/* the wall clock minus the steps' clock: published times are wall-clock times */
 	hf_time wall_less;
-	hf_time reaches; /* the evidence is whole until then */
+	/* all evidence up to this time is part of the report; published as observedTime */
+	hf_time reaches;
 };
 
 /* The strategic merge patch {"status": {"conditions": […]}} with the agent's four conditions of the Node. */

@@ -21,7 +21,7 @@ static void begin_second(struct hf_report_limits *t, hf_time mono)
 	t->second = second;
 }
 
-/* NULL: there are too many others. */
+/* Finds or adds the counts of a sender. NULL: the table has no place for a further sender. */
 static struct hf_report_limits_count *find_count(struct hf_report_limits_count *counts,
 						 uint64_t who)
 {

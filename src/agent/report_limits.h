@@ -25,14 +25,14 @@ HF_BEGIN_DECLS
 #define HF_REPORT_LIMITS_SENDERS 1024
 
 struct hf_report_limits_count {
-	uint64_t who; /* 0: nobody */
+	uint64_t who; /* key of the process or pod; 0: the entry is free */
 	uint32_t reports;
 	/* the pod of the process, if it was looked up in this second */
 	struct hf_report_limits_count *pod;
 };
 
 struct hf_report_limits {
-	hf_time second; /* that the counts are of */
+	hf_time second; /* the second in which the reports below were counted */
 	uint32_t heard, lookups;
 	struct hf_report_limits_count processes[HF_REPORT_LIMITS_SENDERS],
 		pods[HF_REPORT_LIMITS_SENDERS];

@@ -152,7 +152,7 @@ struct hf_report_socket *hf_report_socket_destroy(struct hf_report_socket *b)
 	return NULL;
 }
 
-/* ---- whose pod ---------------------------------------------------------------------------------- */
+/* ---- the pod of a sender ------------------------------------------------------------------------ */
 
 static bool is_uid(const char *text, size_t len)
 {

@@ -26,7 +26,7 @@ HF_BEGIN_DECLS
 
 int hf_rules_parse(const char *text, size_t len, struct hf_arena *arena,
 		   struct hf_health_rules *ret_rules, struct hf_error *err) HF_MUST_CHECK;
-/* Of a file: JSON as above. */
+/* Reads the rules from a file in the form above. */
 int hf_rules_load(const char *path, struct hf_arena *arena, struct hf_health_rules *ret_rules,
 		  struct hf_error *err) HF_MUST_CHECK;
 

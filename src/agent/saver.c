@@ -21,9 +21,9 @@ struct hf_saver {
 	hf_time began, took;
 };
 
-/* What the thread works on. */
+/* One write of the journal, which the thread performs. */
 struct save {
-	struct hf_saver *saver; /* not for the thread */
+	struct hf_saver *saver; /* used by the loop only, never by the thread */
 	char *dir;
 	struct hf_strbuf bytes;
 	int code;

@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
  */
 enum hf_single_instance {
 	HF_SINGLE_INSTANCE_YES,
-	HF_SINGLE_INSTANCE_NO, /* another one holds it still */
+	HF_SINGLE_INSTANCE_NO, /* another agent still holds the lock */
 	/* no lock is possible here, for example in a read-only folder */
 	HF_SINGLE_INSTANCE_UNKNOWN,
 };
