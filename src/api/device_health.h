@@ -75,7 +75,7 @@ struct hf_device_fault {
  * after the container's end, because the operator asks only after a pod has failed. */
 struct hf_device_holder {
 	const char *ns, *pod;  /* "namespace", "pod" */
-	const char *uid;       /* "uid" of the pod; NULL: unknown to the agent */
+	const char *uid;       /* "uid": the UID of the pod; NULL: the agent does not know it */
 	const char *container; /* "container" */
 	const char *resource;  /* "resource": "nvidia.com/gpu", or "claim:NAME/REQUEST" */
 	/* "resourceID": the device's id from its device plugin, or "driver/pool/device" */

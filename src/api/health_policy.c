@@ -318,7 +318,7 @@ static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struc
 	return rc;
 }
 
-/* ---- the whole spec -------------------------------------------------------------------------- */
+/* ---- reading the whole spec ------------------------------------------------------------------ */
 
 static void fill_spec(const struct spec *read, struct hf_health_policy_spec *spec)
 {

@@ -54,12 +54,14 @@ struct hf_policy_window {
 
 /* "mend" of the spec: what mode remediate may do. Each single act is a struct hf_remediation. */
 struct hf_policy_mend {
-	bool allowed; /* the policy has this section */
+	/* the policy has the section `mend`; false: mode remediate performs no act */
+	bool allowed;
 	/* true: no act begins, and an approved act that has not begun loses the approval */
 	bool hold;
 	bool resets, reboots;
-	bool watchdog;   /* a reboot arms /dev/watchdog before */
-	int32_t at_once; /* acts at the same time */
+	/* before a reboot, /dev/watchdog is armed: it resets a machine that hangs */
+	bool watchdog;
+	int32_t at_once; /* the most acts that may be under way at the same time */
 	/* seconds from the approval of an act to the proof that the node is well */
 	int32_t deadline;
 	hf_time settle;     /* the devices must have no fault for this time after a reset */
@@ -138,7 +140,7 @@ struct hf_health_policy_status {
 	const char *mode;
 	const char *problem; /* why the spec is invalid; NULL: the policy is in force */
 	struct hf_health_policy_memory memory;
-	const char *breaker_message; /* NULL: the breaker is closed */
+	const char *breaker_message; /* why the breaker is open; NULL: it is closed */
 	int32_t selected, unhealthy, quarantined, unavailable, silent;
 	int32_t unavailable_left, quarantines_left; /* -1: no limit */
 	/* the first HF_HEALTH_POLICY_NODES_MAX are written */

@@ -29,7 +29,8 @@ struct hf_node_facts {
 	/* When the node was cordoned: the time that the control plane writes in its taint.
 	 * HF_TIME_NONE: the node is not cordoned, or the taint has no time. */
 	hf_time cordoned_at;
-	const char *zone; /* NULL: none; from the arena */
+	/* the zone in the Node's label, stored in the arena; NULL: the Node has no zone */
+	const char *zone;
 };
 
 /* Reads a Node without building a tree. Fields of a wrong type count as absent; a document that

@@ -17,7 +17,8 @@
 
 struct hf_reader {
 	struct hf_arena *arena;
-	struct hf_field_errors *errors; /* NULL: errors are not collected */
+	/* where problems of fields are added; NULL: they are not collected */
+	struct hf_field_errors *errors;
 	/* texts are copied to the arena, because the tree is freed before the view */
 	bool copy;
 	char path[HF_READER_PATH_MAX];
