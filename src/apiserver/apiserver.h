@@ -29,11 +29,12 @@ struct hf_apiserver;
 #define HF_APISERVER_STREAM_BYTES_MAX ((size_t)4 << 20)
 /* Limit of the bytes of a log that wait because a client reads slowly. */
 #define HF_APISERVER_LOG_BYTES_MAX ((size_t)64 << 20)
-#define HF_APISERVER_WATCH_TIMEOUT HF_HOUR /* of a watch without timeoutSeconds */
+/* how long a watch lasts whose request has no timeoutSeconds */
+#define HF_APISERVER_WATCH_TIMEOUT HF_HOUR
 
 struct hf_apiserver_options {
 	const char *address; /* NULL: 127.0.0.1 */
-	uint16_t port;       /* 0: the kernel chooses one */
+	uint16_t port;       /* port to listen on; 0: the kernel chooses a free one */
 	/* The certificate and the key as PEM texts. Both NULL: plain HTTP, for tests. */
 	const char *cert_pem, *key_pem;
 	const char *token; /* at least HF_APISERVER_TOKEN_MIN bytes */
