@@ -12,8 +12,9 @@
  * The text that `run` prints when a job has failed: the cause, the end of the failed rank's log, what
  * Holdfast did about it, and the next command.  Pure.
  */
-#define HF_FAILURE_LINES 20            /* of the log that are printed */
-#define HF_FAILURE_LINE_BYTES_MAX 2000 /* of each of these lines */
+#define HF_FAILURE_LINES 20 /* how many lines at the end of the log are printed */
+/* bytes of each printed line; the rest of a longer line is left out */
+#define HF_FAILURE_LINE_BYTES_MAX 2000
 #define HF_FAILURE_BYTES_MAX ((size_t)128 << 10)
 
 struct hf_failure {

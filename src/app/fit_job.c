@@ -117,7 +117,7 @@ static void fit_gpus(const struct hf_framework *framework, struct hf_json *job,
 	remove_resource(framework, job, resource);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------- */
+/* ---- fitting the whole job ------------------------------------------------------------------------ */
 
 static void fit_common(const struct hf_framework *framework, struct hf_json *job,
 		       const char *resource, int64_t have, struct hf_strbuf *notes)

@@ -34,7 +34,8 @@ struct hf_history *hf_history_destroy(struct hf_history *history)
 	return NULL;
 }
 
-/* NULL: there are too many ranks. */
+/* Finds the rank by name; create: adds it if it is missing. NULL: it is missing, or there are
+ * HF_HISTORY_RANKS_MAX ranks already. */
 static struct hf_history_rank *find_rank(struct hf_history *history, const char *name, bool create)
 {
 	struct hf_history_rank *rank;
@@ -95,7 +96,7 @@ void hf_history_step(struct hf_history *history, const char *name, const struct 
 		return;
 	if (isfinite(loss))
 		point.loss = loss;
-	/* The clock may go back. */
+	/* The wall clock may go back; a point must not be older than the point before it. */
 	if (rank->n > 0 && now < rank->points[rank->n - 1].at)
 		point.at = rank->points[rank->n - 1].at;
 	point.begins = rank->n > 0 && rank->begins;
@@ -153,7 +154,7 @@ double hf_history_mean(const struct hf_history_rank *rank, enum hf_history_value
 	return n > 0 ? sum / n : NAN;
 }
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the history as a file ----------------------------------------------------------------- */
 
 /* A point is an array: microseconds, step, loss or null, and 1 for a new process. */
 static struct hf_json *point_to_json(const struct hf_history_point *point)
@@ -310,7 +311,8 @@ static void find_range(struct row *row)
 	}
 }
 
-/* False: the character has no value. */
+/* Draws one character of the line: a bar where a new process begins, else the mean of the values.
+ * Returns false and draws nothing if there is no value. */
 static bool add_character(const struct row *row, size_t c, bool utf8, struct hf_strbuf *sb)
 {
 	double v = mean_of_character(row, c), span = row->high - row->low;

@@ -20,7 +20,8 @@
  */
 #define HF_HISTORY_POINTS_MAX 512
 #define HF_HISTORY_RANKS_MAX 1024
-#define HF_HISTORY_RESTARTS_MAX 256 /* the newest ones are left out */
+/* most restarts that are remembered; later restarts are left out */
+#define HF_HISTORY_RESTARTS_MAX 256
 #define HF_HISTORY_BYTES_MAX ((size_t)32 << 20)
 
 struct hf_history_point {
@@ -34,7 +35,7 @@ struct hf_history_rank {
 	char *name;                      /* "worker-0" */
 	struct hf_history_point *points; /* in the order of time */
 	size_t n;
-	hf_time gap; /* least distance of two points */
+	hf_time gap; /* least time between two points */
 	bool begins; /* the next report will be the first one of a new process */
 };
 

@@ -84,7 +84,7 @@ int hf_kept_run_read(const char *folder, const char *file, size_t bytes_max,
 /* Write run.json, which `holdfast runs` reads. HF_E_NO_SPACE, HF_E_IO: the state directory is full
  * or cannot be written. */
 int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err) HF_MUST_CHECK;
-/* Write one of these files. */
+/* Write the file HF_KEPT_OBJECTS or HF_KEPT_REPLACED into the folder of the run. */
 #define HF_KEPT_OBJECTS "objects.json"
 #define HF_KEPT_REPLACED "replaced.json"
 int hf_kept_run_save_objects(const char *path, const char *file, struct hf_doc *const *objects,

@@ -118,7 +118,7 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 	return machine;
 }
 
-/* ---- the kubelet ------------------------------------------------------------------------------- */
+/* ---- findings of the kubelet ------------------------------------------------------------------- */
 
 static void check_template(const struct hf_job_replicas *r, struct hf_kubelet_findings *findings)
 {

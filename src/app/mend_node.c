@@ -94,7 +94,8 @@ static int run_with_store(const struct hf_cli *cli, struct hf_mend_options *opti
 		hf_log(code == HF_MEND_EXIT_DONE ? HF_LOG_INFO : HF_LOG_ERROR, "mend", message,
 		       "remediation", options->name, NULL);
 	} else {
-		/* Nothing was read, written or done. */
+		/* The loop or the connection to the API server could not be set up, so nothing was
+		 * read, written or done. */
 		(void)hf_cli_fail(cli, err);
 		code = HF_MEND_EXIT_REFUSED;
 	}

@@ -119,7 +119,7 @@ static struct hf_probe *create_owners(struct hf_intake *intake, const struct hf_
 	return &p->base;
 }
 
-/* ---- GPUs that fail ------------------------------------------------------------------------------- */
+/* ---- keeping failed GPUs from new pods ------------------------------------------------------------ */
 
 /* Returns why the device is reported as failed: the kernel's line of the newest fault that makes
  * the device unusable, else the class of the fault. */

@@ -64,7 +64,7 @@ struct process {
 	int exit_code;
 };
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end of the operator process ------------------------------------------------------ */
 
 static void on_stopped(void *arg)
 {
@@ -366,7 +366,7 @@ static void create_metrics(struct process *process)
 	};
 	const struct hf_metric_options time = {
 		.name = "rest_client_request_duration_seconds",
-		.help = "Time until the end of a response of the API server; for a watch, until its beginning.",
+		.help = "Time from sending a request to the API server until its response has ended; for a watch, until the response has begun.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"host", "method"},
 		.buckets = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},

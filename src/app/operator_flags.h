@@ -26,9 +26,10 @@ struct hf_ignored_flag {
 };
 
 struct hf_operator_flags {
-	const char *kubeconfig, *context;             /* NULL: not given */
-	const char *config;                           /* a file */
-	bool config_given;                            /* false: the file may be missing */
+	const char *kubeconfig, *context; /* NULL: not given */
+	const char *config;               /* a file */
+	/* --config was given; false: the default file is used, and may be missing */
+	bool config_given;
 	const char *metrics_address, *health_address; /* "0": none */
 	bool leader_elect;
 	const char *lease_name;
@@ -39,10 +40,12 @@ struct hf_operator_flags {
 	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
 	double qps;                                                /* 0: any number */
 	int64_t burst;
-	const char *init_image;     /* NULL: the default */
-	const char *kubectl_image;  /* NULL: the default */
-	const char *init_template;  /* a file */
-	bool init_template_given;   /* false: the file may be missing */
+	const char *init_image;    /* NULL: the default */
+	const char *kubectl_image; /* NULL: the default */
+	const char *init_template; /* a file */
+	/* the flag for the template file was given; false: the default file is used, and may be
+	 * missing */
+	bool init_template_given;
 	int64_t init_tries;         /* 0: the default */
 	const char *gang_scheduler; /* NULL: none */
 	const char *cluster_domain; /* NULL: none */

@@ -15,9 +15,9 @@
 #define HF_PLOT_BYTES_MAX ((size_t)8 << 20)
 
 struct hf_plot {
-	const char *title; /* of the run; any text */
-	const char *note;  /* below the title */
-	hf_time started;   /* where the time axis begins */
+	const char *title; /* title of the picture, which names the run; any text */
+	const char *note;  /* a second line below the title */
+	hf_time started;   /* the time at the left end of the time axis */
 	const struct hf_history *history;
 };
 

@@ -623,7 +623,7 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		hf_progress_draw(p, now, true);
 }
 
-/* ---- the block ---------------------------------------------------------------------------- */
+/* ---- drawing the block of ranks on the terminal ------------------------------------------- */
 
 static const char *color_of(const struct hf_progress *p, const char *state)
 {

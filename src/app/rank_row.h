@@ -16,12 +16,13 @@
  * time, then the loss, the rate and the rest of the time.
  */
 struct hf_rank_row {
-	const char *name;           /* "worker-0" */
-	const char *state;          /* "Running", "Failed code=137 (SIGKILL)", … */
-	int64_t restarts;           /* of the container in its pod */
+	const char *name;  /* "worker-0" */
+	const char *state; /* "Running", "Failed code=137 (SIGKILL)", … */
+	/* how often the kubelet restarted the rank's container in its pod */
+	int64_t restarts;
 	const struct hf_beat *step; /* the last report; NULL: none */
 	double per_second;          /* steps a second; 0: not known */
-	hf_time silent;             /* since the last report */
+	hf_time silent;             /* time since the rank's last report */
 };
 
 enum hf_rank_cell {
@@ -36,8 +37,9 @@ enum hf_rank_cell {
 /* The width of each column of the block. Set to zeros before the first row is added. */
 struct hf_rank_columns {
 	int name, state, bar; /* width of the cells in columns; bar 0: no rank has a bar */
-	int cells[HF_CELLS];  /* 0: the column is left out */
-	bool brief;           /* without the words "step" and "loss" */
+	int cells[HF_CELLS];  /* width of each cell's column; 0: the column is left out */
+	/* the cells leave out the words "step" and "loss", for a narrow terminal */
+	bool brief;
 };
 
 /* Fit the columns: first add each row that will be shown, then fit the sum to the width of the

@@ -95,7 +95,7 @@ static hf_time now_of(const struct run *run)
 	return hf_loop_wall(run->loop);
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- the end of a run --------------------------------------------------------------------- */
 
 static void plane_stopped(void *arg)
 {

@@ -79,7 +79,7 @@ void hf_run_env_add(struct hf_run_env *env, const char *name, const char *value)
 	(void)put_variable(env, item);
 }
 
-/* ---- the shell's ------------------------------------------------------------------------------ */
+/* ---- variables of the shell ------------------------------------------------------------------- */
 
 /* True if the pattern matches the whole name; "*" stands for any number of letters. */
 static bool matches_one(const char *name, const char *pattern)

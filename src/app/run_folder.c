@@ -41,10 +41,12 @@ struct hf_run_folder {
 	const struct hf_resource *resource; /* of the job */
 	const char *container;
 	char *base, *logs, *errors;
-	int lock_fd;                  /* marks the run as alive */
-	bool kept;                    /* it is in the state directory */
-	struct hf_memstore *memstore; /* NULL: not yet, or no more */
-	struct hf_map *gone;          /* pod name → last version of the deleted pod */
+	int lock_fd; /* marks the run as alive */
+	/* the folder is in the state directory, so the run is kept at its end */
+	bool kept;
+	/* where the objects of the run are read from; NULL: before attach, or after finish */
+	struct hf_memstore *memstore;
+	struct hf_map *gone; /* pod name → last version of the deleted pod */
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;

@@ -28,7 +28,8 @@ struct hf_run_folder_options {
 };
 int hf_run_folder_open(const struct hf_cli *cli, const struct hf_run_folder_options *options,
 		       struct hf_run_folder **ret_folder, struct hf_error *err) HF_MUST_CHECK;
-/* Read objects from this store from now on, until hf_run_folder_finish. */
+/* From now on, read the objects that are saved from this store. The store must live until
+ * hf_run_folder_finish. */
 void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *memstore);
 
 const char *hf_run_folder_path(const struct hf_run_folder *folder);

@@ -231,7 +231,7 @@ void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns)
 	input->objects = list;
 }
 
-/* ---- what a server would not refuse ------------------------------------------------------------- */
+/* ---- mistakes that a server would accept -------------------------------------------------------- */
 
 char *hf_run_input_problem(const struct hf_run_input *input)
 {
@@ -253,7 +253,7 @@ char *hf_run_input_problem(const struct hf_run_input *input)
 	return text != NULL ? hf_xstrdup(text) : NULL;
 }
 
-/* ---- the machine's -------------------------------------------------------------------------------- */
+/* ---- adapting the job to this machine ------------------------------------------------------------- */
 
 void hf_run_input_place(struct hf_run_input *input, const char *errors)
 {

@@ -11,7 +11,8 @@ struct hf_run_input {
 	bool script; /* true: the job was made from a program; false: it was read from a manifest */
 	bool print;  /* --print-job: the manifest is printed, and nothing runs */
 	struct hf_manifest manifest;
-	struct hf_manifest_objects objects; /* to be created before the job */
+	/* objects of the manifest that are created before the job */
+	struct hf_manifest_objects objects;
 	char *fitted; /* a line for each change that --fit made to the job; NULL: no --fit */
 	/* a line about objects of kinds that `run` cannot create; NULL: there are none */
 	char *not_created;

@@ -256,7 +256,7 @@ static void set_variables(struct hf_json *env, const char *name, int64_t restart
 	set_variable(env, "TORCHELASTIC_MAX_RESTARTS", limit);
 }
 
-/* What make_job needs. */
+/* The program to run and the ranks to run it in: what make_job makes a job from. */
 struct script {
 	const char *name;
 	const struct hf_json *command;
@@ -347,8 +347,8 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 	struct hf_error err;
 	int64_t gpus;
 
-	/* Count GPUs only if needed, as the library NVML may take seconds: `--nproc cpu` uses
-	 * none. */
+	/* With `--nproc cpu` the number of GPUs does not matter. So do not count them: to start
+	 * NVML (NVIDIA's library) may take seconds. */
 	if (!hf_streq(nproc, "cpu"))
 		found = hf_local_gpus_count(cli);
 	gpus = found.nvidia > 0 ? found.nvidia : found.amd;
