@@ -49,7 +49,8 @@ struct block {
 };
 
 struct hf_arena {
-	struct block *newest; /* NULL before the first allocation */
+	/* the block from which memory is taken now; NULL before the first allocation */
+	struct block *newest;
 	size_t bytes_max;
 	size_t used;        /* bytes allocated from all blocks, padding included */
 	size_t block_first; /* size of the next pass's first block */

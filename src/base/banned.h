@@ -24,7 +24,7 @@ extern "C" {
 
 struct _IO_FILE;
 
-/* They write without knowing the size of the target. */
+/* These functions write without knowing the size of the target. */
 char *strcpy(char *to, const char *from) HF_BANNED("use snprintf or a strbuf");
 char *strcat(char *to, const char *from) HF_BANNED("use snprintf or a strbuf");
 char *stpcpy(char *to, const char *from) HF_BANNED("use snprintf or a strbuf");
@@ -33,11 +33,11 @@ int vsprintf(char *to, const char *fmt, __builtin_va_list ap)
 	HF_BANNED("use vsnprintf or a strbuf");
 char *gets(char *to) HF_BANNED("use hf_fs_read or fgets");
 
-/* They cut without a NUL, or count the wrong thing. */
+/* strncpy may leave out the NUL; the length of strncat is not the size of the target. */
 char *strncpy(char *to, const char *from, __SIZE_TYPE__ len) HF_BANNED("use snprintf or memcpy");
 char *strncat(char *to, const char *from, __SIZE_TYPE__ len) HF_BANNED("use snprintf or a strbuf");
 
-/* Hidden state, shared by all callers. */
+/* These functions keep a hidden state that all callers share. */
 char *strtok(char *text, const char *delimiters) HF_BANNED("use strcspn");
 int rand(void) HF_BANNED("use hf_random_bytes, or numbers with a seed");
 void srand(unsigned int seed) HF_BANNED("use numbers with a seed of their own");

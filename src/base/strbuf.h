@@ -24,7 +24,8 @@ HF_BEGIN_DECLS
 struct hf_strbuf {
 	char *data;
 	size_t len;
-	size_t cap;       /* 0: data points to hf_strbuf_empty */
+	/* allocated bytes; 0: nothing is allocated, and data points to hf_strbuf_empty */
+	size_t cap;
 	size_t bytes_max; /* maximum of len */
 	bool full;        /* some bytes did not fit and were dropped */
 };
