@@ -17,12 +17,12 @@ struct hf_job_facts {
 	const char *kind;
 	/* the state: type of the last condition that is True; "Created" if no condition is True */
 	const char *state;
-	const char *message; /* of that condition; "" */
+	const char *message; /* message of the condition that gives `state`; "": none */
 	int64_t active;      /* number of ranks with a pod that runs or is in a crash loop */
 	int64_t succeeded;
-	int64_t wanted; /* ranks of the spec */
+	int64_t wanted; /* number of ranks that the spec asks for */
 	int64_t generation;
-	int64_t restarts[HF_BUDGETS]; /* by the budget that was charged */
+	int64_t restarts[HF_BUDGETS]; /* how many restarts each budget was charged */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
 /* The sum of the restarts that the job has made, from all budgets; at most INT64_MAX. */

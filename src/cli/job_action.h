@@ -40,7 +40,8 @@ typedef int (*hf_cli_job_fn)(struct hf_cli *cli, const char *word, bool dry_run,
 /* Call act for each job named on the command line.  Returns the exit code of the first job that
  * failed; the other jobs are still acted on.  HF_EXIT_USAGE: --dry-run has a wrong value. */
 int hf_cli_each_job(struct hf_cli *cli, hf_cli_job_fn act, const void *arg);
-/* The same with an action. */
+/* Perform the action on each job named on the command line. Returns the exit code of the first job
+ * that failed. */
 int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act);
 
 /* Return HF_E_CONFLICT if the job has succeeded or failed, because such a job cannot be changed

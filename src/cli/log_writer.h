@@ -15,7 +15,8 @@ HF_BEGIN_DECLS
  */
 struct hf_log_writer {
 	FILE *out;
-	char *prefix;          /* text before each line; NULL: bytes are written as they come */
+	/* text that is written before each line; NULL: bytes are written as they come */
+	char *prefix;
 	struct hf_strbuf line; /* the bytes of the unfinished line; used only with a prefix */
 	bool inside; /* the last written byte was not a newline; used only without a prefix */
 };

@@ -73,7 +73,7 @@ bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod)
 	return true;
 }
 
-/* ---- the present logs ------------------------------------------------------------------------ */
+/* ---- printing the present logs without following them ---------------------------------------- */
 
 struct printing;
 

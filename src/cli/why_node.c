@@ -149,7 +149,7 @@ static void add_problems_reasons(struct account *a)
 	}
 }
 
-/* ---- its agent ---------------------------------------------------------------------------------- */
+/* ---- the node's agent --------------------------------------------------------------------------- */
 
 static const char *format_time(hf_time time, char text[HF_TIME_TEXT_MAX])
 {
@@ -334,7 +334,7 @@ static void add_jobs_reasons(struct account *a)
 	}
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- printing all that is known of the node ----------------------------------------------------- */
 
 int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
 		    struct hf_error *err)
