@@ -55,8 +55,8 @@ static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 
 /* ---- questions before any decision ---------------------------------------------------------- */
 
-/* False: the job belongs to another controller (managedBy) or is being deleted.  Then the step
- * writes no status. */
+/* Returns false if the job belongs to another controller (managedBy) or is being deleted. Then the
+ * step writes no status. */
 static bool is_ours(struct hf_brain *b)
 {
 	const char *manager = b->view->run_policy.managed_by;

@@ -68,7 +68,8 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
-/* An event, usually sent once in the life of a job: with the first pod of the replica type. */
+/* Send the warnings about a pod template. Usually each is sent once in the life of a job: with the
+ * first pod of the replica type. */
 static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 {
 	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
@@ -120,7 +121,7 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 /* The ranks without a pod, and the ranks that wait until their previous pod is gone. */
 struct missing {
 	int32_t count;
-	int32_t leaving; /* their last pod still exists */
+	int32_t leaving; /* ranks that wait: their previous pod still exists */
 	const char *leaving_name;
 };
 

@@ -51,10 +51,12 @@ bool hf_cond_tell_blind(const struct hf_brain *b, const char *type);
 
 /* taken_names.c: report names of ranks that objects of other owners have. */
 void hf_taken_names_tell(struct hf_brain *b);
-void hf_taken_names_clear(struct hf_brain *b); /* the job makes no pods */
+/* call this if the job makes no pods: lowers condition NameTaken */
+void hf_taken_names_clear(struct hf_brain *b);
 /* trouble.c: report pods that no node takes, and containers that do not start. */
 void hf_trouble_tell(struct hf_brain *b);
-void hf_trouble_clear(struct hf_brain *b); /* the job is not active */
+/* call this if the job is not active: lowers the conditions that hf_trouble_tell sets */
+void hf_trouble_clear(struct hf_brain *b);
 /* overdue_pods.c: report pods past their grace on a reachable node; Holdfast never forces those. */
 void hf_overdue_pods_tell(struct hf_brain *b);
 /* node_loss_text.c: report the pods that wait to be given up, by guard.  hf_node_loss_tell_lines

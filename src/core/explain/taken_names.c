@@ -23,7 +23,7 @@
 /* What is reported: the first rank blocked by an object that is not being deleted, else the first
  * blocked rank; and how many ranks are blocked by objects that are not being deleted. */
 struct taken {
-	const char *rank; /* NULL: no rank is blocked */
+	const char *rank; /* the rank whose name is taken; NULL: no rank is blocked */
 	int32_t staying;
 	/* the pods of other owners that the text names, and the ranks that lack the name */
 	const struct hf_pod *holder, *overdue;
@@ -90,7 +90,7 @@ static void show_taken(struct hf_brain *b, const char *thing, const char *messag
 		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
 }
 
-/* What a person has to do. */
+/* Tells in `holdfast why` what a person has to do so that the name becomes free. */
 static void say_way_out(const struct hf_brain *b, const struct taken *pods)
 {
 	if (pods->holder)

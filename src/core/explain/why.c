@@ -162,7 +162,7 @@ static void say_budget(const struct hf_brain *b, hf_time at)
 		hf_say(b, at, HF_TOPIC_BUDGET, "%s", hf_incident_charge_text(b));
 }
 
-/* How long each part of a restart in place took. */
+/* Tells in `holdfast why` how long each part of a restart in place took. */
 static void say_parts(const struct hf_brain *b, const struct hf_record *record)
 {
 	const char *detect = "", *down = "";

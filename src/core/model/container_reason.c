@@ -99,7 +99,7 @@ static const struct hf_container_reason rows[] = {
 	{"seccomp killed", "a system call that seccomp forbids ended the program (CRI-O)", USER,
 	 STAYS, STARTED},
 
-	/* Holdfast's own, in a record */
+	/* a reason that Holdfast itself writes into a record of the ledger */
 	{"InitContainerFailed", "an init container failed, and the program never began", USER,
 	 STAYS, NOT_STARTED},
 
@@ -276,7 +276,8 @@ const char *hf_status_message_clean(struct hf_arena *arena, const char *message)
 #define BY_ITSELF "the program raised the signal itself, as a crash"
 #define BY_OTHERS "Holdfast did not send the signal; a launcher, a script or another process did"
 
-/* Of Linux on x86-64 and arm64. */
+/* The signals of Linux on x86-64 and arm64: number, name, and where the signal usually comes
+ * from. */
 static const struct {
 	int64_t number;
 	const char *name, *sender;

@@ -21,7 +21,7 @@ struct hf_key_value {
 };
 
 struct hf_port {
-	const char *name; /* "" when it has none */
+	const char *name; /* name of the container; "": the template gives none */
 	int32_t number;   /* containerPort */
 };
 
@@ -48,7 +48,8 @@ struct hf_template {
 	size_t containers_len;
 	const struct hf_container *init_containers;
 	size_t init_containers_len;
-	const char *restart_policy;  /* NULL: absent, as it should be */
+	/* restartPolicy in the pod template; NULL: absent, as it should be */
+	const char *restart_policy;
 	const char *scheduler_name;  /* NULL: absent */
 	const char *service_account; /* NULL: absent */
 	/* Kueue or the user chooses the node: the template has scheduling gate
@@ -104,7 +105,8 @@ struct hf_rule_condition {
 struct hf_rule {
 	const char *name; /* NULL: nameless */
 	enum hf_rule_action action;
-	const char *action_text;          /* as written, for the error text */
+	/* the rule's action as the user wrote it, for the error text */
+	const char *action_text;
 	const char *const *replica_types; /* empty: all types */
 	size_t replica_types_len;
 	bool has_replica_types;
@@ -160,7 +162,7 @@ struct hf_run_policy {
 	struct hf_opt_int active_deadline_seconds;
 	struct hf_opt_int backoff_limit;
 	struct hf_opt_bool suspend;
-	const char *managed_by; /* NULL: absent; "" is not absent */
+	const char *managed_by; /* runPolicy.managedBy; NULL: absent; "" is a value, not absent */
 	/* Fields of schedulingPolicy, used for the pod group if there is a gang scheduler. */
 	struct hf_opt_int min_available;
 	bool has_min_resources;
@@ -201,9 +203,12 @@ struct hf_elastic_policy {
 struct hf_settings {
 	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
 	int init_container_max_tries;     /* 0: upstream's 100 */
-	bool init_container_template;     /* the caller has a template file of its own */
-	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
-	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	/* the operator was given a template file for the init container, which replaces the
+	 * default */
+	bool init_container_template;
+	/* image of MPIJob's init container; NULL: upstream's default */
+	const char *kubectl_image;
+	const char *cluster_domain; /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
 	/* The scheduler that pod groups are written for: "volcano" in any case, or the name of a
 	 * scheduler that reads scheduler-plugins' PodGroups; NULL: no groups. */
 	const char *gang_scheduler;
@@ -270,8 +275,9 @@ enum hf_clean hf_clean_parse(const char *text);
 
 /* nodeLost.forceDelete: the evidence that a forced delete of a pod on a lost node requires. */
 enum hf_force {
-	HF_FORCE_PRESUMED, /* silence for long enough, or proof */
-	HF_FORCE_PROVEN,   /* proof that the machine is dead */
+	/* a node that was silent for nodeLost.afterSeconds, or proof that the machine is dead */
+	HF_FORCE_PRESUMED,
+	HF_FORCE_PROVEN, /* proof that the machine is dead */
 	HF_FORCE_NEVER,
 };
 
@@ -291,7 +297,8 @@ enum hf_after_end {
 
 struct hf_recovery {
 	enum hf_scope scope;
-	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
+	/* how many incidents each budget may be charged; not set: unlimited */
+	struct hf_opt_int limits[HF_BUDGETS];
 	int64_t backoff_initial_seconds;
 	int64_t backoff_max_seconds;
 	int64_t backoff_reset_after_seconds;
@@ -301,7 +308,8 @@ struct hf_recovery {
 	int64_t node_lost_after_seconds;
 	/* nodeLost.selfFence: seconds without contact after which pods end themselves; 0: never */
 	int64_t fence_seconds;
-	int64_t force_delete_after_seconds; /* past the pod's own deadline */
+	/* seconds after the pod's own deadline at which a forced delete is allowed */
+	int64_t force_delete_after_seconds;
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
 	int64_t no_progress_limit;                   /* 0: unlimited */
@@ -327,7 +335,7 @@ struct hf_role {
 	const struct hf_template *pod;
 	/* index of the container with the kind's name; 0 if none has that name */
 	size_t default_container;
-	int32_t port;  /* the kind's port, of that container */
+	int32_t port;  /* the port that the job's kind defines, in the container above */
 	bool add_port; /* the template lacks the kind's port, so an edit adds it */
 };
 
@@ -336,11 +344,13 @@ struct hf_job {
 	const struct hf_framework *framework;
 	const struct hf_settings *settings; /* never NULL */
 	struct hf_role roles[HF_ROLES_MAX]; /* in the kind's order */
-	int32_t ranks;                      /* of all present roles */
+	int32_t ranks;                      /* number of ranks in all roles that the job has */
 	struct hf_recovery recovery;
 	enum hf_clean clean;
 	bool suspend;
-	struct hf_elastic_policy elastic; /* min and max filled in */
+	/* the job's elasticPolicy; minReplicas and maxReplicas have values even if the spec lacks
+	 * them */
+	struct hf_elastic_policy elastic;
 	/* PyTorchJob's nprocPerNode: "auto" by default, NULL where upstream leaves it unset */
 	const char *nproc_per_node;
 };

@@ -51,7 +51,8 @@ struct hf_container_seen {
 	const char *name;
 	bool init;
 	enum hf_container_again again;
-	int32_t restart_count; /* 0 for a sidecar: its restarts are no terminations of the rank */
+	/* restartCount; 0 for a sidecar, because its restarts are no terminations of the rank */
+	int32_t restart_count;
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
 	const char *waiting_message;

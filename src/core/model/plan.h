@@ -137,7 +137,8 @@ struct hf_action {
 	int32_t index;
 	const struct hf_edit *edits; /* pods */
 	size_t edits_len;
-	const struct hf_key_value *labels; /* services: labels and selector alike, headless */
+	/* for services, which are headless: both the labels and the selector */
+	const struct hf_key_value *labels;
 	size_t labels_len;
 	const struct hf_port *ports; /* services */
 	size_t ports_len;

@@ -100,7 +100,7 @@ struct hf_incident {
 
 /* One restart, or the termination that failed the job: status.recovery.last and .history[]. */
 struct hf_record {
-	int64_t generation;  /* "generation" that the restart led to */
+	int64_t generation;  /* "generation": the job's generation after the restart */
 	int64_t incident;    /* "incident" */
 	enum hf_class cause; /* "cause" */
 	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
@@ -118,7 +118,7 @@ struct hf_record {
 	const char *rule;
 	hf_time detected_at; /* "detectedAt" */
 	hf_time decided_at;  /* "decidedAt" */
-	hf_time running_at;  /* "runningAt": the last rank runs again */
+	hf_time running_at;  /* "runningAt": when the last rank ran again */
 	/* Restarts in place: */
 	bool in_place;    /* "inPlace": processes restarted in their pods */
 	hf_time ended_at; /* "endedAt": the process ended, or the pod if seen late; the node's clock */
@@ -173,7 +173,8 @@ struct hf_ledger {
 	hf_time since;               /* "since": when phase, Running or Restarting last changed */
 	struct hf_incident incident; /* "incident" (absent while id is 0) */
 	hf_time not_before;          /* "notBefore": no pod is created earlier */
-	int64_t active_seconds;      /* "activeSeconds" of earlier, suspended runs */
+	/* "activeSeconds": how long the job was active before its last suspension */
+	int64_t active_seconds;
 	/* "restarts": how many incidents each budget was charged, {"application", "infrastructure",
 	 * "device"}; also written in words as "summary" */
 	int64_t restarts[HF_BUDGETS];
@@ -195,7 +196,7 @@ struct hf_ledger {
 	 * last restart of all ranks in place. */
 	int64_t in_place_base;
 	int64_t in_place_incident;
-	hf_time in_place_at; /* "inPlaceAt": of the last order to restart in place */
+	hf_time in_place_at; /* "inPlaceAt": when the last restart in place was ordered */
 	/* What agents need of the configuration, once a rank of the job reports an exec.
 	 * "inPlaceWaitSeconds": an exec waits so long for an order after its program's end; 0: no
 	 * restart in place.  "inPlaceGraceSeconds": from SIGTERM to SIGKILL, 0: that of the pod.
@@ -212,8 +213,9 @@ struct hf_status {
 	struct hf_replica_status replicas[HF_ROLES_MAX]; /* "replicaStatuses", the kind's order */
 	hf_time start_time;                              /* "startTime" */
 	hf_time completion_time;                         /* "completionTime" */
-	hf_time last_reconcile_time;                     /* "lastReconcileTime": kept as it is */
-	struct hf_ledger ledger;                         /* "recovery" */
+	/* "lastReconcileTime": Holdfast writes back the stored value and never sets one */
+	hf_time last_reconcile_time;
+	struct hf_ledger ledger; /* "recovery" */
 };
 
 /* Compute how long a restart took: from the first sign of its fault until every rank ran again.  If

@@ -54,9 +54,10 @@ static const char *name_rank(const struct hf_brain *b, int role, int32_t index)
 /* The pods that this step re-creates. */
 struct moved {
 	int32_t count;
-	int role; /* of the first pod */
+	int role; /* role of the rank that `first` names */
 	const char *first;
-	bool fell; /* it ended by itself */
+	/* the pod of rank `first` ended by itself; false: its process did not stop in time */
+	bool fell;
 };
 
 static void move_rank(struct hf_brain *b, int role, int32_t index, struct moved *moved)
@@ -104,7 +105,8 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	return b->now >= deadline;
 }
 
-/* False: all pods are re-created. */
+/* Re-creates the pods of ranks whose restart in place failed. Returns false if, instead, the pods
+ * of all ranks are re-created: a restart of all ranks has ranks with new pods already. */
 static bool answer_ends(struct hf_brain *b, struct moved *moved)
 {
 	for (int r = 0; r < b->roles_len; r++) {
@@ -239,7 +241,7 @@ static void release_each(struct hf_brain *b)
 		note_release(b);
 }
 
-/* ---- pods that go ----------------------------------------------------------------------------- */
+/* ---- old pods, and the step of the barrier ---------------------------------------------------- */
 
 static bool does_job_report(const struct hf_brain *b)
 {
@@ -320,7 +322,7 @@ void hf_barrier_step(struct hf_brain *b)
 		release_each(b);
 }
 
-/* A held rank keeps its pod. */
+/* Tells whether a rank that the barrier holds still has the pod of its present attempt. */
 static bool is_any_kept(const struct hf_brain *b)
 {
 	for (int r = 0; r < b->roles_len; r++) {

@@ -172,7 +172,7 @@ void hf_in_place_count(struct hf_brain *b, bool in_place)
 		b->ledger.in_place_streak++;
 }
 
-/* ---- what agents are told -------------------------------------------------------------------- */
+/* ---- the ledger's fields for the agents ------------------------------------------------------ */
 
 static bool does_any_report(const struct hf_brain *b)
 {

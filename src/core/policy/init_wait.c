@@ -25,8 +25,8 @@ static hf_time find_start_time(const struct hf_brain *b, int role, const struct 
 	return own ? own->started_at : HF_TIME_NONE;
 }
 
-/* All awaited ranks ran before the init container started, by their nodes' clocks.  Then its
- * failure has another cause. */
+/* Returns true if all ranks that the init container waits for ran before it started, by their
+ * nodes' clocks. Then the init container failed for another cause. */
 static bool did_awaited_run(const struct hf_brain *b, const struct hf_container_seen *wait)
 {
 	int role = b->job.framework->awaited_role;

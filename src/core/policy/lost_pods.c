@@ -74,8 +74,9 @@ static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finishe
 	return pods;
 }
 
-/* Ask the caller for the reads that hf_node_evidence needs, in the same order
- * (policy/node_evidence.c). */
+/* Ask the operator to read the Lease, the Node and the claims that hf_node_evidence needs
+ * (policy/node_evidence.c). Both functions check in the same order, so nothing is read without
+ * need. */
 static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *node,
 			  const struct hf_pod *pod)
 {

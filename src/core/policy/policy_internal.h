@@ -38,7 +38,8 @@ bool hf_node_loss_gives_up(const struct hf_brain *b, const struct hf_pod *pod);
  * that time, and return it as a termination. The loss may be the cause of what happened then. */
 bool hf_node_loss_suspect(const struct hf_brain *b, int64_t incident, hf_time at,
 			  struct hf_termination *ret_termination);
-/* Like hf_node_loss_suspect, but only for a node that counts as lost: the loss is the cause. */
+/* Like hf_node_loss_suspect, but only for a node that counts as lost by now: then the loss is the
+ * cause of the incident, not only a suspect. */
 bool hf_node_loss_cause(const struct hf_brain *b, int64_t incident, hf_time at,
 			struct hf_termination *ret_termination);
 /* The termination may be the cause of what happened at that time. False only for a lost node that
@@ -48,7 +49,8 @@ bool hf_node_loss_precedes(const struct hf_brain *b, const struct hf_termination
 /* Writes actions and the condition NodeUnreachable: fail and delete the terminating pods that are
  * to be given up. Must run after every other policy that deletes pods. */
 void hf_lost_pods_step(struct hf_brain *b);
-/* Like hf_lost_pods_step, for a job that is being deleted: sets no condition. */
+/* Fail and delete the terminating pods that are to be given up, of a job that is being deleted.
+ * Unlike hf_lost_pods_step, sets no condition. */
 void hf_lost_pods_force(struct hf_brain *b);
 
 /* ---- devices.c, init_wait.c, progress.c: other causes ---------------------------------------------- */
@@ -130,7 +132,8 @@ void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *
 /* Take the termination, which outranks the application's cause, as the cause of the whole incident:
  * a charge moves from the application's budget. False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *termination);
-/* Make the termination the cause of the open incident and of its record. */
+/* Make this termination the cause of the open incident, in the ledger and in the incident's record
+ * (status.recovery.last), if there is one. */
 void hf_incident_set_cause(struct hf_brain *b, const struct hf_termination *termination);
 /*
  * The number of the incident that a new pod of that rank is stamped with.
@@ -171,7 +174,7 @@ void hf_verdict_reconsider(struct hf_brain *b);
 bool hf_verdict_settle(struct hf_brain *b);
 /* The latest time until which a verdict that was reached at `since` may wait for news of nodes. */
 hf_time hf_settle_latest(const struct hf_brain *b, hf_time since);
-/* What a verdict still waits for. */
+/* Tells what a verdict still waits for, and until when. */
 struct hf_settling {
 	bool done;
 	hf_time until;      /* when the wait is over at the latest */

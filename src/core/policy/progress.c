@@ -14,8 +14,8 @@
 struct standstill {
 	int role;
 	int32_t index;            /* role and index: the rank that has stood still for longest */
-	const struct hf_pod *pod; /* NULL: no rank stands still */
-	hf_time last;             /* the last step of any rank */
+	const struct hf_pod *pod; /* pod of that rank; NULL: no rank stands still */
+	hf_time last;             /* when any rank of the job last finished a step */
 	/* the oldest of the agents' last reports: until then, at least, every rank stood still */
 	hf_time told;
 	bool advancing; /* a rank advances */
@@ -53,8 +53,8 @@ static void find_standstill(const struct hf_brain *b, struct standstill *still)
 	}
 }
 
-/* No rank advances.  Sets still->last to the time since when; time before all ranks were running
- * does not count. */
+/* Returns true if no rank of the job advances. Sets still->last to since when; the time before all
+ * ranks were running does not count. */
 static bool does_job_stand(const struct hf_brain *b, struct standstill *still)
 {
 	if (!b->job.recovery.progress_deadline_seconds.set || b->seen->blind ||
@@ -218,8 +218,8 @@ static void find_steps(const struct hf_brain *b, int64_t *ret_step, int64_t *ret
 	}
 }
 
-/* False: noProgressLimit forbids another restart.  A restart that a person asks for always
- * passes. */
+/* Returns false if noProgressLimit forbids another restart. A restart that a person asks for is
+ * always allowed. */
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
 {
 	int64_t limit = b->job.recovery.no_progress_limit, step, saved;

@@ -79,7 +79,7 @@ const char *hf_restart_request_key(const struct hf_brain *b)
 
 	if (hf_str_is_empty(request) || strlen(request) <= HANDLED_BYTES_MAX)
 		return request;
-	/* Do not cut within a character. */
+	/* A text that is cut must not end within a UTF-8 character. */
 	while (len > 0 && ((unsigned char)request[len] & 0xc0) == 0x80)
 		len--;
 	return hf_arena_strndup(b->arena, request, len);

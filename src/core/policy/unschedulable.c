@@ -40,7 +40,8 @@ static bool is_pod_waiting(const struct hf_slot *slot)
 	return false;
 }
 
-/* At least one of the excluded nodes, separated by commas, need not be excluded any more. */
+/* Returns true if a node in the list `avoids`, separated by commas, need not be excluded any
+ * more. */
 static bool is_avoidance_over(const struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {

@@ -99,8 +99,8 @@ static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
 		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 }
 
-/* Take the verdict back: the job does not fail, and this termination is the cause of the
- * incident. */
+/* Withdraw the verdict: the job does not fail. Its incident is charged to the budget of this
+ * termination, which is now its cause. */
 static void withdraw_verdict(struct hf_brain *b, const struct hf_termination *termination,
 			     enum hf_budget budget)
 {

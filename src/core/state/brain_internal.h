@@ -46,13 +46,13 @@ struct hf_slot {
 	bool pod_leaving, service_leaving;
 	/* Remembered: the ledger's texts. */
 	bool created;   /* the pod of the present attempt was seen at least once */
-	bool succeeded; /* in this generation */
+	bool succeeded; /* the rank's pod has succeeded in the present generation */
 	bool trained;   /* the own container was seen ended with 0 before the pod ended */
 	bool covered;   /* a restart by the kubelet in the open incident was counted */
 	bool held;      /* the process must stay down until the barrier lets all ranks start */
 	int64_t attempt;
-	int64_t in_place; /* how often the rank restarted alone in this pod … */
-	/* … and the number of the incident of the last such restart; 0: none */
+	int64_t in_place; /* how often the rank restarted alone in this pod */
+	/* the incident in which the rank last restarted alone in this pod; 0: it did not */
 	int64_t in_place_since;
 	/* How many terminations in the present pod were counted (hf_pod_terminations): `seen` of
 	 * its own container, `init_seen` of init containers before that container had begun. */
@@ -91,14 +91,16 @@ struct hf_suspect {
 /* A cache of sorted lists and answers, each made when it is first asked for. It holds no decision:
  * with an empty cache every answer is the same. */
 struct hf_cache {
-	struct hf_node *nodes;            /* by name */
-	struct hf_suspect suspect;        /* incident.c */
-	const struct hf_sick_seen **sick; /* by name */
+	struct hf_node *nodes;     /* the nodes that the step sees, sorted by name */
+	struct hf_suspect suspect; /* the answer of is_loss_suspected in incident.c */
+	/* the nodes with a device out of service, sorted by name */
+	const struct hf_sick_seen **sick;
 	/* by name: the pods that disappeared from nodes with a NoExecute taint */
 	const struct hf_gone_seen **gone;
 	size_t gone_len;
-	struct hf_edits avoided[HF_ROLES_MAX][2]; /* by role, and whether for replacements */
-	const char *shared;                       /* see struct hf_edits */
+	/* edits that keep pods off nodes: [role][0] for first pods, [role][1] for replacements */
+	struct hf_edits avoided[HF_ROLES_MAX][2];
+	const char *shared; /* see struct hf_edits */
 	/* A pod of the role has reported a process under exec; `reports_known`: that was looked
 	 * up. */
 	bool reports[HF_ROLES_MAX], reports_known[HF_ROLES_MAX];
@@ -152,11 +154,14 @@ struct hf_brain {
 	/* The terminations of this step: policy/terminations.c, apply.c. */
 	struct hf_termination *terminations;
 	size_t terminations_len;
-	int32_t failed_count[HF_ROLES_MAX]; /* for upstream's "n replica(s) failed" */
-	bool settling;                      /* a verdict waits for its cause */
-	bool gave_way;       /* a verdict was withdrawn in this step, and its cause remains */
-	bool restarting;     /* a rank was restarted in this step … */
-	int restarting_role; /* … in this role first */
+	/* number of failed ranks by role, for upstream's text "n replica(s) failed" */
+	int32_t failed_count[HF_ROLES_MAX];
+	/* a verdict waits for later evidence, which may change it */
+	bool settling;
+	bool gave_way;   /* a verdict was withdrawn in this step, and its cause remains */
+	bool restarting; /* a rank was restarted in this step */
+	/* if `restarting`: the first role in which this step restarted a rank */
+	int restarting_role;
 	int32_t restarting_count;
 
 	struct hf_condition *conditions;
@@ -173,7 +178,7 @@ struct hf_brain {
 	const struct hf_extra *extra_taken;
 	/* how many objects of other owners with wanted names are not being deleted */
 	int32_t extras_staying;
-	int32_t creates_pods; /* roles that begin with this step */
+	int32_t creates_pods; /* roles whose first pods are created in this step */
 	size_t create_bytes;  /* bytes of the variables in the pods that this step creates */
 	struct hf_strbuf scratch;
 };
@@ -194,7 +199,7 @@ bool hf_init_wait_is_added(const struct hf_brain *b, int role,
 			   const struct hf_container_seen *container);
 /* How often the kubelet restarted the containers of a pod that concern the pod's rank. */
 struct hf_pod_count {
-	int64_t own; /* of the kind's own container */
+	int64_t own; /* restarts of the rank's own container (hf_own_container_name) */
 	/* of init containers, except the one that the kind added; they concern the rank only until
 	 * its own container has begun */
 	int64_t init;

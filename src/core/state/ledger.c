@@ -35,7 +35,7 @@ static int fail_broken(const char *type, const char *field, const char *text, st
 				    : "ascending list of ranges");
 }
 
-/* ---- highest index -------------------------------------------------------------------------- */
+/* ---- the highest index in a compact text ---------------------------------------------------- */
 
 static int find_ranges_top(const char *text, int32_t *top)
 {
@@ -260,7 +260,7 @@ static size_t count_compact_bytes(const char *text)
 	return text ? strlen(text) + KEY_BYTES : 0;
 }
 
-/* For a number or a time that is written only if it is present. */
+/* The most bytes that a number or a time takes in the ledger's text; 0 if it is not present. */
 static size_t count_scalar_bytes(bool present)
 {
 	return present ? SCALAR_BYTES : 0;
@@ -431,7 +431,7 @@ void hf_ledger_begin(struct hf_brain *b)
 		ledger->incident.opened_at = b->now;
 }
 
-/* ---- bits of what is seen ------------------------------------------------------------------- */
+/* ---- ranks as bits of the ledger ------------------------------------------------------------ */
 
 /* The pod shows that its rank succeeded.  A pod that the operator stopped after a success has phase
  * Failed, so its annotation counts as well. */

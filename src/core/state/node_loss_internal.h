@@ -33,7 +33,7 @@ struct hf_node {
  */
 enum hf_guard {
 	HF_GUARD_NONE,
-	HF_GUARD_DEADLINE,   /* the pod's own grace, and forceDeleteAfterSeconds */
+	HF_GUARD_DEADLINE,   /* the pod's grace period and forceDeleteAfterSeconds are not over */
 	HF_GUARD_SILENCE,    /* the node has not been silent for long enough */
 	HF_GUARD_READ,       /* a Lease, the node or a claim must be read first */
 	HF_GUARD_CALM,       /* the zone's last storm ended too short a time ago */
@@ -58,7 +58,7 @@ struct hf_guarded {
 	int32_t count;
 	const struct hf_pod *pod; /* the first pod by name */
 	const struct hf_node_seen *node;
-	hf_time news_at; /* of that node, see struct hf_node */
+	hf_time news_at; /* the last sign of life from that node; see struct hf_node */
 	hf_time until;   /* when the guard ends for the first of these pods */
 };
 

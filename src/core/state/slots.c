@@ -217,7 +217,7 @@ bool hf_slot_has_new_pod(const struct hf_brain *b, const struct hf_slot *slot)
 	       slot->pod->attempt == slot->attempt;
 }
 
-/* ---- the process in the pod ----------------------------------------------------------------- */
+/* ---- the rank's process under exec ---------------------------------------------------------- */
 
 /* The report is older than the container: it describes an exec that has ended.  Kubelets write
  * whole seconds. */

@@ -51,8 +51,9 @@ struct hf_termination {
 	int role;
 	int32_t index;
 	const struct hf_pod *pod; /* NULL: vanished */
-	int32_t units;            /* RESTARTED: terminations not counted before */
-	bool process;             /* FAILED: the process ended, and exec keeps its pod */
+	/* RESTARTED: how many terminations of containers this step counts for the first time */
+	int32_t units;
+	bool process; /* FAILED: the process ended, and exec keeps its pod */
 	/* FAILED: the container's termination was counted before, and it did not start again */
 	bool counted;
 	bool before_start;           /* RESTARTED, FAILED: the own container has not begun */
@@ -68,7 +69,7 @@ struct hf_termination {
 	/* classify.c */
 	enum hf_class cls;
 	bool evidence;      /* the class rests on something that was seen, not on a missing pod */
-	bool lost;          /* its node is lost */
+	bool lost;          /* the node of the pod is lost */
 	bool fenced;        /* the process ended itself, because its node had no contact */
 	bool out_of_memory; /* the deciding container exceeded the memory limit */
 	bool code_lost;     /* the node lost the own container and its exit code */
@@ -85,7 +86,7 @@ struct hf_termination {
 	enum hf_fate fate;
 	enum hf_scope scope;
 	enum hf_budget budget; /* the budget to charge if this termination opens an incident */
-	const char *verdict;   /* FAIL: the reason, one word */
+	const char *verdict;   /* if the fate is FAIL: the verdict's reason, one word */
 };
 
 HF_END_DECLS
