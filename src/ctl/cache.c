@@ -51,7 +51,9 @@ struct chain {
 };
 
 struct link {
-	struct chain *chain; /* NULL: not in this index */
+	/* the chain of entries with the same key in this index; NULL: the entry is not in the
+	 * index */
+	struct chain *chain;
 	struct node *prev, *next;
 };
 
