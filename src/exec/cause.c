@@ -27,11 +27,13 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 
 /* A row of errors.def whose class is a cause (rows of class APPLICATION are left out). */
 struct sentence {
-	const char *name; /* as the header has it */
-	const char *text; /* as the library prints it; "" */
+	/* the error's name in the library's header, such as "cudaErrorECCUncorrectable" */
+	const char *name;
+	const char *text; /* the sentence that the library prints for the error; "": none */
 	int number;
 	enum hf_exec_cause cause;
-	enum hf_exec_form_kind label; /* the forms that stand before it */
+	/* which labels may stand before the sentence in a line (form.h) */
+	enum hf_exec_form_kind label;
 };
 
 #define LABEL_RUNTIME HF_EXEC_FORM_RUNTIME
@@ -54,7 +56,8 @@ struct sentence {
 #define ROW_APPLICATION(library, number, name, text)
 #define E(library, number, name, class, text, source, why) ROW_##class(library, number, name, text)
 
-/* Two rows may share a text. */
+/* The errors that have a cause. Two libraries may print the same sentence, so two rows may have one
+ * text. */
 static const struct sentence sentences[] = {
 #include "exec/errors.def"
 };
@@ -220,7 +223,8 @@ static bool is_over(const char *rest, size_t len)
 		return !hf_ascii_is_alnum(rest[0]) && rest[0] != '_' && rest[0] != '-';
 	for (rest++, len--; n < len && hf_ascii_is_lower(rest[n]); n++)
 		continue;
-	/* No word in small letters follows, but a number, a new sentence or the name of a file. */
+	/* What follows is no word in small letters, but a number, a new sentence or the name of a
+	 * file. */
 	if (n == 0 || (n < len && rest[n] != ' ' && rest[n] != ','))
 		return true;
 	return is_of_place(rest, n);
@@ -348,7 +352,7 @@ static enum hf_exec_cause find_cause_at(const char *line, size_t len, size_t at,
 	return HF_EXEC_CAUSE_NONE;
 }
 
-/* ---- what the line is about -------------------------------------------------------------------------- */
+/* ---- whether a line reports a failure ---------------------------------------------------------------- */
 
 static bool may_stand_beside_level(char c)
 {
@@ -449,7 +453,7 @@ bool hf_exec_cause_is_head(const char *line, size_t len)
 	unsigned steps = STEPS_MAX;
 	const char *form;
 
-	/* All end with a number. */
+	/* Every first line of an error of two lines ends with a number. */
 	if (len == 0 || !hf_ascii_is_digit(line[len - 1]))
 		return false;
 	for (size_t i = 0; (form = hf_exec_form_next(HF_EXEC_FORM_HEAD, &i)) != NULL;)

@@ -46,7 +46,7 @@
 /* How often exec checks, while ranks save, whether the processes that it asked have ended. */
 #define SAVE_LOOK_MS 200
 
-/* ---- the agent --------------------------------------------------------------------------------- */
+/* ---- reports of steps to the agent ------------------------------------------------------------- */
 
 static void send_step(struct hf_exec_run *x)
 {

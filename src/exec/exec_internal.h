@@ -20,8 +20,8 @@ struct hf_exec_child {
 	char *const *argv;
 	int err_fd;      /* this descriptor becomes CMD's stderr; -1: CMD inherits exec's stderr */
 	bool foreground; /* CMD gets a process group of its own, in the terminal's foreground */
-	bool group;      /* gets a group of its own */
-	const sigset_t *mask; /* its signal mask */
+	bool group;      /* CMD gets a process group of its own */
+	const sigset_t *mask; /* the signal mask of CMD */
 };
 /* Starts CMD.  Returns 0, or the errno of the call that failed, execvp included. */
 int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
@@ -54,8 +54,8 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 struct hf_tail;
 struct hf_exec_ending {
 	int code;        /* CMD's exit code, or 128 + its signal */
-	int given;       /* the exit code of this process */
-	const char *why; /* the reason as a line; "" */
+	int given;       /* the exit code with which `holdfast exec` itself ends */
+	const char *why; /* why CMD ended, as one line of text; "": no reason is known */
 	const struct hf_tail *tail;
 };
 /* Formats the termination message; adds no NUL.  Returns the length. */

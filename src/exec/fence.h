@@ -17,7 +17,7 @@ struct hf_fence {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(HF_CONTACT_FILE)];
 	char boot_id[HF_CONTACT_BOOT_MAX]; /* "": not known */
 	uint32_t limit_s;
-	char why[256]; /* why the fence does not hold */
+	char why[256]; /* why the fence cannot be kept, as one line; valid after a failed check */
 };
 
 /* limit_s above 0.  proc: "/proc". */

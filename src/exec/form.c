@@ -50,7 +50,8 @@ bool hf_exec_form_begins(const char *line, size_t len, const char *form)
 	return begins_with_form(line, len, form, '#', false);
 }
 
-/* As hf_exec_form_begins, somewhere in the line. */
+/* Tells whether the form occurs anywhere in the line; hf_exec_form_begins looks at its beginning
+ * only. */
 static bool is_in_line(const char *line, size_t len, const char *form)
 {
 	const char *end = line + len;

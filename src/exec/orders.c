@@ -176,7 +176,7 @@ int64_t hf_exec_orders_wake_ms(const struct hf_exec_orders *o, int64_t now_ms)
 	return at;
 }
 
-/* ---- what the agent is told ---------------------------------------------------------------------- */
+/* ---- sending the state to the agent -------------------------------------------------------------- */
 
 void hf_exec_orders_tell(struct hf_exec_orders *o, int64_t now_ms)
 {

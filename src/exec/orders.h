@@ -24,22 +24,25 @@ HF_BEGIN_DECLS
 
 /* exec waits at most this long for the agent's target before it starts CMD for the first time. */
 #define HF_EXEC_FIRST_MS 1000
-/* With HOLDFAST_HOLD a rank waits this long for its go, if no target gives another time. */
+/* How many seconds a pod with variable HOLDFAST_HOLD waits for the agent's order to start CMD, if
+ * no target gives another time. */
 #define HF_EXEC_HOLD_S 600
 
 struct hf_exec_orders {
 	enum hf_exec_phase phase;
-	int64_t since_ms; /* of the phase */
+	int64_t since_ms; /* when the present phase began */
 	struct hf_agent_link link;
-	bool heard; /* a target came */
+	bool heard; /* the agent has sent at least one target */
 	/* time of the last target with a hold, or of the change of phase */
 	int64_t held_ms;
-	struct hf_process_target target; /* the last one */
-	struct hf_process_start own;     /* of the present or last process */
+	struct hf_process_target target; /* the target that the agent sent last */
+	/* the start (generation, attempt) of the process that runs, or ran last */
+	struct hf_process_start own;
 	/* the start of the rank for which CMD was, or is being, stopped */
 	struct hf_process_start obeyed;
-	bool must_wait; /* the first start needs a go */
-	bool leaving;   /* CMD got a signal to end from outside, so orders do not count any more */
+	/* CMD may be started for the first time only after an order of the agent */
+	bool must_wait;
+	bool leaving; /* CMD got a signal to end from outside, so orders do not count any more */
 	/* the state for the agent: callers fill in ordinal, end, step and last words; orders.c fills in phase and start */
 	struct hf_process_state told;
 };
@@ -54,7 +57,7 @@ void hf_exec_orders_take(struct hf_exec_orders *orders, const struct hf_process_
 void hf_exec_orders_move(struct hf_exec_orders *orders, enum hf_exec_event event, int64_t now_ms);
 /* Sends the state to the agent if it has changed since the last time. */
 void hf_exec_orders_tell(struct hf_exec_orders *orders, int64_t now_ms);
-/* The contents of `told` have changed. */
+/* Call this after a change of `told`: exec then sends the state to the agent again. */
 void hf_exec_orders_touch(struct hf_exec_orders *orders);
 
 /* Whether exec may start CMD now; asked in the phases WAITING and DOWN. */

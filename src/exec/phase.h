@@ -30,19 +30,21 @@ enum hf_exec_phase {
 	HF_EXEC_SAVING,   /* an order to stop CMD came; the ranks save first */
 	HF_EXEC_STOPPING, /* CMD got SIGTERM; after the grace period all descendants get SIGKILL */
 	HF_EXEC_ENDED,    /* CMD ended by itself, and nothing runs; an order may still come */
-	HF_EXEC_DOWN,     /* exec stopped CMD by order, and nothing runs; exec waits for the go */
-	HF_EXEC_LEAVING,  /* exec ends */
+	/* exec stopped CMD by an order; CMD does not run, and exec waits for the order to start it
+	 * again */
+	HF_EXEC_DOWN,
+	HF_EXEC_LEAVING, /* exec ends */
 	HF_EXEC_PHASES
 };
 
 enum hf_exec_event {
 	HF_EXEC_ORDER,   /* the agent sent a target above the present start of the rank: stop CMD */
-	HF_EXEC_GO,      /* the target lets a process run */
+	HF_EXEC_GO,      /* event: the agent's target lets CMD run */
 	HF_EXEC_STAY,    /* CMD and all descendants have ended, and exec keeps the container */
 	HF_EXEC_LEAVE,   /* CMD has ended, and exec ends too */
 	HF_EXEC_SAVED,   /* the ranks have saved, or the time to save is over */
-	HF_EXEC_EXPIRED, /* the wait for an order or a go is over */
-	HF_EXEC_TOLD,    /* a signal to end exec came from outside */
+	HF_EXEC_EXPIRED, /* event: the time in which exec waits for an order has passed */
+	HF_EXEC_TOLD,    /* event: a signal from outside told exec to end */
 	HF_EXEC_FENCED,  /* the node has no contact with the control plane */
 	HF_EXEC_EVENTS
 };

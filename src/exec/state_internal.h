@@ -38,7 +38,7 @@ struct hf_exec_run {
 	struct hf_tail tail;
 	struct hf_fence fence;
 	int signal_fd, err_fd; /* -1: stderr is CMD's own */
-	int out_fd;            /* our stderr, where writing never blocks */
+	int out_fd;            /* a copy of exec's stderr; a write to it never blocks */
 	/* bytes of CMD's stderr that exec has read and not written yet */
 	char chunk[HF_EXEC_CHUNK];
 	size_t chunk_len, chunk_at;
@@ -65,7 +65,7 @@ struct hf_exec_run {
 	/* The values of torch's rendezvous variables at the start of exec; environment.c has the names. */
 	const char *rendezvous[HF_EXEC_RENDEZVOUS_NAMES];
 	struct hf_exec_ending end;
-	char end_text[384]; /* what end.why may point to */
+	char end_text[384]; /* buffer for the text of end.why */
 	struct hf_save save;
 	enum hf_exec_saving saving;
 	bool save_signalled;
@@ -74,7 +74,7 @@ struct hf_exec_run {
 	struct hf_progress progress;
 	int32_t hung_rank; /* the rank that hangs; -1: all ranks, or a rank without a number */
 	bool any_step, step_waits;
-	struct hf_beat step; /* the last one */
+	struct hf_beat step; /* the last report of a step that CMD's ranks sent */
 	int64_t told_at_ms;
 };
 
@@ -92,7 +92,8 @@ static inline int64_t hf_exec_clock_ms(void)
 
 /* Continues CMD.  Gives CMD the terminal if exec's process group has the foreground. */
 void hf_exec_continue_cmd(struct hf_exec_run *x);
-/* A child has stopped. */
+/* Call this when child `pid` has stopped. If it is CMD, and not SIGSTOP stopped it, exec stops
+ * too. */
 void hf_exec_take_stop(struct hf_exec_run *x, pid_t pid);
 
 /* ---- environment.c: the variables of CMD ------------------------------------------------------- */
@@ -104,7 +105,7 @@ void hf_exec_set_environment(struct hf_exec_run *x);
 
 /* True if CMD ended by itself or hung: then a cause in its stderr explains the end. */
 bool hf_exec_is_own_end(const struct hf_exec_run *x);
-/* Of CMD, as it has ended. */
+/* Fills in x->end (exit code and reason) from the way in which CMD ended. */
 void hf_exec_make_ending(struct hf_exec_run *x);
 /* Sets the exit code and the reason of an end of exec while CMD does not run. */
 void hf_exec_give_code(struct hf_exec_run *x, int code, const char *why);

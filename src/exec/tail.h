@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
  * termination message may have.
  */
 #define HF_TAIL_BYTES_MAX 4096
-/* Only the first bytes of a line, so many, are searched for an error. */
+/* How many bytes at the beginning of a line are searched for an error. */
 #define HF_TAIL_LINE_BYTES_MAX 1024
 /* How long lines may be another rank's after the first line of another rank's exception: the time to print the
  * exceptions around it too. */
