@@ -84,7 +84,7 @@ static struct fleet_policy *policy_of(struct hf_fleet *fleet, struct hf_doc **re
 	return policy;
 }
 
-/* --- the live look ---------------------------------------------------------------------------- */
+/* --- reading policy, nodes and DeviceHealth live ---------------------------------------------- */
 
 static void on_reply(void *arg, const struct hf_reply *reply);
 
@@ -147,7 +147,7 @@ static bool any_quarantine(const struct hf_fleet *fleet)
 	return false;
 }
 
-/* --- deciding once more ----------------------------------------------------------------------- */
+/* --- deciding again from the live objects ----------------------------------------------------- */
 
 static void set_act(struct fleet_act *act, const struct fleet_seen *seen, size_t i)
 {
@@ -279,7 +279,7 @@ static void decide_again(struct hf_fleet *fleet)
 	}
 }
 
-/* --- the Nodes -------------------------------------------------------------------------------- */
+/* --- reading and writing each Node ------------------------------------------------------------ */
 
 static void read_node(struct hf_fleet *fleet)
 {

@@ -56,7 +56,7 @@ struct fleet_policy {
 	hf_time evicts_at;
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
-	hf_time sent_at;      /* time of that write, monotonic */
+	hf_time sent_at;      /* monotonic time at which `sent` was written */
 	/* Result of the last round, from which the metrics are made. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];
@@ -75,7 +75,7 @@ struct fleet_node {
 	/* The following three fields are valid while `matched` equals the fleet's `version` of
 	 * policies. */
 	uint64_t matched;
-	struct fleet_policy *policy; /* NULL: no policy selects it */
+	struct fleet_policy *policy; /* the policy that selects the node; NULL: no policy does */
 	bool excluded;
 	const char *domain;
 };
@@ -157,7 +157,8 @@ struct fleet_act {
 	/* when this fault's quarantine was charged to the budget, if the Node object was recreated
 	 * since; else NONE: the new quarantine is not charged again */
 	hf_time counted_at;
-	hf_time off; /* the time that such a note stores */
+	/* if `note`: when a person removed the taint, which the act writes into the node's mark */
+	hf_time off;
 	char cls[32], job[512];
 };
 
@@ -176,7 +177,7 @@ struct hf_fleet {
 	struct hf_controller controller; /* must stay the first member */
 	struct hf_controller_env env;
 	struct hf_cache *policies_cache, *nodes,
-		/* nodes and health: NULL without a policy */
+		/* nodes and health are NULL while no HealthPolicy exists */
 		*health;
 	struct fleet_policy *policies[HF_FLEET_POLICIES_MAX]; /* by name */
 	size_t n_policies, turn;
@@ -194,7 +195,8 @@ struct hf_fleet {
 	struct fleet_act acts[HF_FLEET_ACTS_MAX];
 	size_t n_acts, act;
 	struct hf_map *looked; /* name → UID of the nodes in the live list */
-	char *token;           /* of the list's next page */
+	/* continue token of the next page of the live list; NULL: first page */
+	char *token;
 	hf_time began;
 	bool spoilt; /* a write met a conflict: the next round reads and decides again */
 	unsigned failures;
@@ -220,7 +222,7 @@ hf_time hf_fleet_now(const struct hf_fleet *fleet);
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply);
 void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
 			  const char *message);
-/* Starts a round within this time. */
+/* Starts a round after at most the time `within`. */
 void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
 /* The failure concerns the API server (such as a time-out) and not the object of the request. */
@@ -240,7 +242,8 @@ void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);
 void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc);
 void hf_fleet_free_node(void *view);
 void hf_fleet_free_health(void *view);
-/* True if no decision depends on the differences between the two. */
+/* Compare two views of a Node, or of a DeviceHealth. Return true if no decision depends on their
+ * differences. */
 bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *b);
 bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_health *b);
 /* If a device's state became milder than before, that is no new error: the view takes over the

@@ -128,7 +128,7 @@ static void drop_reads(struct fleet_mend *mend)
 	hf_arena_reset(mend->arena);
 }
 
-/* `wait`: until this object's next pass. */
+/* Ends the pass; the next pass for this Remediation begins after the time `wait`. */
 static void end_pass(struct fleet_mend *mend, hf_time wait)
 {
 	if (!mend->creates)
@@ -390,7 +390,8 @@ static void cache_read(const struct fleet_mend *mend, struct hf_doc *doc)
 		hf_cache_put_live(fleet->policies_cache, doc);
 }
 
-/* False: the answer cannot be used. */
+/* Takes one page of a list into the pass. Returns false if there are more than HF_MEND_PODS_MAX
+ * pods. */
 static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	for (size_t i = 0; i < reply->n_items; i++) {

@@ -524,7 +524,7 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	return policy_forbids(mend, facts, facts->policy);
 }
 
-/* ---- the object ------------------------------------------------------------------------------ */
+/* ---- the Remediation's own fields ------------------------------------------------------------ */
 
 static hf_time locked_since(const struct hf_remediation *r)
 {

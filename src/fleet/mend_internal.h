@@ -52,7 +52,7 @@ enum mend_read {
 	MEND_READ_HEALTH,
 	MEND_READ_LEASE,
 	MEND_READ_POD,
-	/* Only before the act. */
+	/* The reads from here on are needed only before the act. */
 	MEND_READ_PODS,
 	MEND_READ_OTHERS,
 	MEND_READ_POLICY,
@@ -63,9 +63,11 @@ enum mend_read {
 
 /* What a live list says of the other Remediations. */
 struct mend_others {
-	int32_t begun;    /* of the same policy, beyond Pending */
-	int32_t approved; /* of the same policy, approved and not at an end */
-	int32_t open;     /* of the same policy and not at an end */
+	/* Remediations of the same policy in a phase after Pending and not at an end */
+	int32_t begun;
+	/* Remediations of the same policy that are approved and not at an end */
+	int32_t approved;
+	int32_t open; /* Remediations of the same policy that are not at an end */
 	/* name of a Remediation on the same node in a phase after Pending and not at an
 	 * end; NULL: there is none */
 	const char *on_node;
@@ -77,7 +79,7 @@ struct mend_others {
 	bool person_on_node;
 	/* name of a Remediation that cannot be read; NULL: all can be read */
 	const char *unreadable;
-	int32_t attempt;   /* the highest number on the node */
+	int32_t attempt;   /* the highest spec.attempt among the Remediations of the node */
 	hf_time mended_at; /* when the newest proved act on the node ended */
 };
 
@@ -130,7 +132,7 @@ struct fleet_mend {
 struct mend_facts {
 	struct hf_mend_view view;
 	hf_time now;
-	struct hf_node_marks marks; /* only if the node exists */
+	struct hf_node_marks marks; /* marks of the Node object; valid only if the node exists */
 	struct hf_quarantine_mark mark;
 	bool marked;
 	bool own_taint; /* the quarantine serves this Remediation alone */

@@ -15,7 +15,7 @@
  * none of the others.
  */
 
-/* --- the env ---------------------------------------------------------------------------------- */
+/* --- clock, log, look-ups and refusals -------------------------------------------------------- */
 
 hf_time hf_fleet_now(const struct hf_fleet *fleet)
 {
