@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* In upstream's order. */
+/* The roles of a TFJob, in the order in which upstream handles them. */
 enum { CHIEF, EVALUATOR, MASTER, PS, WORKER };
 
 #define CONTAINER_NAME "tensorflow"
