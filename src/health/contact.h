@@ -41,7 +41,8 @@ enum hf_contact_word {
 	HF_CONTACT_OLD,
 	HF_CONTACT_BROKEN,     /* no record */
 	HF_CONTACT_OTHER_BOOT, /* the record is of another boot, so it tells nothing about this boot */
-	HF_CONTACT_FUTURE,     /* whoever wrote it had another clock */
+	/* the record's time lies in the future: it was written with another clock */
+	HF_CONTACT_FUTURE,
 };
 
 /* Judges the record at the time `now`.  FRESH and OLD: *ret_age_ms gets the age of the contact; in other cases it

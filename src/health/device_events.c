@@ -71,8 +71,9 @@ static bool is_of_programs(const struct hf_health_device *d)
 	return true;
 }
 
-/* Counts an entry into Suspect.  From flap_count entries within the window on, each entry holds the device in
- * Suspect for longer; with flap_fail entries the device becomes Failed. */
+/* Counts that a device entered the state Suspect. The flap_count-th entry within the window holds
+ * the device in Suspect for hold_base, and each further entry for twice as long, up to hold_max.
+ * With flap_fail entries the device becomes Failed; the node as a whole never does. */
 static void count_flap(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	const struct hf_health_config *c = b->config;

@@ -13,7 +13,7 @@
 #define BACKOFF_MIN (10 * HF_SECOND)
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
-/* What no time changes. */
+/* The verdict by the facts that do not change with time: EVICT, or why the pod is not evicted. */
 static enum hf_health_drain_why make_never(const struct hf_health_drain *drain,
 					   const struct hf_health_pod *pod)
 {

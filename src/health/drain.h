@@ -16,11 +16,11 @@ HF_BEGIN_DECLS
 
 struct hf_health_drain {
 	bool evicts;       /* the policy lets pods be evicted */
-	hf_time evicts_at; /* since then at the latest */
+	hf_time evicts_at; /* since when the policy allows evictions, at the latest */
 	bool paused;       /* the policy or the node is paused, or the breaker is open */
 	hf_time grace, timeout;
 	hf_time now;
-	hf_time quarantined_at; /* NONE: the node is not ours */
+	hf_time quarantined_at; /* when Holdfast quarantined the node; NONE: it has not */
 	bool stale;             /* the facts about the node are too old, or of another boot */
 	unsigned
 		/* number of pods that came in spite of the quarantine and were evicted */
@@ -29,28 +29,28 @@ struct hf_health_drain {
 
 struct hf_health_pod {
 	bool fatal;      /* at least one of the pod's devices has a fatal fault */
-	bool selected;   /* by the policy */
+	bool selected;   /* the policy lets this pod be evicted */
 	bool daemon;     /* the pod is of a DaemonSet, which would create a new pod on this node */
-	bool ended;      /* or ends already */
+	bool ended;      /* the pod has ended, or is being deleted */
 	bool restarting; /* the pod's job restarts at this moment */
-	hf_time came_at; /* 0: not known */
+	hf_time came_at; /* when the pod was created; 0: not known */
 	/* an eviction was refused, for instance by a disruption budget: no other try before this time; NONE: none
 	 * was refused */
 	hf_time not_before;
 };
 
 enum hf_health_drain_why {
-	HF_HEALTH_DRAIN_EVICT,      /* it holds what has failed */
-	HF_HEALTH_DRAIN_ENDS,       /* it is on its way */
+	HF_HEALTH_DRAIN_EVICT,      /* the pod is evicted: it holds a device that has failed */
+	HF_HEALTH_DRAIN_ENDS,       /* the pod has ended, or is being deleted already */
 	HF_HEALTH_DRAIN_NOT_OURS,   /* Holdfast has not quarantined the node */
 	HF_HEALTH_DRAIN_WORKS,      /* the pod's device is slow, but works */
-	HF_HEALTH_DRAIN_UNSELECTED, /* the policy leaves it out */
+	HF_HEALTH_DRAIN_UNSELECTED, /* the policy does not let this pod be evicted */
 	HF_HEALTH_DRAIN_DAEMON,     /* the pod's DaemonSet would create a new pod on this node */
 	HF_HEALTH_DRAIN_MODE,       /* the policy evicts no pods */
-	HF_HEALTH_DRAIN_HALTED,     /* by a pause or the breaker */
+	HF_HEALTH_DRAIN_HALTED,     /* the policy or the node is paused, or the breaker is open */
 	HF_HEALTH_DRAIN_OLD,        /* the facts about the node are too old, or of another boot */
-	HF_HEALTH_DRAIN_GRACE,      /* it may still end by itself */
-	HF_HEALTH_DRAIN_RESTARTING, /* its job restarts already */
+	HF_HEALTH_DRAIN_GRACE,      /* the pod still has time to end by itself */
+	HF_HEALTH_DRAIN_RESTARTING, /* the pod's job restarts already, which ends the pod too */
 	/* a disruption budget refused the eviction; it is tried again */
 	HF_HEALTH_DRAIN_REFUSED,
 };

@@ -32,7 +32,8 @@ struct hf_health_evidence {
 	int32_t gpu_instance;     /* MIG; -1: the whole device */
 	int32_t compute_instance; /* -1: none */
 	hf_time at;
-	uint64_t seq; /* of the kernel's log; 0 elsewhere */
+	/* number of the record in the kernel's log; 0: the evidence has another source */
+	uint64_t seq;
 	char device[HF_HEALTH_DEVICE_MAX];
 	char unit[HF_HEALTH_UNIT_MAX];
 	char line[HF_HEALTH_LINE_MAX]; /* printable ASCII */

@@ -30,7 +30,7 @@ void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at
 	*len = kept;
 }
 
-/* ---- which fault ------------------------------------------------------------------------------ */
+/* ---- finding the fault to which evidence belongs ---------------------------------------------- */
 
 /* Whether the evidence is about this fault, so that no second fault is opened.  If a rule counts over all units of
  * a device, all units share one fault.  A loss of the bus is one fault, whether its report names a port above the
@@ -96,7 +96,7 @@ static bool is_near_time(const struct hf_health_brain *b, hf_time a, hf_time c)
 	return d <= b->config->same_event;
 }
 
-/* ---- what class ------------------------------------------------------------------------------- */
+/* ---- the class of a fault --------------------------------------------------------------------- */
 
 static void add_repeat(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
 {
@@ -358,7 +358,7 @@ static void attach_fault(struct hf_health_brain *b, struct hf_health_device *dev
 	}
 }
 
-/* ---- a place for it ------------------------------------------------------------------------------- */
+/* ---- finding room for a new fault ----------------------------------------------------------------- */
 
 /* A fault as the evidence would open it, with the members that determine its weight. */
 static struct hf_health_fault make_awaited(const struct hf_health_brain *b,
@@ -810,7 +810,7 @@ static void apply_pcie(struct hf_health_brain *b, const struct hf_health_evidenc
 		if (e->severity == HF_HEALTH_CORRECTED ||
 		    hf_health_find_above(d->above, e->device, port) < 0)
 			continue;
-		/* That another function of a port's device cannot be reached does not concern the port. */
+		/* If another function of the port's device cannot be reached, this port is not concerned. */
 		if (e->code == HF_HEALTH_CODE_INACCESSIBLE && !hf_streq(port, e->device))
 			continue;
 		below = make_evidence_below(e, d, port);
@@ -864,7 +864,7 @@ static void close_explained(struct hf_health_brain *b)
 	}
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------ */
+/* ---- applying all evidence of a step -------------------------------------------------------------------------- */
 
 static void apply_evidence(struct hf_health_brain *b, const struct hf_health_evidence *given)
 {

@@ -220,7 +220,7 @@ static void add_up(struct tallies *tallies)
 	tallies->len = len;
 }
 
-/* NULL for no name. */
+/* Finds the tally of this name. NULL: the name is empty. */
 static struct tally *find_tally(const struct tallies *tallies, const char *name)
 {
 	const struct tally key = {.name = name};

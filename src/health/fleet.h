@@ -37,9 +37,10 @@ struct hf_health_limit {
 };
 
 struct hf_health_rung {
-	int32_t attempts; /* within the window; 0: never taken */
+	/* how often the remedy may be tried within the window; 0: it is never tried */
+	int32_t attempts;
 	hf_time window;
-	hf_time timeout; /* without a verdict it has failed */
+	hf_time timeout; /* the remedy has failed if there is no verdict after this time */
 	/* a fault within this time after a remedy may be an effect of the remedy */
 	hf_time settle;
 };
@@ -57,15 +58,17 @@ struct hf_health_policy {
 	/* restart a node although pods remain that cannot be drained */
 	bool force_drain;
 	struct hf_health_limit unavailable; /* most nodes out of use, for any reason */
-	struct hf_health_limit quarantines; /* within their window */
+	struct hf_health_limit quarantines; /* most quarantines within quarantine_window */
 	hf_time quarantine_window;
-	int32_t concurrent;    /* remedies at once */
-	int32_t per_domain;    /* most unavailable nodes in one failure domain; 0: no limit */
-	int32_t node_attempts; /* of any rung, within the window */
+	int32_t concurrent; /* most remedies that may be under way at the same time */
+	int32_t per_domain; /* most unavailable nodes in one failure domain; 0: no limit */
+	/* most remedies of one node within node_window, whatever their rung */
+	int32_t node_attempts;
 	hf_time node_window;
 	/* most disturbances of one job within the window; 0: no limit */
 	int32_t job_evictions;
-	struct hf_health_limit breaker; /* newly bad nodes within its window */
+	/* the breaker opens if more nodes than this become bad within breaker_window */
+	struct hf_health_limit breaker;
 	hf_time breaker_window;
 	struct hf_health_rung rungs[HF_HEALTH_ACTIONS];
 	struct hf_health_window windows[HF_HEALTH_WINDOWS_MAX];
@@ -88,9 +91,9 @@ struct hf_health_node {
 	const char *name;
 	const char *domain;           /* "": none */
 	const char *job;              /* job of the pod that holds the bad device; "": none */
-	enum hf_health_state state;   /* the worst of its devices */
-	enum hf_health_class cls;     /* the strictest that acts */
-	enum hf_health_action action; /* what its evidence asks for */
+	enum hf_health_state state;   /* the worst state of the node's devices */
+	enum hf_health_class cls;     /* the strictest class of a fault that acts on the node */
+	enum hf_health_action action; /* the remedy that the node's faults ask for */
 	/* time of the newest fault that acts; a measurement that finds the fault again renews it */
 	hf_time evidence_at;
 	/* when the node's newest bad state began; NONE: at evidence_at */
@@ -101,7 +104,7 @@ struct hf_health_node {
 	hf_time observed_at; /* when the agent of the node last reported; NONE: there is no agent */
 	bool same_boot;      /* the evidence is of the boot that the node is in */
 	bool unavailable;    /* the node is cordoned, tainted or not ready, for any reason */
-	bool foreign;        /* … and not by Holdfast */
+	bool foreign;        /* the node is unavailable, and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
 	bool excluded;
@@ -110,7 +113,7 @@ struct hf_health_node {
 	bool device_busy; /* a process, or an operand of the GPU Operator, uses the device */
 	bool undrainable;
 	bool job_restarting;   /* the job on the node restarts at this moment */
-	int32_t job_evictions; /* of that job, within its window */
+	int32_t job_evictions; /* how often that job was disturbed within node_window */
 	/* The only faults that act are those that a pod of a driver or a plugin mends, and a taint would keep that
 	 * pod away.  Until then the node offers nothing of the resource, or only its healthy part. */
 	bool by_pods;
@@ -118,12 +121,13 @@ struct hf_health_node {
 	const char
 		/* nodes with an equal text can take each other's work; NULL: any node can; never "" */
 		*like;
-	bool free;        /* it could take another one's work */
+	bool free;        /* the node is a spare: it could take the work of another node */
 	bool replaceable; /* a spare node could take the node's work */
-	/* A remedy at work; RECORD: none. */
+	/* The remedy that is under way on the node; RECORD: none. */
 	enum hf_health_action running;
 	hf_time running_since;
-	const struct hf_health_attempt *attempts; /* finished ones, the oldest first */
+	/* the node's finished remedies, the oldest first */
+	const struct hf_health_attempt *attempts;
 	size_t attempts_len;
 };
 
@@ -155,8 +159,10 @@ enum hf_health_answer {
 	HF_HEALTH_NOTHING, /* there is nothing to do */
 	HF_HEALTH_GO,
 	HF_HEALTH_WOULD, /* Holdfast would do it, but the policy only observes */
-	HF_HEALTH_HELD,  /* something forbids it */
-	HF_HEALTH_WAITS, /* for what is under way */
+	/* the decision is held back: a limit, a pause or another rule forbids it */
+	HF_HEALTH_HELD,
+	/* the decision waits for something under way, such as a remedy on the node */
+	HF_HEALTH_WAITS,
 	HF_HEALTH_ANSWERS
 };
 
@@ -227,7 +233,7 @@ struct hf_health_fleet_plan {
 	size_t len;
 	struct hf_health_breaker breaker;
 	bool breaker_tripped_now;
-	/* What is left after these decisions. */
+	/* What the policy's limits still allow after these decisions. */
 	int32_t unavailable_left, quarantines_left, concurrent_left;
 	hf_time wake_at;
 };

@@ -76,7 +76,7 @@ static hf_time measure_lasting(struct hf_health_track *t, int state, hf_time at)
 	return at - t->since;
 }
 
-/* ---- what the driver says ------------------------------------------------------------------------- */
+/* ---- what NVIDIA's driver reports ----------------------------------------------------------------- */
 
 /* Action 0 is also the value of a device that never had a fault.  So 0 ends a fault only after another action, and
  * only twice in a row. */
@@ -624,7 +624,7 @@ static void judge_nvlink(struct hf_health_brain *b, const struct hf_health_sampl
 	}
 }
 
-/* ---- between a device and its users -------------------------------------------------------------------- */
+/* ---- driver, device plugin and slow ranks -------------------------------------------------------------- */
 
 /* Three missed deadlines in a row are a fault.  Only an answer of the source that missed them ends the fault
  * (base[1] has a bit for each such source): a loaded kernel module does not show that the library answers. */
@@ -655,8 +655,8 @@ static const char *name_fabric_state(uint32_t state)
 	return state < HF_ARRAY_LEN(names) ? names[state] : "unknown";
 }
 
-/* In the track, base[0] is whether GPUs wait, `since` the time since when, and base[2] whether this is a fault
- * already. */
+/* Judges GPUs that wait for their NVLink fabric. The track remembers: base[0], whether GPUs wait;
+ * `since`, since when; base[2], whether the wait counts as a fault already. */
 static void judge_fabric(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t)
 {
@@ -747,7 +747,7 @@ static void judge_straggler(struct hf_health_brain *b, const struct hf_health_sa
 	judge_streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){1, 2});
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------- */
+/* ---- judging all samples of a step -------------------------------------------------------------------------- */
 
 static void judge_sample(struct hf_health_brain *b, const struct hf_health_sample *s,
 			 struct hf_health_track *t, const struct peers *peers)

@@ -27,7 +27,7 @@ enum hf_health_kmsg {
 };
 
 struct hf_health_record {
-	unsigned priority; /* 0 emergency … 7 debug */
+	unsigned priority; /* the kernel's log level: 0 (emergency) to 7 (debug) */
 	unsigned facility;
 	uint64_t seq;
 	uint64_t usec;     /* since boot */
@@ -64,7 +64,7 @@ struct hf_health_line_mark {
 /* The processor or the task that is stuck. */
 struct hf_health_stuck {
 	bool has_cpu, has_pid;
-	bool worker; /* of the kernel's work queues */
+	bool worker; /* the stuck task is a worker of the kernel's work queues */
 	uint64_t cpu, pid;
 };
 
@@ -89,16 +89,18 @@ struct hf_health_line_reader {
 		rated;
 	struct hf_health_line_mark
 		report; /* a report about PCIe; the kernel prints later how its recovery ended */
-	enum hf_health_severity reported; /* of that report */
+	enum hf_health_severity reported; /* the severity of the report about PCIe */
 	struct hf_health_line_mark
 		/* an error that the firmware reports; the address of its device follows */
 		firmware;
-	enum hf_health_severity firmware_said; /* of that error */
-	bool firmware_pcie;                    /* it is an error of PCIe */
+	/* the severity of the error that the firmware reports */
+	enum hf_health_severity firmware_said;
+	/* the error that the firmware reports is an error of PCIe */
+	bool firmware_pcie;
 	struct hf_health_line_mark
 		/* the registers of a device; the register that tells which errors are fatal follows */
 		status;
-	uint32_t status_bits; /* the unmasked errors in them */
+	uint32_t status_bits; /* the unmasked errors in the registers of that device */
 };
 
 /* Reads a record.  True: ret_evidence is filled (`at` is left HF_TIME_NONE).  False: the line is about something

@@ -22,7 +22,7 @@ static struct hf_health_decision make_decision(const struct hf_health_node *node
 					   .why = why};
 }
 
-/* ---- what has been tried ------------------------------------------------------------------------- */
+/* ---- remedies that were tried, and the next one -------------------------------------------------- */
 
 static int32_t count_tried(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			   enum hf_health_action action, hf_time window)
@@ -66,7 +66,7 @@ static enum hf_health_action next_rung(const struct hf_health_node *node,
 	return HF_HEALTH_RECORD;
 }
 
-/* ---- what is under way ---------------------------------------------------------------------------- */
+/* ---- waiting for a remedy under way --------------------------------------------------------------- */
 
 static bool find_under_way(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			   const struct hf_health_policy *policy, hf_time *ret_wake,
@@ -103,7 +103,7 @@ static bool find_under_way(const struct hf_health_node *node, const struct hf_he
 	return false;
 }
 
-/* ---- may it be judged at all? --------------------------------------------------------------------- */
+/* ---- nodes about which nothing is decided --------------------------------------------------------- */
 
 static bool is_agent_silent(const struct hf_health_node *node, const struct hf_health_fleet *fleet)
 {
@@ -142,7 +142,7 @@ static bool is_left_alone(const struct hf_health_node *node, const struct hf_hea
 	return true;
 }
 
-/* ---- what next -------------------------------------------------------------------------------------- */
+/* ---- choosing the next remedy ----------------------------------------------------------------------- */
 
 static bool needs_idle_device(enum hf_health_action action)
 {
@@ -246,7 +246,7 @@ static struct hf_health_decision decide_release(const struct hf_health_node *nod
 {
 	bool well = node->by_pods ? node->rest_well : node->state == HF_HEALTH_HEALTHY;
 
-	/* It was on probation. */
+	/* A node that is not well yet, for example on probation, stays quarantined. */
 	if (!well)
 		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
 				     HF_HEALTH_WHY_SETTLING);

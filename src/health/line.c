@@ -172,7 +172,7 @@ static bool read_tagged(struct hf_scan *s, const char *tag, uint64_t *ret_value)
 	if (!hf_scan_text(&p, tag))
 		return false;
 	hf_scan_blanks(&p);
-	/* No link at all is -1. */
+	/* -1 means that no link is concerned. */
 	if (hf_scan_text(&p, "-1"))
 		*ret_value = UINT64_MAX;
 	else if (!hf_scan_decimal(&p, 4, ret_value))

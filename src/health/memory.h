@@ -42,7 +42,7 @@ struct hf_health_fault {
 	/* the fault acted until a recovery in this step; false between steps */
 	bool passed;
 	bool confirmed; /* the fault was seen often enough to be more than a suspicion */
-	bool program;   /* counts errors that programs may cause */
+	bool program;   /* the fault counts errors that a program may cause */
 	/* the class was raised because the device stopped too often; before that it was milder_cls: */
 	bool raised;
 	enum hf_health_class milder_cls;
@@ -50,9 +50,9 @@ struct hf_health_fault {
 	enum hf_health_clear milder_clear;
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
-	bool told_part;   /* the event named one MIG instance */
+	bool told_part;   /* the published event about the fault named one MIG instance */
 	hf_time event_at; /* time of the first evidence of the last event */
-	uint64_t count;   /* evidence in this boot */
+	uint64_t count;   /* how many pieces of evidence of the fault came in this boot */
 	hf_time repeats[HF_HEALTH_REPEATS_MAX];
 	uint32_t repeats_len;
 	int32_t gpu_instance, compute_instance;
@@ -86,10 +86,11 @@ struct hf_health_device {
 	hf_time heard_at;    /* the last time at which a working detector could see the device */
 	hf_time watched_at;  /* since when detectors have worked without a pause */
 	hf_time fresh_after; /* time of the boot, or of a cure; earlier evidence is dropped */
-	hf_time weak_at;     /* last evidence that counts against it */
-	hf_time sightings[HF_HEALTH_SIGHTINGS_MAX]; /* of weak faults, the newest last */
+	hf_time weak_at;     /* time of the last evidence that counts against the device */
+	/* times at which weak faults were seen, the newest last */
+	hf_time sightings[HF_HEALTH_SIGHTINGS_MAX];
 	uint32_t sightings_len;
-	hf_time fatals[HF_HEALTH_REPEATS_MAX]; /* its stops */
+	hf_time fatals[HF_HEALTH_REPEATS_MAX]; /* times at which faults stopped the device */
 	uint32_t fatals_len;
 	hf_time flaps[HF_HEALTH_FLAPS_MAX];
 	uint32_t flaps_len;

@@ -77,7 +77,7 @@ struct hf_mend_seen {
 	bool out;              /* hf_health_is_out of its state */
 	/* when the newest fault that acts was last seen; NONE: no fault acts */
 	hf_time fault_at;
-	const char *fault; /* its class; NULL: none */
+	const char *fault; /* class of the newest fault that acts; NULL: no fault acts */
 };
 
 /* The facts about one Remediation.  All times are of the operator's clock: the caller converts the node's times. */
@@ -89,9 +89,10 @@ struct hf_mend_view {
 	enum hf_mend_phase outcome; /* HF_MEND_PENDING: not decided */
 	enum hf_mend_rung rung;
 	bool dry_run, cancel, deleting;
-	const char *boot_id; /* of the fault; NULL: any */
-	hf_time fault_at;    /* NONE: no fault, a person asked */
-	hf_time deadline;    /* longest time from the approval to the proof */
+	const char *boot_id; /* id of the boot in which the fault was seen; NULL: any boot */
+	/* when the fault was seen; NONE: a person ordered the act without a fault */
+	hf_time fault_at;
+	hf_time deadline; /* longest time from the approval to the proof */
 	const struct hf_mend_target *targets;
 	size_t targets_len;                   /* at most HF_MEND_DEVICES_MAX */
 	hf_time approved_at;                  /* NONE: not approved */
@@ -99,9 +100,10 @@ struct hf_mend_view {
 	hf_time act_started_at, act_ended_at; /* NONE: not yet */
 	const char *act_boot_id;              /* NULL: unknown */
 	bool act_failed;                      /* the act has an exit code other than 0 */
-	int act_exit;                         /* -1: none, or the tool hung */
-	const char *act_message;              /* NULL: none */
-	size_t act_holders;                   /* processes that kept the devices open */
+	/* exit code of the act's tool; -1: no exit code, or the tool hung */
+	int act_exit;
+	const char *act_message; /* NULL: none */
+	size_t act_holders;      /* processes that kept the devices open */
 	/* name and pid of one process that kept the devices open, for the message; NULL: none */
 	const char *act_holder;
 	bool saved; /* labels, cordon or persistence mode have to be put back */
@@ -120,7 +122,8 @@ struct hf_mend_view {
 	const char *node_boot_id; /* NULL: unknown */
 	bool held;                /* annotation holdfast.dev/hold */
 	bool quarantined;         /* the taint is on the node */
-	const char *other_lock;   /* of kured or NodeMaintenance; NULL: none */
+	/* which other tool locks the node, "kured" or "NodeMaintenance"; NULL: none */
+	const char *other_lock;
 	enum hf_mend_lease lease;
 	const char *lease_holder; /* NULL: unknown */
 	size_t pods_left;         /* number of pods, without operands, that hold the devices */
@@ -128,7 +131,7 @@ struct hf_mend_view {
 	bool operands_off;
 	size_t operands_left; /* pods of operands on the node */
 	enum hf_mend_pod pod;
-	int pod_exit; /* -1: unknown or still running */
+	int pod_exit; /* exit code of the actor's pod; -1: unknown, or the pod still runs */
 
 	/* The newest DeviceHealth of the node. */
 	bool health_exists;
@@ -144,7 +147,8 @@ enum hf_mend_do {
 	HF_MEND_TAKE_LEASE,   /* holdfast-mend-NODE */
 	HF_MEND_OPERANDS_OFF, /* do: write saved.labels, then change the labels of the Node */
 	HF_MEND_MOVE_PODS, /* do: ask the job operator to move its pods, and evict the other pods */
-	HF_MEND_CREATE_POD, /* the actor's */
+	/* do: create the pod of the actor, which performs the act on the node */
+	HF_MEND_CREATE_POD,
 	HF_MEND_DELETE_POD,
 	HF_MEND_ACT_HERE, /* do: write phase Acting and act.startedAt, then perform the remedy once */
 	HF_MEND_RESTORE, /* do: put back what is saved, then erase saved */
@@ -162,7 +166,8 @@ struct hf_mend_step {
 	bool unapprove;
 	bool prove; /* write status.proof when `next` is written; its text is the message */
 	enum hf_mend_do act;
-	char message[HF_MEND_MESSAGE_MAX]; /* "": the stored message stays */
+	/* text for status.message; "": the stored message stays */
+	char message[HF_MEND_MESSAGE_MAX];
 	hf_time wake_at; /* when the answer may change by time alone; NEVER: it does not */
 };
 
@@ -187,7 +192,9 @@ enum hf_mend_condition_type {
 };
 struct hf_mend_condition {
 	const char *type;
-	const char *reason; /* NULL: the stored condition stays as it is, or there is none */
+	/* reason of the condition; NULL: the step writes no condition, and a stored one stays as it
+	 * is */
+	const char *reason;
 	bool is_true;
 };
 /* Computes the conditions that belong to the step; the caller writes them with it. */

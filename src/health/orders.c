@@ -214,7 +214,7 @@ static void obey_order(struct hf_health_brain *b, struct hf_health_device *d,
 	case HF_HEALTH_ORDER_RUNG_FAILED: hf_health_move(b, d, HF_HEALTH_MISSED, "by order"); break;
 	case HF_HEALTH_ORDER_GIVE_UP: hf_health_move(b, d, HF_HEALTH_GIVEN_UP, "by order"); break;
 	case HF_HEALTH_ORDER_RELEASE:
-		/* Not while a fault acts. */
+		/* A device is not released while a fault that counts against it acts. */
 		if (hf_health_device_class(d) < HF_HEALTH_SOFTWARE)
 			hf_health_move(b, d, HF_HEALTH_RELEASED, "by order");
 		break;

@@ -60,7 +60,8 @@ HF_BEGIN_DECLS
 #define HF_PROCESS_KEYS_MAX 32
 #define HF_PROCESS_CODE_MAX 255
 #define HF_PROCESS_SIGNAL_MAX 64
-#define HF_EXEC_SOCKET_FILE "exec.sock" /* beside the agent's socket for reports */
+/* name of the socket for `holdfast exec`, in the folder of the agent's socket for reports */
+#define HF_EXEC_SOCKET_FILE "exec.sock"
 
 enum hf_process_line_phase {
 	HF_PROCESS_LINE_WAITING,
@@ -70,12 +71,15 @@ enum hf_process_line_phase {
 	HF_PROCESS_LINE_PHASES
 };
 
-/* A start of a rank.  Starts are ordered by generation, then by attempt: a newer start is greater. */
+/* Names one start of a rank's process by the job's generation and the rank's attempt. Both numbers
+ * only grow, so they also order the starts. It holds no time. */
 struct hf_process_start {
 	bool known;
 	int64_t generation, attempt;
 };
-/* Compares two starts: below 0, 0 or above 0.  An unknown start is below every known one. */
+/* Compares two starts of a rank by generation, then by attempt. Returns a number below 0 if left is
+ * the older start, 0 if they are equal, above 0 if left is the newer. A start that is not known is
+ * older than every known start. */
 int hf_process_start_order(const struct hf_process_start *left,
 			   const struct hf_process_start *right);
 

@@ -80,10 +80,12 @@ static const char *rule_problem(const struct hf_health_rule *r)
 		return "a count needs a window";
 	if (r->window < 0 || r->burst < 0)
 		return "a span below zero";
-	/* Such a rule would stop a device for good although the fault ends by itself. */
+	/* A fatal class stops the device until something repairs it, so its fault must not end by
+	 * age alone. */
 	if (hf_health_is_fatal(r->cls) && r->clear == HF_HEALTH_BY_AGE)
 		return "a class that stops a device cannot end by age";
-	/* Then the first times would be graver than the later ones, and would end as the milder class ends. */
+	/* Otherwise the first repeats would be graver than the later ones, and would end as the
+	 * milder class ends. */
 	if (r->count > 1 && r->below > r->cls)
 		return "the class below the count is stricter than the class from the count on";
 	return NULL;

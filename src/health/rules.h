@@ -12,13 +12,13 @@ HF_BEGIN_DECLS
  * narrow rules come first.  Evidence without a rule is UNRATED: it is recorded, and nothing acts on it.
  */
 
-/* Of a table from a file. */
+/* Most rules that a table from a file may have. */
 #define HF_HEALTH_RULES_MAX 512
 /* Most times of repeats that a fault remembers; the count of a rule may not be higher. */
 #define HF_HEALTH_REPEATS_MAX 8
 
 struct hf_health_rule {
-	/* What it matches. */
+	/* Which evidence the rule matches. */
 	enum hf_health_detector detector;
 	int32_t code_min, code_max;
 	int32_t subcode;                  /* -1: any */
@@ -26,14 +26,14 @@ struct hf_health_rule {
 	uint32_t bits_any; /* bits of which one must be set in the first word; 0: not checked */
 	/* bits without which none may be set in the first word; 0: not checked */
 	uint32_t bits_only;
-	/* What it means. */
+	/* How the rule rates the evidence that it matches. */
 	enum hf_health_class cls;
 	enum hf_health_action action;
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	/* The class holds only from the count-th time within the window on; before that the class is `below`.
 	 * Times that are closer together than the burst count once. */
-	int32_t count; /* 0 and 1: at once */
+	int32_t count; /* the class holds from this time on; 0 and 1: from the first time */
 	hf_time window;
 	hf_time burst;
 	enum hf_health_class below;

@@ -202,7 +202,8 @@ static void open_shared(struct hf_health_brain *b, const struct key *key, hf_tim
 	(void)hf_health_fault_see(b, node, &e);
 }
 
-/* When the latest fault of this key that is not covered began; NONE: there is none. */
+/* Returns when the latest fault with this detector and code began that no fault of the node covers;
+ * NONE: there is none. */
 static hf_time find_news(const struct hf_health_brain *b, const struct key *key)
 {
 	hf_time last = HF_TIME_NONE;
@@ -243,7 +244,7 @@ static bool is_shared(const struct hf_health_brain *b, const struct hf_health_fa
 	       (hf_health_is_fatal(f->cls) && count_standing(b, NULL) == all);
 }
 
-/* When the last fault of the same group on another device ended. */
+/* Returns when the last fault with the same detector and code ended on another device. */
 static hf_time find_end_beside(const struct hf_health_brain *b, const struct hf_health_fault *f)
 {
 	const struct key key = {.detector = f->detector, .code = f->code};

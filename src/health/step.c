@@ -127,7 +127,7 @@ static void take_heard(struct hf_health_brain *b)
 	}
 }
 
-/* ---- order of what came ---------------------------------------------------------------------------- */
+/* ---- sorting the input of a step ------------------------------------------------------------------- */
 
 static int compare_numbers(int64_t a, int64_t b)
 {
@@ -257,7 +257,8 @@ static struct hf_health_input *arrange_input(const struct hf_health_input *given
 	samples = sort_copy(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
 	for (size_t i = 0; i < given->samples_len; i++) {
 		samples[i].device[sizeof(samples[i].device) - 1] = '\0';
-		/* Now, where nothing sensible is said. */
+		/* A sample without a valid time, or with a time in the future, counts as taken
+		 * now. */
 		if (samples[i].at < 0 || samples[i].at > now)
 			samples[i].at = now;
 	}

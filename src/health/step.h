@@ -18,16 +18,18 @@ HF_BEGIN_DECLS
 
 struct hf_health_config {
 	const struct hf_health_rules *rules;
-	/* number of sightings of weak evidence that make the device Degraded ... */
+	/* number of sightings of weak evidence, within confirm_window, that make the device
+	 * Degraded */
 	int32_t confirm_count;
-	hf_time confirm_window; /* … within so long */
+	hf_time confirm_window; /* the time within which those sightings count */
 	hf_time clear_after;    /* a quiet time of this length ends Suspect and Degraded */
 	hf_time probation;
 	/* number of entries into Suspect that hold the device there ever longer */
 	int32_t flap_count;
-	int32_t flap_fail; /* and so many: Failed */
+	/* number of entries into Suspect within flap_window that make the device Failed */
+	int32_t flap_fail;
 	hf_time flap_window, hold_base, hold_max;
-	hf_time age; /* of faults that end by themselves */
+	hf_time age; /* faults that end by themselves end after this time without new evidence */
 	/* a device becomes Unknown if no detector could see it for this time */
 	hf_time stale_after;
 	/* within this time two reports are one event, and a fault may follow from another */
@@ -38,7 +40,7 @@ struct hf_health_config {
 	hf_time peers_window;
 	/* conditions are written again after this time, ± 20 % by the node's name */
 	hf_time heartbeat;
-	hf_time event_every; /* of one fault */
+	hf_time event_every; /* least time between two events about one fault */
 };
 extern const struct hf_health_config hf_health_config_default;
 /* Returns NULL, or the problem of the configuration as a static text. */
@@ -50,7 +52,8 @@ struct hf_health_presence {
 	char id[HF_HEALTH_DEVICE_MAX];
 	char uuid[HF_HEALTH_UUID_MAX];
 	char alias[HF_HEALTH_DEVICE_MAX];
-	char above[HF_HEALTH_ABOVE_MAX]; /* "": not known to the probe */
+	/* addresses of the PCIe ports above the device; "": the probe does not know them */
+	char above[HF_HEALTH_ABOVE_MAX];
 };
 
 /* A detector that works: devices that it can see are not Unknown.  A detector without its library, permission or
@@ -60,12 +63,13 @@ struct hf_health_heard {
 	hf_time at;
 };
 
-/* A measurement; each detector has its kind.  `supported` false: nothing is known, and nothing changes.  Fill it
- * with memset() first: samples that contradict each other are sorted by their bytes. */
 /* A value of count.allocatable: the kubelet offers parts of devices, or devices under other names, so the numbers
  * cannot be compared. */
 #define HF_HEALTH_DIVIDED (-2)
 
+/* A measurement of one detector, which fills in its own member of the union.  `supported` false: nothing
+ * could be measured, so the sample changes nothing.  Set a sample to zeros with memset() before it is
+ * filled in: samples that contradict each other are sorted by their bytes. */
 struct hf_health_sample {
 	enum hf_health_detector detector;
 	enum hf_health_source source;
@@ -95,7 +99,7 @@ struct hf_health_sample {
 		struct {
 			/* a number that is equal for devices that can be compared; 0: not known */
 			uint64_t model;
-			uint64_t reasons; /* of the clock, NVML's bits */
+			uint64_t reasons; /* why the clock is low: NVML's bits for the reasons */
 			uint32_t mhz, load_percent;
 		} clock;
 		struct {
@@ -108,7 +112,9 @@ struct hf_health_sample {
 			uint32_t load_percent; /* load of the device; 0: not known */
 		} replay;
 		struct {
-			int32_t pci, nvml, allocatable; /* -1: not known; or HF_HEALTH_DIVIDED */
+			/* number of GPUs by each source; -1: not known; HF_HEALTH_DIVIDED: the
+			 * numbers cannot be compared */
+			int32_t pci, nvml, allocatable;
 			int32_t bus; /* GPUs of all makers and drivers on the bus; -1: not known */
 		} count;
 		struct {
@@ -141,11 +147,12 @@ struct hf_health_sample {
 			bool slow;
 		} straggler;
 		struct {
-			bool counted, timed; /* which of the two is known */
+			/* counted: `uncorrectable` is known; timed: `throttle_percent` is known */
+			bool counted, timed;
 			uint64_t uncorrectable;
 			/* percentage of the time since the last measurement */
 			uint32_t throttle_percent;
-			uint32_t load_percent; /* 0 where it is not known */
+			uint32_t load_percent; /* load of the device; 0: not known */
 		} amd;
 	};
 };
@@ -204,7 +211,7 @@ struct hf_health_notice {
 	int32_t gpu_instance;
 };
 
-/* In the order of hf_health_memory.conditions. */
+/* Names of the Node's conditions, in the order of hf_health_memory.conditions. */
 extern const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS];
 
 struct hf_health_plan {
@@ -216,9 +223,9 @@ struct hf_health_plan {
 	const struct hf_health_notice *events;
 	size_t events_len;
 	bool write_conditions, write_devices;
-	const char *label; /* the node in a word */
+	const char *label; /* the state of the node as one word, for its label */
 	enum hf_health_class cls;
-	hf_time wake_at; /* NEVER: only when something comes in */
+	hf_time wake_at; /* when the next step is due without new input; NEVER: no step is due */
 };
 
 /* Makes a step.  memory must have no problem (hf_health_memory_problem).  The plan lives in the arena.

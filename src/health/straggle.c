@@ -41,7 +41,7 @@ static uint64_t find_median(uint64_t *values, size_t len)
 	return values[(len - 1) / 2];
 }
 
-/* ---- a rank ------------------------------------------------------------------------------------ */
+/* ---- the reports of one rank ------------------------------------------------------------------- */
 
 static void close_window(struct hf_health_rank_memory *rank)
 {
@@ -189,7 +189,7 @@ static void judge_rank(const struct hf_health_rank_view *view, const struct peer
 	verdict->strong = verdict->straggler && own * 100 > p->median * STRONG_PERCENT;
 }
 
-/* ---- the job ------------------------------------------------------------------------------------ */
+/* ---- judging the ranks of a job ----------------------------------------------------------------- */
 
 static int by_group(const void *left, const void *right)
 {

@@ -22,7 +22,7 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_BACK_STEPS 3
 /* Number of steps with which a window is compared, to find whether the job as a whole slowed down. */
 #define HF_HEALTH_BASE_STEPS 50
-/* Of one job. */
+/* Most ranks of one job that are judged. */
 #define HF_HEALTH_RANKS_MAX 20000
 
 enum hf_health_phase {
@@ -32,9 +32,12 @@ enum hf_health_phase {
 
 /* The report of a rank after a step. */
 struct hf_health_report {
-	uint64_t attempt; /* another one begins anew */
+	/* attempt of the rank's process; a report with another attempt starts a new measurement */
+	uint64_t attempt;
 	uint64_t step;
-	uint64_t own_us, wait_us; /* before the barrier, and in it */
+	/* time of the step in the rank's own work, and time in which it waited for the other
+	 * ranks */
+	uint64_t own_us, wait_us;
 	enum hf_health_phase phase;
 	hf_time at;
 };
@@ -48,8 +51,9 @@ struct hf_health_rank_memory {
 	hf_time reported_at, advanced_at;
 	uint64_t longest_us;
 	uint64_t own_us[HF_HEALTH_WINDOW_STEPS];
-	uint64_t total_us;            /* of the window's steps, waiting included */
-	uint64_t base_us, base_steps; /* of the steps before it */
+	/* sum of the times of the window's steps, waiting included */
+	uint64_t total_us;
+	uint64_t base_us, base_steps; /* sum and number of the steps before the window */
 	uint32_t steps;
 	/* The last full window. */
 	uint64_t window;
@@ -78,11 +82,12 @@ struct hf_health_rank_view {
 struct hf_health_rank_verdict {
 	const char *name;
 	uint64_t judged_window;
-	uint32_t slow_windows;   /* in a row */
+	uint32_t slow_windows;   /* in how many windows in a row the rank was slow */
 	uint32_t score_permille; /* own work divided by the peers' median; 0: not known */
-	bool straggler;          /* two windows in a row */
-	bool strong;             /* more than twice the median */
-	bool lost;               /* no report for 30 s */
+	bool straggler;          /* the rank was slow in two windows in a row */
+	/* the rank's own work took more than twice the median of its peers */
+	bool strong;
+	bool lost; /* the rank has sent no report for 30 s */
 };
 
 struct hf_health_job_verdict {
