@@ -21,7 +21,8 @@ struct hf_certificate {
 void hf_certificate_release(struct hf_certificate *certificate);
 
 struct hf_certificate_spec {
-	const char *common_name;          /* NULL: use the first of names */
+	/* common name of the certificate; NULL: the first of `names` */
+	const char *common_name;
 	const char *const *names;         /* for servers: host names and IP addresses; at most 32 */
 	const char *const *organizations; /* for clients: the user's Kubernetes groups; may be
 	                                   * NULL; at most 16 */

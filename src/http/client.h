@@ -30,9 +30,10 @@ struct hf_transfer;
  * only wait in the server instead of in the client. */
 #define HF_HTTP_IN_FLIGHT_MAX 32u
 #define HF_HTTP_STREAMS_MAX 60u
-/* Most waiting requests; beyond it send returns HF_E_TOO_MANY */
+/* Most requests that wait in the client; a further hf_http_client_send returns HF_E_TOO_MANY */
 #define HF_HTTP_QUEUE_MAX 4096u
-#define HF_HTTP_TIMEOUT (30 * HF_SECOND) /* for a whole request, from send to on_done */
+/* default time limit of a whole request, from the call of send to on_done */
+#define HF_HTTP_TIMEOUT (30 * HF_SECOND)
 #define HF_HTTP_CONNECT_TIMEOUT (10 * HF_SECOND)
 #define HF_HTTP_SILENCE_MAX (10 * HF_SECOND)
 /* Most bytes of a response body that is kept whole, for example a page of a list */
@@ -52,8 +53,9 @@ struct hf_http_client_spec {
 	const char *tls_server_name; /* name for SNI and for verification; NULL: the URL's host */
 	bool insecure;               /* true: verify neither the server's certificate nor its
 	                              * name */
-	const char *proxy_url; /* NULL: http_proxy, https_proxy and no_proxy of the environment;
-	                        * "": no proxy */
+	/* URL of the proxy; NULL: as http_proxy, https_proxy and no_proxy in the environment say;
+	 * "": no proxy */
+	const char *proxy_url;
 
 	/* HTTP/2 without TLS and without negotiation (gRPC over a unix socket). Each request gets
 	 * its own connection, because libcurl 7.88 fails the second request on a shared one. */
@@ -132,7 +134,8 @@ struct hf_http_request {
 	hf_time timeout;      /* from send to on_done; 0: the client's timeout (for streams:
 	                       * none) */
 	hf_time idle_timeout; /* streams: HF_E_TIMEOUT after this long without a byte; 0: none */
-	size_t response_bytes_max; /* 0: HF_HTTP_RESPONSE_BYTES_MAX (for streams: no limit) */
+	/* limit of the response's body; 0: HF_HTTP_RESPONSE_BYTES_MAX, and no limit for streams */
+	size_t response_bytes_max;
 
 	/* false: only on_done is called, with the whole body. true: on_head once, when the head has
 	 * come; on_data for each piece of the body; on_done at the end. */

@@ -35,7 +35,8 @@ typedef void (*hf_grpc_fn)(void *arg, const struct hf_grpc_result *result);
 
 /* A call; the caller owns and zeroes the struct. One call at a time. */
 struct hf_grpc_call {
-	struct hf_transfer *transfer; /* NULL: no call in flight */
+	/* the HTTP/2 request of the call; NULL: no call is in flight */
+	struct hf_transfer *transfer;
 	hf_grpc_fn fn;
 	void *arg;
 };

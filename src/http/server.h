@@ -51,15 +51,19 @@ struct hf_exchange;
 /* Seconds without a byte in either direction after which a connection is closed. A stream that has
  * nothing to send is not closed. */
 #define HF_HTTP_IDLE_TIMEOUT_S 90
-#define HF_HTTP_UNTRUSTED_TIMEOUT_S 30      /* until a connection must be trusted */
+/* seconds in which a new connection must become trusted, or else it is closed */
+#define HF_HTTP_UNTRUSTED_TIMEOUT_S 30
 #define HF_HTTP_STREAM_BYTES_MAX (1u << 20) /* bytes written to a stream and not yet sent */
 
 typedef void (*hf_exchange_fn)(void *arg, struct hf_exchange *exchange);
 
 struct hf_http_server_spec {
-	const char *address;   /* "127.0.0.1", "::1", "0.0.0.0"; NULL with unix_path */
-	uint16_t port;         /* 0: a free port, see hf_http_server_port */
-	const char *unix_path; /* a socket file to create (mode 0600) instead of address and port */
+	const char *address; /* "127.0.0.1", "::1", "0.0.0.0"; NULL with unix_path */
+	/* port to listen on; 0: the kernel chooses a free one (hf_http_server_port) */
+	uint16_t port;
+	/* path of a Unix socket that the server creates (mode 0600) and listens on; NULL: it
+	 * listens on address and port */
+	const char *unix_path;
 
 	/* PEM texts, copied; TLS if both are given. */
 	const char *cert_pem;
