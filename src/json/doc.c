@@ -31,7 +31,7 @@ static const char *const metadata_keys[HF_DOC_STRINGS] = {
 
 struct hf_doc {
 	size_t refs;
-	struct hf_json *root; /* NULL: not made yet, or the text is invalid */
+	struct hf_json *root; /* the tree; NULL: it was not made yet, or the text is invalid */
 	char *text;           /* NULL: not made yet */
 	size_t text_len;
 	bool from_text; /* the document was created from text; metadata is read from the text */

@@ -40,7 +40,8 @@ struct hf_doc_marks {
 };
 /* Skips the object at the reader, as hf_skip_value does, and notes its metadata. */
 bool hf_doc_skip(struct hf_skip *s, struct hf_doc_marks *ret_marks) HF_MUST_CHECK;
-/* As hf_doc_from_text, with the marks of the same text. */
+/* As hf_doc_from_text. marks: what hf_doc_skip has noted about this text, so that it is not
+ * searched again. */
 struct hf_doc *hf_doc_from_marked_text(const char *text, size_t len,
 				       const struct hf_doc_marks *marks);
 /* Parses the text at once, so that an invalid text is refused here. */

@@ -58,7 +58,7 @@ enum hf_field_type {
 	}
 
 struct hf_int_or_string {
-	const char *string; /* NULL: the value is the integer */
+	const char *string; /* the value if it is a string; NULL: the value is the integer */
 	int32_t integer;
 };
 
@@ -257,7 +257,8 @@ int hf_fields_read(const struct hf_field_table *table, const struct hf_json *val
 		   const struct hf_fields_options *options, struct hf_arena *arena,
 		   void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
-/* As hf_fields_read, from text. HF_E_BAD_REQUEST if the part that was read is not valid JSON. */
+/* The source of hf_fields_read_text, which reads like hf_fields_read but from a text.
+ * HF_E_BAD_REQUEST: the part that was read is not valid JSON. */
 struct hf_fields_text {
 	const char *bytes;
 	size_t len;
@@ -266,7 +267,8 @@ int hf_fields_read_text(const struct hf_field_table *table, const struct hf_fiel
 			const struct hf_fields_options *options, struct hf_arena *arena,
 			void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
-/* As hf_fields_read, from the form that the document has; makes no tree. */
+/* Reads like hf_fields_read, from the document's text or its tree, whichever exists. It never makes
+ * a tree. */
 int hf_fields_read_doc(const struct hf_field_table *table, struct hf_doc *doc,
 		       const struct hf_fields_options *options, struct hf_arena *arena,
 		       void *ret_struct, struct hf_error *err) HF_MUST_CHECK;

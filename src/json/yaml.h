@@ -52,8 +52,8 @@ struct hf_json *hf_yaml_doc(const struct hf_yaml *yaml, size_t i);
 
 struct hf_yaml_place {
 	int line, column; /* counted from 1; 0: unknown, because the text was JSON with tabs */
-	/* False: the field is absent, and this is the position of the nearest existing field above
-	 * it. */
+	/* true: the position of the field; false: the field is absent, and this is the position of
+	 * the nearest existing field above it */
 	bool exact;
 };
 /* Finds the position of a field of document i. The path has the form of error texts:

@@ -24,7 +24,8 @@ bool hf_yaml_is_base60(const char *text);
 /* The position of a value and of its children. */
 struct hf_yaml_mark {
 	int line, column; /* position of the key; for an item of a list, of its value */
-	const char *key;  /* NULL: an item, or the document */
+	/* key of the value; NULL: the value is an item of a list, or the whole document */
+	const char *key;
 	struct hf_yaml_mark *first, *next;
 };
 
