@@ -29,8 +29,9 @@ int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text 
 struct hf_kube_list {
 	struct hf_doc **items; /* array of documents, owned by this struct */
 	size_t len, cap, len_max;
-	char *resource_version, *continue_token; /* "" if the list has none */
-	int64_t remaining;                       /* number of items after this page; -1: unknown */
+	/* fields of the list's metadata; "": the list has no such field */
+	char *resource_version, *continue_token;
+	int64_t remaining; /* number of items after this page; -1: unknown */
 };
 int hf_kube_list_read(const char *body, size_t len, const struct hf_resource *resource,
 		      struct hf_kube_list *ret_list, struct hf_error *err) HF_MUST_CHECK;

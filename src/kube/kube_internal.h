@@ -35,8 +35,11 @@ struct hf_kube_op {
 	const struct hf_kube_op_class *kind;
 	struct hf_kube_op *prev, *next;
 	struct hf_kube *kube;
-	struct hf_transfer *transfer; /* NULL: no request in flight */
-	struct hf_task *fail_task;    /* NULL unless sending failed at once */
+	/* the HTTP request of the operation; NULL: no request is in flight */
+	struct hf_transfer *transfer;
+	/* task that reports an error of sending from the loop; NULL: sending did not fail at
+	 * once */
+	struct hf_task *fail_task;
 	/* timer of a retry delay or of the wait for credentials; NULL: the op never waited */
 	struct hf_timer *timer;
 	struct hf_error err; /* the error that fail_task reports */
@@ -239,8 +242,9 @@ void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
 /* What a credential plugin printed, parsed. Public within the module for tests and fuzzing. */
 struct hf_kube_exec_answer {
-	char *token, *cert_pem, *key_pem; /* "" if the plugin gave none */
-	hf_time expires;                  /* HF_TIME_NEVER if not given */
+	/* the credentials that the plugin printed; "": the plugin gave none */
+	char *token, *cert_pem, *key_pem;
+	hf_time expires; /* HF_TIME_NEVER if not given */
 };
 int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_version,
 			     struct hf_kube_exec_answer *ret_answer, struct hf_error *err)
