@@ -41,7 +41,7 @@ static const struct {
 	{HF_SHIM_AMD, "ROCR_VISIBLE_DEVICES"},
 };
 
-/* --- which there are --- */
+/* --- finding the GPUs of the machine --- */
 
 struct hf_kubelet_gpus *hf_kubelet_gpus_destroy(struct hf_kubelet_gpus *g)
 {
@@ -159,7 +159,7 @@ size_t hf_kubelet_offered_gpus(const struct hf_kubelet *k)
 	return n;
 }
 
-/* --- which work --- */
+/* --- GPUs that work --- */
 
 static void wake_pods(struct hf_kubelet *k)
 {
@@ -196,7 +196,7 @@ void hf_kubelet_set_gpu_works(struct hf_kubelet *k, const char *id, bool works, 
 	}
 }
 
-/* --- which container has which --- */
+/* --- giving GPUs to containers --- */
 
 static bool is_taken(const struct hf_kubelet *k, const char *id)
 {

@@ -61,7 +61,8 @@ static bool is_usable(const struct hf_json *spec)
 /* The reader of a hosts file, and the machine's address from the reader's view. */
 struct reader {
 	const struct hf_kubelet_pod *pod;
-	char machine[HF_NET_IP_MAX]; /* "": the pod cannot reach the machine */
+	/* address under which the pod reaches the machine; "": it cannot */
+	char machine[HF_NET_IP_MAX];
 };
 
 static void init_reader(const struct hf_kubelet_pod *pod, struct reader *r)
@@ -111,8 +112,9 @@ static void add_service(const struct reader *r, struct hf_doc *service, struct h
 	}
 }
 
-/* Adds the names HOSTNAME.SUBDOMAIN of pods that set both fields. Upstream also requires a
- * headless service with the name of the subdomain; this check is left out. */
+/* Adds the name HOSTNAME.SUBDOMAIN of each pod that sets spec.subdomain. HOSTNAME is spec.hostname,
+ * or the pod's name if spec.hostname is not set. Upstream also requires a headless service with the
+ * name of the subdomain; Holdfast does not check this. */
 static void add_subdomains(const struct reader *r, struct hf_strbuf *sb)
 {
 	const struct hf_kubelet *k = r->pod->kubelet;

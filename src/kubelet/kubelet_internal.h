@@ -71,7 +71,7 @@ struct hf_kubelet_watch_options {
 	/* Called from the loop when an object is new or has changed; doc is borrowed. */
 	void (*changed)(void *arg, struct hf_doc *doc);
 	void (*removed)(void *arg, struct hf_doc *last);
-	void (*synced)(void *arg); /* once, after the first list */
+	void (*synced)(void *arg); /* called once, when the first list is complete */
 	void *arg;
 };
 struct hf_kubelet_watch *hf_kubelet_watch_create(const struct hf_kubelet_watch_options *options);
@@ -115,9 +115,10 @@ int hf_kubelet_data_each(struct hf_doc *doc, hf_kubelet_data_fn fn, void *arg, s
 
 /* --- env.c --- */
 struct hf_kubelet_env_input {
-	const struct hf_json *pod;       /* the whole object */
-	const struct hf_json *container; /* its entry in the spec */
-	struct hf_kubelet *kubelet;      /* for the folders of claims */
+	const struct hf_json *pod; /* the whole Pod object */
+	/* the container's entry in spec.containers or spec.initContainers */
+	const struct hf_json *container;
+	struct hf_kubelet *kubelet; /* knows the folders of PersistentVolumeClaims */
 	const struct hf_kubelet_refs *refs;
 	const char *const *base; /* "NAME=value", the base of every container */
 	const char *hostname;

@@ -48,7 +48,7 @@ struct hf_kubelet_log_reader {
 	/* How far the read has come. */
 	int fd;
 	ino_t inode;
-	struct hf_strbuf line; /* a line without its end */
+	struct hf_strbuf line; /* the bytes of a line that has no newline yet */
 	/* for stdout and stderr: the last record was a part of a long line (tag P), which the next
 	 * record continues */
 	bool within[2];

@@ -20,8 +20,9 @@
 
 /* --- pod.c --- */
 enum hf_kubelet_pod_state {
-	HF_KUBELET_POD_NEW,       /* nothing has been done */
-	HF_KUBELET_POD_REFUSED,   /* refused; waits for its deletion */
+	HF_KUBELET_POD_NEW, /* nothing has been done */
+	/* the kubelet has refused the pod, and waits until the pod is deleted */
+	HF_KUBELET_POD_REFUSED,
 	HF_KUBELET_POD_PREPARING, /* the objects that the pod's volumes need are being fetched */
 	HF_KUBELET_POD_SPAWNING,  /* the pod's shim is being started or connected */
 	HF_KUBELET_POD_RUNNING,   /* the shim answers */
@@ -60,7 +61,8 @@ struct hf_kubelet_pod_container {
 	bool unstarted, unready;
 	struct hf_kubelet_exec *hook; /* the hook that runs */
 	unsigned post_start_attempt;
-	bool post_start_due, post_start_runs; /* not begun yet; not succeeded yet */
+	/* due: the postStart hook has yet to begin; runs: it has begun and not succeeded yet */
+	bool post_start_due, post_start_runs;
 	/* number of the attempt that had its preStop hook started; -1: no attempt */
 	int64_t pre_stop_attempt;
 	bool pre_stop_runs;
@@ -85,7 +87,7 @@ struct hf_kubelet_pod {
 	struct hf_kubelet_refs *refs; /* objects of its volumes */
 	struct hf_arena *arena;       /* lifetime of the pod */
 	struct hf_shim_pod config;
-	uint32_t ip; /* 0: no address of its own */
+	uint32_t ip; /* the pod's IPv4 address; 0: the pod has no address of its own */
 	struct hf_pod_past past;
 	hf_time start_time;
 	struct hf_task *task;
@@ -121,8 +123,8 @@ struct hf_kubelet_pod {
  * (pod_create_found; doc is NULL). */
 struct hf_kubelet_pod *hf_kubelet_pod_create(struct hf_kubelet *kubelet, struct hf_doc *doc);
 struct hf_kubelet_pod *hf_kubelet_pod_create_found(struct hf_kubelet *kubelet, const char *uid);
-struct hf_kubelet_pod *hf_kubelet_pod_destroy(
-	struct hf_kubelet_pod *pod); /* the shim and the files stay */
+/* Frees the record of the pod. The pod's shim and files stay. Returns NULL. */
+struct hf_kubelet_pod *hf_kubelet_pod_destroy(struct hf_kubelet_pod *pod);
 void hf_kubelet_pod_set_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc);
 void hf_kubelet_pod_gone_from_store(struct hf_kubelet_pod *pod);
 
@@ -130,8 +132,8 @@ void hf_kubelet_pod_gone_from_store(struct hf_kubelet_pod *pod);
 void hf_kubelet_pod_wake(struct hf_kubelet_pod *pod); /* runs sync_pod soon */
 /* Makes sync_pod run within the time `span`. */
 void hf_kubelet_pod_wake_in(struct hf_kubelet_pod *pod, hf_time span);
-bool hf_kubelet_pod_active(
-	const struct hf_kubelet_pod *pod); /* a process of the pod runs, or may run */
+/* Tells whether a process of the pod runs, or may still run. */
+bool hf_kubelet_pod_active(const struct hf_kubelet_pod *pod);
 /* Tells whether the store has the final status of the pod. Also true if the store does not have
  * the pod. */
 bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod);
@@ -156,8 +158,9 @@ int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int fla
 void hf_kubelet_pod_take_doc(struct hf_kubelet_pod *pod, struct hf_doc *doc);
 /* Returns how many terminations of containers the status of the document contains. */
 size_t hf_kubelet_pod_count_ends(struct hf_doc *doc);
-/* Writes the pod's status if it differs from the stored one. Returns true if the stored status is
- * up to date. */
+/* Compares the pod's status with the status in the store. If they are equal, or the stored status
+ * is final, returns true. If they differ, starts a write and returns false; the reply makes
+ * sync_pod run again. */
 bool hf_kubelet_pod_write_status(struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);
 void hf_kubelet_pod_delete_object(struct hf_kubelet_pod *pod);
 

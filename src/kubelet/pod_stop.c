@@ -26,8 +26,8 @@ void hf_kubelet_pod_stop(struct hf_kubelet_pod *pod, enum hf_kubelet_pod_stop wh
 	} else if (hf_time_add(pod->stop_since, pod->stop_grace) > hf_time_add(now, grace)) {
 		pod->stop_grace = now + grace - pod->stop_since;
 	} else {
-		/* The stop has begun with a grace that is as short. Each run of sync_pod comes
-		 * here again. */
+		/* Each run of sync_pod calls this. The pod is being stopped already, with a grace
+		 * that is not longer, so there is nothing to do. */
 		return;
 	}
 	hf_kubelet_pod_wake(pod);

@@ -30,8 +30,9 @@
  * on a full disk. */
 #define HF_JOURNAL_RESERVE_BYTES ((size_t)64 << 10)
 
-#define HF_POD_CONTAINERS_MAX 64 /* per pod, with init containers */
-#define HF_CONTAINER_NAME_MAX 64 /* a DNS label and its NUL */
+#define HF_POD_CONTAINERS_MAX 64 /* most containers of a pod, init containers included */
+/* bytes of a container's name, which is a DNS label, with the NUL */
+#define HF_CONTAINER_NAME_MAX 64
 #define HF_JOURNAL_TEXT_MAX 512
 
 enum hf_journal_type {
@@ -54,9 +55,9 @@ struct hf_journal_record {
 	hf_time at;                            /* wall clock */
 	struct hf_process_id shim;             /* SHIM */
 	char container[HF_CONTAINER_NAME_MAX]; /* BEGIN to EXIT */
-	unsigned attempt;                      /* from 0 */
+	unsigned attempt;                      /* number of the container's start, from 0 */
 	unsigned backoff_s;                    /* BEGIN: the back-off before this attempt */
-	pid_t pid;                             /* START: of the container's first process */
+	pid_t pid;                             /* START: pid of the container's first process */
 	int code, signum; /* EXIT: the exit code; or the signal that ended the program, else 0 */
 	bool oom;         /* EXIT: the kernel killed the program for lack of memory */
 	char text[HF_JOURNAL_TEXT_MAX]; /* FAIL: the reason */

@@ -201,7 +201,7 @@ struct hf_child {
 	const struct hf_run *run;
 	const char *pod_dir;
 	const struct hf_cgroup *cgroup;
-	int out, err; /* become the program's stdout and stderr */
+	int out, err; /* file descriptors that become the program's stdout and stderr */
 	/* pipe for struct hf_child_report. Writes never block: the pipe holds the three reports
 	 * that a container can have */
 	int report;
@@ -223,7 +223,7 @@ void hf_child_signals(bool blocked);
 /* --- exec: another program in a container --- */
 struct hf_exec {
 	const struct hf_shim_pod *pod;
-	/* the container's: environment, working folder, user */
+	/* environment, working folder and user of the container, which the program gets too */
 	const struct hf_run *run;
 	const struct hf_cgroup *cgroup;
 	pid_t pid; /* pid of the container's init */

@@ -72,7 +72,8 @@ static void close_file(struct hf_log_sink *sink)
 	hf_fd_cleanup(&sink->fd);
 }
 
-/* Renames NAME to NAME.1, NAME.1 to NAME.2 and so on; the oldest is overwritten. */
+/* Renames NAME to NAME.1, NAME.1 to NAME.2 and so on, and opens a new NAME. At most files_max files
+ * stay: the oldest file is overwritten. */
 static void rotate_files(struct hf_log_sink *sink)
 {
 	char from[sizeof(sink->name) + 16], to[sizeof(sink->name) + 16];
