@@ -19,9 +19,11 @@ struct hf_command;
 
 struct hf_command_spec {
 	const char *const *argv; /* as in hf_process_spec, with search_path */
-	const char *const *env;  /* NULL: the environment of this process */
-	const char *cwd;         /* NULL: the working directory of this process */
-	const char *input;       /* bytes for stdin, copied; NULL: no input */
+	/* environment of the command, "NAME=value"; NULL: that of this process */
+	const char *const *env;
+	/* working directory of the command; NULL: that of this process */
+	const char *cwd;
+	const char *input; /* bytes for stdin, copied; NULL: no input */
 	size_t input_len;
 	size_t output_bytes_max; /* most bytes of stdout; 0: HF_COMMAND_OUTPUT_BYTES_MAX */
 	hf_time timeout;         /* most time until the program has ended; 0: no limit */

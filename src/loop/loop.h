@@ -65,7 +65,8 @@ struct hf_task;
 typedef void (*hf_task_fn)(void *arg);
 struct hf_task *hf_task_create(struct hf_loop *loop, hf_task_fn fn, void *arg);
 struct hf_task *hf_task_destroy(struct hf_task *task); /* accepts NULL; returns NULL */
-void hf_task_post(struct hf_task *task);               /* no effect if it is posted already */
+/* makes the loop call fn soon; no effect if the task is posted already */
+void hf_task_post(struct hf_task *task);
 void hf_task_cancel(struct hf_task *task);
 bool hf_task_posted(const struct hf_task *task);
 
@@ -87,8 +88,10 @@ enum hf_io_event { HF_IO_READ = 1, HF_IO_WRITE = 2, HF_IO_HANGUP = 4 };
 typedef void (*hf_io_fn)(void *arg, unsigned events); /* errors arrive as HF_IO_HANGUP */
 int hf_io_create(struct hf_loop *loop, int fd, hf_io_fn fn, void *arg, struct hf_io **ret_io,
 		 struct hf_error *err) HF_MUST_CHECK;
-struct hf_io *hf_io_destroy(struct hf_io *io); /* before close(fd); accepts NULL, returns NULL */
-void hf_io_want(struct hf_io *io, unsigned events); /* 0: watch nothing, as after create */
+/* call this before close(fd); accepts NULL, returns NULL */
+struct hf_io *hf_io_destroy(struct hf_io *io);
+/* sets which events to watch; 0: none, as after hf_io_create */
+void hf_io_want(struct hf_io *io, unsigned events);
 
 /* --- signals --- */
 struct hf_signal;

@@ -39,7 +39,7 @@ struct hf_process {
 	hf_process_fn fn;
 	void *arg;
 	struct hf_process_id id;
-	int pidfd; /* -1 after the process has ended */
+	int pidfd; /* descriptor of the process (pidfd); -1: the process has ended */
 	struct hf_io *io;
 	bool own_group;
 	bool sweep;

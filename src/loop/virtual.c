@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-/* A loop; its monotonic clock is the field `now`. */
+/* A loop without a real clock: its monotonic time is the field `now`, which only this file sets
+ * forward. */
 struct virtual_loop {
 	struct hf_loop base; /* must be first: a hf_loop is cast to its virtual_loop */
 	hf_time now;

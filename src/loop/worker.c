@@ -38,9 +38,10 @@ struct hf_worker {
 	struct hf_loop *loop;
 	struct hf_work work; /* the posted work, on a virtual loop, which has no thread */
 	bool busy;
-	struct hf_task *task; /* on a virtual loop: calls done */
+	struct hf_task *task; /* calls `done` of the posted work; used on a virtual loop only */
 	struct hf_io *io;
-	struct shared *shared; /* NULL: no thread was started yet */
+	/* memory shared with the thread; NULL: no thread was started yet */
+	struct shared *shared;
 	pthread_t thread;
 };
 
