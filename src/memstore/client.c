@@ -34,7 +34,8 @@ struct memstore_call {
 	void *arg;
 	struct hf_fault fault;
 	struct hf_result result;
-	struct hf_timer *timer;            /* NULL: no fault needs one */
+	/* delays the request or its reply, for a fault; NULL: no fault needs a delay */
+	struct hf_timer *timer;
 	struct memstore_call *prev, *next; /* neighbours in the client's list */
 	/* The next call in the queue, or in the list of the running turn. */
 	struct memstore_call *queue_next;

@@ -77,8 +77,9 @@ struct hf_version {
 /* One change of an object. Lists of changes are ordered by version. */
 struct hf_change {
 	struct hf_kind *kind;
-	struct hf_version before; /* doc NULL: the object was created */
-	struct hf_doc *after;     /* NULL: the object was deleted */
+	/* the object's version before the change; doc NULL: the object was created */
+	struct hf_version before;
+	struct hf_doc *after; /* the object after the change; NULL: the object was deleted */
 	/* If the change is a deletion: the last state of the object, with the version of the
 	 * deletion. */
 	struct hf_doc *last;
@@ -228,7 +229,7 @@ int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char 
 /* Gives object the next version and stores it. Takes over object; its root and metadata must be
  * private. */
 struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
-/* As hf_op_store, for a new object. */
+/* Stores an object that did not exist, under this namespace and name; else as hf_op_store. */
 struct hf_doc *hf_op_store_new(struct hf_op *op, const char *ns, const char *name,
 			       struct hf_json *object);
 /* Deletes the object; returns a new reference to its last version. */

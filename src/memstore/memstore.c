@@ -163,7 +163,7 @@ struct hf_memstore *hf_memstore_destroy(struct hf_memstore *memstore)
 	return NULL;
 }
 
-/* --- small things --- */
+/* --- loop, client and logs of a memstore --- */
 
 struct hf_loop *hf_memstore_loop(const struct hf_memstore *memstore)
 {
