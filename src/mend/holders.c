@@ -66,7 +66,8 @@ static bool is_number(const char *text)
 	return len > 0 && len <= 4 && strspn(text, "0123456789") == len;
 }
 
-/* One folder of /proc/driver/nvidia/gpus. */
+/* Adds the device file of the GPU in the folder `gpu` of /proc/driver/nvidia/gpus, if the spec
+ * names that GPU. */
 static void match_nvidia(const char *dir, const char *gpu, const struct hf_remediation_spec *spec,
 			 bool *found, struct hf_mend_files *files)
 {

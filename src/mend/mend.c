@@ -91,7 +91,7 @@ static int read_object(struct actor *actor, struct hf_error *err)
 		       : 0;
 }
 
-/* phase NULL: the phase stays. */
+/* Writes status.act, and the phase with it; phase NULL: the phase stays as it is. */
 static int write_act(struct actor *actor, const char *phase, const struct hf_mend_reset *reset,
 		     struct hf_error *err)
 {

@@ -22,9 +22,10 @@ HF_BEGIN_DECLS
 struct hf_mend_options {
 	struct hf_loop *loop; /* a real one */
 	struct hf_store *store;
-	const char *name;  /* of the Remediation */
-	const char *node;  /* this node */
-	const char *nonce; /* that the Remediation must have */
+	const char *name; /* name of the Remediation to perform */
+	const char *node; /* name of the node on which this process runs */
+	/* spec.nonce that the Remediation must have; another nonce means another act */
+	const char *nonce;
 	/* This program, which enters `root` and becomes the tool (hf_mend_enter_root). */
 	const char *self;
 
@@ -33,8 +34,11 @@ struct hf_mend_options {
 	const char *sys;  /* where sysfs is mounted; NULL: AMD devices cannot be found */
 	/* path of the host's sysrq-trigger; NULL: this method is not available */
 	const char *sysrq;
-	const char *watchdog; /* NULL: no watchdog is armed */
-	int64_t init_pid;     /* systemd's pid; 0: method not available */
+	/* path of the watchdog device that is armed before a reboot; NULL: none is armed */
+	const char *watchdog;
+	/* pid of the host's systemd, which gets the signal to reboot; 0: this method is not
+	 * available */
+	int64_t init_pid;
 	/* logind, signal or sysrq: only this method; NULL: all methods in this order */
 	const char *only;
 
@@ -42,7 +46,8 @@ struct hf_mend_options {
 	hf_time tool_timeout;
 	hf_time orderly_wait; /* how long to wait for a shutdown that logind has begun */
 	hf_time signal_wait;  /* how long to wait for a shutdown after the signal to systemd */
-	hf_time sync_wait;    /* between the letters of sysrq */
+	/* how long to wait between two letters that are written to sysrq-trigger */
+	hf_time sync_wait;
 	hf_time watchdog_timeout;
 };
 

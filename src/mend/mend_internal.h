@@ -26,7 +26,7 @@ struct hf_mend_tool {
 };
 
 struct hf_mend_tool_result {
-	int exit_code;  /* -1: a signal ended the tool, or the tool has not ended */
+	int exit_code;  /* exit code of the tool; -1: a signal ended it, or it has not ended */
 	bool timed_out; /* the tool was still running at its timeout */
 	/* the tool survived SIGKILL: it waits in the kernel (state D) */
 	bool hung;
@@ -69,10 +69,11 @@ struct hf_mend_holders {
 	 * ends them, and the agent starts another one later. */
 	pid_t watchers[HF_MEND_WATCHERS_MAX];
 	size_t watchers_len;
-	size_t total; /* processes, also those without an item */
+	/* number of processes found, also of those for which the list has no place */
+	size_t total;
 };
 
-/* All devices are of one vendor. */
+/* Finds the device files of the GPUs in the spec, all of NVIDIA or (nvidia false) all of AMD. */
 void hf_mend_find_files(const struct hf_mend_options *options,
 			const struct hf_remediation_spec *spec, bool nvidia,
 			struct hf_mend_files *ret_files);
@@ -94,11 +95,11 @@ struct hf_mend_outcome {
 	char message[HF_MEND_TEXT_MAX];
 };
 
-/* What is known before the intent. */
+/* What a reset needs. It is found before the act is recorded as begun (phase Acting). */
 struct hf_mend_reset {
 	const struct hf_remediation_spec *spec;
 	bool nvidia;
-	char root[256];   /* in which the tool is */
+	char root[256];   /* root folder of the host or container that has the tool */
 	char uuids[1400]; /* for -i: "GPU-1,GPU-2" */
 	struct hf_mend_holders holders;
 	struct hf_field_pair persistence[HF_REMEDIATION_DEVICES_MAX];

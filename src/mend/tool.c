@@ -115,7 +115,7 @@ static void end_tool(struct run *run, struct hf_process *process, hf_time grace,
 							  : "");
 }
 
-/* One line of printable letters. */
+/* Keeps the end of the tool's output as one line of printable letters. */
 static void keep_output(struct run *run, struct hf_mend_tool_result *result)
 {
 	size_t len = run->tail_len, from;
