@@ -26,7 +26,9 @@
  */
 
 #define LEASE_NS "kube-node-lease"
-#define LEASE_OUTAGE (15 * HF_SECOND) /* a kubelet renews every 10 s */
+/* if reads of a Lease fail for longer, the Lease may have been renewed unseen: kubelets renew every
+ * 10 s */
+#define LEASE_OUTAGE (15 * HF_SECOND)
 #define LEASE_KEY "lease/"
 #define NODE_KEY "node/"
 #define CLAIM_KEY "claim/"
@@ -37,27 +39,28 @@
 struct ask {
 	struct hf_asks *asks;
 	enum hf_ask_kind kind;
-	char *key;        /* in the table */
-	const char *name; /* the end of the key */
-	char *ns;         /* NULL: of no namespace */
+	/* key in the table of asks: "lease/NODE", "node/NODE" or "claim/NAMESPACE/NAME" */
+	char *key;
+	const char *name; /* name of the object to read: points at the end of the key */
+	char *ns;         /* namespace of the object; NULL: it has no namespace */
 	HF_VEC(struct asker *) askers;
 
 	struct hf_call *call; /* the read under way; NULL: none */
 	bool queued;
-	struct ask *before, *after; /* queued */
+	struct ask *before, *after; /* neighbours in the queue, while `queued` is set */
 	hf_time due;
 	unsigned failures;
-	hf_time sent_at; /* the reading under way */
+	hf_time sent_at; /* when the request of the read under way was sent */
 
 	/* What was read; times are monotonic. */
 	bool known;
 	hf_time asked_at; /* LEASE: when the last successful read was sent */
 	char *renewal; /* LEASE: spec.renewTime as text; NULL: the Lease is missing or has none */
-	hf_time since; /* LEASE: the renewal is that one */
-	hf_time renewed_at; /* LEASE */
+	hf_time since; /* LEASE: since when the reads show the renewal time in `renewal` */
+	hf_time renewed_at; /* LEASE: when the kubelet last renewed the Lease, at the earliest */
 	hf_time looked_at;  /* NODE: when the last successful read was sent */
-	bool missing;       /* NODE */
-	bool exclusive;     /* CLAIM */
+	bool missing;       /* NODE: the last read found no Node object */
+	bool exclusive;     /* CLAIM: only one node at a time may use the claim */
 };
 
 /* A job and the objects that its newest plan asks for. */
@@ -111,7 +114,7 @@ static void unqueue_ask(struct ask *ask)
 	ask->queued = false;
 }
 
-/* --- what a reading shows --------------------------------------------------------------------- */
+/* --- what the reply to a read shows ----------------------------------------------------------- */
 
 static void wake_askers(const struct ask *ask, bool news)
 {
@@ -134,7 +137,7 @@ static bool had_outage(const struct ask *ask)
 	       ask->sent_at - ask->asked_at > LEASE_OUTAGE;
 }
 
-/* Returns whether it is news. */
+/* Takes the reply to the read of a Lease. Returns true if the reply shows something new. */
 static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 {
 	hf_time now = hf_loop_mono(ask->asks->op->loop);
@@ -276,7 +279,7 @@ static void on_timer(void *arg)
 	send_due(arg);
 }
 
-/* --- who asks for what ------------------------------------------------------------------------ */
+/* --- which job asks for which read ------------------------------------------------------------ */
 
 static void ask_free(void *arg)
 {
@@ -301,7 +304,7 @@ static char *key_of(enum hf_ask_kind kind, const char *ns, const char *name)
 	return hf_xasprintf("%s%s", kind == HF_ASK_LEASE ? LEASE_KEY : NODE_KEY, name);
 }
 
-/* NULL: there are too many. */
+/* Finds or adds the ask for an object. NULL: there are too many asks. */
 static struct ask *ask_make(struct hf_asks *asks, const struct hf_ask *wanted, const char *ns)
 {
 	HF_AUTOFREE char *key = key_of(wanted->kind, ns, wanted->name);
@@ -394,7 +397,7 @@ static struct asker *asker_make(struct hf_asks *asks, const char *key)
 	struct asker *asker = hf_xcalloc(1, sizeof(*asker));
 
 	asker->key = hf_xstrdup(key);
-	/* No more than there are jobs. */
+	/* Cannot fail: there are at most as many askers as jobs. */
 	bool put = hf_map_put(asks->askers, key, asker);
 
 	hf_assert(put);
@@ -443,7 +446,7 @@ void hf_asks_forget(struct hf_asks *asks, const char *key)
 		send_due(asks);
 }
 
-/* --- what is seen ----------------------------------------------------------------------------- */
+/* --- facts for a step ------------------------------------------------------------------------- */
 
 static const struct ask *find_ask(const struct hf_asks *asks, enum hf_ask_kind kind,
 				  const char *name)

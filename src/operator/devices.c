@@ -35,9 +35,10 @@
 struct row {
 	const char *ns, *pod, *uid; /* uid is "" if the agent did not know the pod's UID */
 	const char *device;
-	const char *cls; /* NULL: nothing is wrong with it */
+	/* class of the device's fault; NULL: no fault counts against the device */
+	const char *cls;
 	bool fatal, over, held;
-	hf_time first, last; /* the node's clock */
+	hf_time first, last; /* when the fault was first and last seen, by the node's clock */
 	/* when the pod released the device, by the node's clock; NONE: not released */
 	hf_time until;
 };
@@ -67,8 +68,9 @@ struct device_view {
 	hf_time heard_at;    /* monotonic: a time at which the agent had written this report */
 	hf_time reported_at; /* like heard_at, but only if the write was seen; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
-	bool out;            /* at least one device is unusable … */
-	/* … and the last of them failed at that time, by the node's clock; NONE: not reported */
+	bool out;            /* at least one device of the node is unusable */
+	/* if `out`: when the last unusable device failed, by the node's clock; NONE: not
+	 * reported */
 	hf_time out_since;
 	struct rank_row *ranks;
 	size_t ranks_len;
@@ -77,7 +79,8 @@ struct device_view {
 	struct process_row *processes;
 	size_t processes_len;
 	size_t len;
-	struct row rows[]; /* and their texts behind them */
+	/* one row for each device of a container; the rows' texts are stored behind the last row */
+	struct row rows[];
 };
 
 struct hf_devices {
@@ -88,7 +91,7 @@ struct hf_devices {
 	size_t sick_len, sick_cap;
 };
 
-/* --- what of a device speaks against it ------------------------------------------------------- */
+/* --- the fault that counts against a device --------------------------------------------------- */
 
 static enum hf_health_class class_of(const char *name)
 {
@@ -346,7 +349,7 @@ static void *decode_health(void *arg, struct hf_doc *doc)
 	return view;
 }
 
-/* --- who is sick ------------------------------------------------------------------------------ */
+/* --- the list of nodes with an unusable device ------------------------------------------------ */
 
 /* The index of the name in the sorted list, or the index at which it would be inserted. */
 static size_t place_of(const struct hf_devices *devices, const char *name)
@@ -494,7 +497,7 @@ bool hf_devices_synced(const struct hf_devices *devices)
 	return devices->unseen || hf_cache_synced(devices->cache);
 }
 
-/* --- what is seen ----------------------------------------------------------------------------- */
+/* --- facts for a step ------------------------------------------------------------------------- */
 
 static const struct device_view *view_at(const struct hf_devices *devices, const char *node)
 {

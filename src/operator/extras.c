@@ -101,7 +101,7 @@ void hf_extras_enqueue(struct hf_operator *op)
 	}
 }
 
-/* --- what a server makes of what it is given -------------------------------------------------- */
+/* --- how an API server changes an extra object ------------------------------------------------ */
 
 /* Remember the answer to a write as the wanted object, because an API server adds defaults and
  * formats numbers in its own way.  The digests are lost with the process; the next process then

@@ -52,8 +52,8 @@ struct hf_facts {
 struct hf_nodes *hf_nodes_create(struct hf_operator *op);
 void hf_nodes_start(struct hf_nodes *nodes);
 struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes); /* NULL is fine; returns NULL */
-/* All nodes are listed; or the right to list nodes is missing, and then every node counts as
- * silent. */
+/* Returns true if all nodes are listed, or if the right to list nodes is missing. Without that
+ * right every node counts as silent. */
 bool hf_nodes_synced(const struct hf_nodes *nodes);
 /* Fill in the facts about a node, except those of its Lease.  A name without a Node object gives
  * HF_NODE_GONE.  False: nothing is known of nodes. */
@@ -75,7 +75,8 @@ void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *re
 struct hf_devices *hf_devices_create(struct hf_operator *op);
 void hf_devices_start(struct hf_devices *devices);
 struct hf_devices *hf_devices_destroy(struct hf_devices *devices); /* NULL is fine; returns NULL */
-/* All DeviceHealth objects are listed; or the CRD or the right to list them is missing. */
+/* Returns true if all DeviceHealth objects are listed, or if the CRD or the right to list them is
+ * missing. */
 bool hf_devices_synced(const struct hf_devices *devices);
 /* Set in `node` whether it has an agent, and when that agent last reported. */
 void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
@@ -111,9 +112,9 @@ struct hf_asks *hf_asks_create(struct hf_operator *op);
 struct hf_asks *hf_asks_destroy(struct hf_asks *asks); /* NULL is fine; returns NULL */
 /* Replace the asks of a job by those of its newest plan. */
 void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const struct hf_plan *plan);
-/* The job is gone. */
+/* Call this when the job is gone: drops its asks. */
 void hf_asks_forget(struct hf_asks *asks, const char *key);
-/* Nothing more is sent. */
+/* Sends no further reads, because the operator stops. */
 void hf_asks_stop(struct hf_asks *asks);
 /* Fill in what was read of the node's Lease, and of the node itself if a plan asked for it. */
 void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment,
@@ -137,7 +138,7 @@ struct hf_pod_history *hf_pod_history_destroy(
  * new view the times that are known from the old view. */
 void hf_pod_history_changed(struct hf_pod_history *history, const struct hf_cache_entry *before,
 			    const struct hf_cache_entry *now);
-/* All pods were listed. */
+/* Call this when all pods were listed: deletions are seen from now on. */
 void hf_pod_history_synced(struct hf_pod_history *history);
 /* Fill in seen->gone and seen->watched_since for the job of this UID.  views: as in hf_observe. */
 struct hf_views;

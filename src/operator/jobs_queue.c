@@ -34,7 +34,7 @@
 /* When the operator is told to stop, waiting events have this much time to be written. */
 #define DRAIN_MAX (2 * HF_SECOND)
 
-/* --- what all files use ----------------------------------------------------------------------- */
+/* --- functions that all files use ------------------------------------------------------------- */
 
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define WHY_MAX 256
-/* One job's managedFields at a time. */
+/* Limit of the memory for the managedFields of one job, which are read one job at a time. */
 #define SCRATCH_BYTES_MAX ((size_t)16 << 20)
 #define LOOK_TIMEOUT (10 * HF_SECOND)
 #define PROBLEM_BYTES_MAX 1024

@@ -77,7 +77,7 @@ void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg);
 /* Cancel everything at once, as if the process had died.  NULL is allowed; returns NULL. */
 struct hf_manager *hf_manager_destroy(struct hf_manager *manager);
 
-/* NULL unless LEADING or STOPPING. */
+/* Returns the operator that the manager runs. NULL: the state is neither LEADING nor STOPPING. */
 struct hf_operator *hf_manager_operator(const struct hf_manager *manager);
 /* 0: this process acts, or stands by for another process that acts; err's text is then "" or a hint
  * for people.  HF_E_UNAVAILABLE: err's text says why not. */

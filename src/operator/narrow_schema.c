@@ -161,7 +161,7 @@ bool hf_crd_is_narrow(struct hf_doc *doc, const char *version, struct hf_arena *
 	return narrow;
 }
 
-/* --- watching it ------------------------------------------------------------------------------ */
+/* --- watching the CRD of a kind --------------------------------------------------------------- */
 
 static void *decode_crd(void *arg, struct hf_doc *doc)
 {
@@ -287,7 +287,7 @@ void hf_narrow_release(struct hf_kind *kind)
 	hf_timer_destroy(kind->wide_timer);
 }
 
-/* --- what follows ----------------------------------------------------------------------------- */
+/* --- what the schema means for a job ---------------------------------------------------------- */
 
 void hf_narrow_tell(struct hf_pass *pass)
 {

@@ -42,12 +42,13 @@ struct zone {
 
 struct node_view {
 	struct hf_node_facts facts;
-	hf_time since; /* monotonic: facts.ready is as it is */
-	/* monotonic: when it last had a NoExecute taint or did not exist; NONE: never */
+	hf_time since; /* monotonic: since when facts.ready has its present value */
+	/* monotonic: when the node last had a taint that evicts pods, was Unknown, or did not
+	 * exist; NONE: never */
 	hf_time evicted;
-	hf_time joined; /* monotonic: it is in that zone */
+	hf_time joined; /* monotonic: since when the node has been in its zone */
 	struct zone *zone;
-	bool counted; /* in the storm guard's numbers */
+	bool counted; /* the numbers of the storm guard include the node */
 	char zone_name[];
 };
 
@@ -75,7 +76,7 @@ hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono)
 	return mono == HF_TIME_NONE ? HF_TIME_NONE : moment->now - (moment->mono - mono);
 }
 
-/* --- whom it concerns ------------------------------------------------------------------------- */
+/* --- the jobs that a node concerns ------------------------------------------------------------ */
 
 void hf_nodes_enqueue(struct hf_operator *op, const char *name)
 {
@@ -248,7 +249,8 @@ static void retire_cordoned(struct hf_nodes *nodes)
 		nodes->sweep_at = MISSING_MIN;
 }
 
-/* Since when it is gone. */
+/* Returns since when the Node object has been missing. If that was not known yet, notes it as
+ * now. */
 static hf_time missing_since(struct hf_nodes *nodes, const char *name)
 {
 	struct missing *missing = hf_map_get(nodes->missing, name);
@@ -295,8 +297,8 @@ static bool same_standing(const struct hf_node_facts *a, const struct hf_node_fa
 	       a->no_execute == b->no_execute;
 }
 
-/* False if the node was Unknown, ready, and Unknown again: the control plane then gives another
- * time. */
+/* Returns true if the node's Ready condition has not changed. A node that was Unknown, Ready and
+ * Unknown again has changed: the time in its condition differs. */
 static bool stands_as_before(const struct hf_node_facts *was, const struct hf_node_facts *now)
 {
 	return was->ready == now->ready && was->unknown_at == now->unknown_at;
@@ -416,7 +418,7 @@ struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes)
 	return NULL;
 }
 
-/* --- what is seen ----------------------------------------------------------------------------- */
+/* --- facts for a step ------------------------------------------------------------------------- */
 
 static bool can_see(const struct hf_nodes *nodes)
 {
@@ -499,7 +501,9 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 
 	if (!can_see(nodes) || view == NULL || has_evicting_taint(&view->facts))
 		return true;
-	/* The event about the pod may arrive after the event that removed the taint. */
+	/* view->evicted is the last time at which the node had an evicting taint. That time counts
+	 * for a while after the removal of the taint: the watch of pods may report the eviction
+	 * later than the watch of nodes reports the removal. */
 	return view->evicted != HF_TIME_NONE &&
 	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_POD_HISTORY_KEPT;
 }

@@ -70,7 +70,7 @@ static void find_objects(const struct hf_cache *cache, const struct hf_job *job,
 	}
 }
 
-/* false: nothing is known of it. */
+/* Makes the step's view of the node. Returns false if nothing is known of the node. */
 static bool see_node(const struct hf_observe_args *args, const char *name, struct hf_arena *arena,
 		     struct hf_node_seen *ret_node)
 {
@@ -92,7 +92,8 @@ static bool see_node(const struct hf_observe_args *args, const char *name, struc
 	return true;
 }
 
-/* Its node matters to the job. */
+/* Tells whether the step needs the facts about the pod's node: the pod is the job's, or an earlier
+ * job of the same name left it. */
 static bool is_looked_after(const struct hf_observe_args *args, const struct hf_pod *pod)
 {
 	return !hf_str_is_empty(pod->node) && (pod->owned || hf_pod_is_inherited(args->job, pod));

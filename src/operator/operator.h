@@ -43,11 +43,12 @@ struct hf_operator;
  * callback. */
 struct hf_operator_pass {
 	const struct hf_framework *framework;
-	struct hf_doc *job;         /* as last stored */
+	struct hf_doc *job;         /* the job as it was last stored in the API server */
 	const struct hf_plan *plan; /* NULL: the step failed */
-	bool told;           /* the events of the plan are recorded, and its status is stored */
-	int code;            /* 0: all that was planned is done; else why the rest was not done */
-	const char *message; /* of code, "" for 0 */
+	bool told; /* the events of the plan are recorded, and its status is stored */
+	/* 0: the pass did all that was planned; else the error why it did not */
+	int code;
+	const char *message; /* the text that belongs to `code`; "": code is 0 */
 	bool gone;           /* the job no longer exists, so a failure of the pass is no problem */
 };
 

@@ -33,9 +33,10 @@ hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time
  * pod takes some 200 bytes.  Caches and indexes read the members; the other facts are packed. */
 struct hf_view {
 	unsigned refs;
-	uint32_t record;            /* where the packed part of the record begins, in bytes */
-	const char *controller_uid; /* of the controller ownerReference; NULL: none */
-	const char *node;           /* as in struct hf_pod */
+	uint32_t record; /* where the packed part of the record begins, in bytes */
+	/* UID in the ownerReference that is the object's controller; NULL: the object has none */
+	const char *controller_uid;
+	const char *node; /* as in struct hf_pod */
 	/* as in struct hf_pod, but on the monotonic clock (the next two as well) */
 	hf_time news_at;
 	hf_time unwell_at;    /* likewise */
@@ -71,15 +72,17 @@ void hf_views_release(struct hf_views *views);
 struct hf_job_state;
 struct hf_observe_args {
 	const struct hf_cache *pods, *services;
-	/* By enum hf_extra_kind; read only if the job's table has the kind. */
+	/* Caches of extra objects, by enum hf_extra_kind. A cache is read only if the job's
+	 * framework has that kind. */
 	const struct hf_cache *extras[HF_EXTRA_KINDS];
-	const struct hf_job_state *state; /* NULL: the job has no state */
+	/* what this process remembers of the job between passes; NULL: nothing yet */
+	const struct hf_job_state *state;
 	const struct hf_job_view *job;
 	hf_time now;
 	/* NULL, or with members NULL: the kubelet runs in this process, and every node is alive. */
 	const struct hf_facts *facts;
-	hf_time mono;    /* with facts: the same instant */
-	const char *key; /* with facts: of the job */
+	hf_time mono;    /* if facts is given: the time `now` on the monotonic clock */
+	const char *key; /* if facts is given: the job's key */
 };
 void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,
 		struct hf_observed *ret_seen);
@@ -125,20 +128,23 @@ bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 /* A watched kind of object.  Jobs are kept as documents, other objects as views. */
 struct hf_kind {
 	struct hf_operator *op;
-	const struct hf_framework *framework; /* NULL: pods, services, extra objects */
+	/* the framework of the jobs of this kind; NULL: the kind is pods, services or extra
+	 * objects */
+	const struct hf_framework *framework;
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
 	struct hf_cache *crd; /* cache of the kind's CRD; NULL: CRDs are not watched */
 	bool running;         /* the jobs of this kind are listed and get passes */
-	bool missing;         /* the cluster lacks its CRD; logged */
+	bool missing;         /* the cluster lacks the kind's CRD, and the log says so */
 	bool crd_unseen;      /* the right to read the kind's CRD is missing */
 	bool narrow;          /* the kind's CRD does not keep the ledger */
-	bool was_narrow;      /* at some time in this process */
-	bool keeps;           /* a reply contained the ledger that was sent, so the CRD keeps it */
+	/* the kind's CRD did not keep the ledger at some time since this process started */
+	bool was_narrow;
+	bool keeps; /* a reply contained the ledger that was sent, so the CRD keeps it */
 	bool narrow_told;
 	hf_time wide_since; /* monotonic: since when the schema is wide; NONE: narrow or unknown */
 	struct hf_timer *wide_timer; /* runs until the schema has been wide for HF_WIDE_SETTLE */
-	enum hf_extra_kind extra;    /* of extra objects */
+	enum hf_extra_kind extra;    /* which kind of extra object this is, for extra objects */
 	bool started;                /* extra objects: the cache is started */
 };
 #define HF_KINDS_MAX 8
@@ -225,7 +231,8 @@ struct hf_operator {
 	bool in_gate; /* hf_gate_open is running */
 	/* the job's cache is taking in the reply to this operator's own status write */
 	bool own_write;
-	bool own_routine; /* ... and the status was routine */
+	/* if own_write is set: no decision waits for the status that this operator has written */
+	bool own_routine;
 	struct hf_startups startups;
 	double tokens; /* with a rate: how many requests may be sent now */
 	hf_time tokens_at;

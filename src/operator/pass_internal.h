@@ -49,12 +49,12 @@ enum hf_pass_writes {
 
 /* The state of the single request of the phases LEDGER, STATUS and READ. */
 enum hf_pass_request {
-	HF_REQUEST_WAITING, /* at the gate */
+	HF_REQUEST_WAITING, /* the request waits at the gate for its turn */
 	HF_REQUEST_SENT,
-	HF_REQUEST_OVER, /* answered, or no longer wanted */
+	HF_REQUEST_OVER, /* the request was answered, or is not needed any more */
 };
 
-/* After OVER. */
+/* What the pass does after its phase OVER. */
 enum hf_pass_then {
 	HF_THEN_END,
 	HF_THEN_READ, /* read the job from the API server before its next step */
@@ -116,15 +116,15 @@ struct hf_pass {
 	size_t stage;
 	struct hf_pass_call *calls;
 	size_t n_calls, next; /* next: index of the first call that was not sent yet */
-	size_t n_open;        /* SENT, READING */
+	size_t n_open;        /* number of calls in the states SENT and READING */
 	size_t n_unsure;
 	struct hf_tally tally[HF_ACTION_KINDS];
 
-	struct hf_gate *gate; /* where it waits; NULL: nowhere */
+	struct hf_gate *gate; /* the gate at which the pass waits; NULL: the pass does not wait */
 	struct hf_pass *gate_next;
-	int turn_left; /* requests */
+	int turn_left; /* how many requests the pass may still send in its turn at the gate */
 
-	int code; /* of the first failure; 0: none */
+	int code; /* the error of the pass's first failure; 0: no failure */
 	char message[HF_ERROR_TEXT_MAX];
 	hf_time retry_after;
 };
@@ -154,7 +154,7 @@ void hf_pacing_forget_start(struct hf_operator *op, const struct hf_job_state *s
 /* When the plan's status is to be written, on the monotonic clock; HF_TIME_NONE: now, or there is
  * no status to write. */
 hf_time hf_pacing_status_due(struct hf_pass *pass);
-/* The status was written. */
+/* Call this when the status was written: the gap to the next routine status begins. */
 void hf_pacing_note_written(struct hf_pass *pass);
 /* Initialise the state of a job that has no status by this process yet. */
 void hf_pacing_init(struct hf_job_state *state);

@@ -107,7 +107,7 @@ static void note_unsure(struct hf_pass_call *call)
 	call->pass->n_unsure++;
 }
 
-/* --- what a live read shows after a reply that did not tell ----------------------------------- */
+/* --- live reads after a reply that left the outcome open -------------------------------------- */
 
 static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *reply)
 {

@@ -24,7 +24,8 @@ struct grave {
 	hf_time at; /* monotonic */
 	bool no_execute;
 	char *uid;
-	char *node; /* NULL: the pod was on no node, so no taint can have a timer for it */
+	/* the pod's node; NULL: the pod was on no node, so no taint can have a timer for it */
+	char *node;
 	/* the pod's last state, marked for deletion; NULL: unmarked, or of another owner */
 	struct hf_view *last;
 };
@@ -33,8 +34,9 @@ struct hf_pod_history {
 	struct hf_operator *op;
 	struct hf_map *jobs; /* job UID → struct hf_map: pod name → struct grave, oldest first */
 	size_t len;
-	uint64_t lists;   /* the number of lists of the cache of pods, when last looked at */
-	hf_time watching; /* monotonic: nothing was missed since */
+	uint64_t lists; /* the number of lists of the cache of pods, when last looked at */
+	/* monotonic: since when the operator has seen every deletion of a pod */
+	hf_time watching;
 };
 
 /* --- signs of life ---------------------------------------------------------------------------- */
@@ -222,8 +224,8 @@ static void bury_for(const struct burial *burial, const char *uid)
 	if (history->len >= HF_POD_HISTORY_MAX)
 		forget_all(history);
 	graves = graves_of(history, uid);
-	/* If several pods of a name were deleted, only the last counts.  It goes to the end of the
-	 * list. */
+	/* If several pods with the same name were deleted, only the last deletion is remembered. It
+	 * moves to the end of the list. */
 	if (hf_map_remove(graves, burial->pod->name))
 		history->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define TEMPLATE_BYTES_MAX ((size_t)64 << 10) /* of the init container template, expanded */
+/* most bytes of the init container template after its variables are replaced */
+#define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 
 /* Upstream's defaults, for init container templates that name these variables. */
 #define INIT_IMAGE "alpine:3.10"
@@ -48,12 +49,14 @@ static const struct hf_json *find_template(const struct hf_render_args *args, in
 
 /* --- the init container template -------------------------------------------------------------- */
 
-/* As Go's text/template has it. */
+/* The characters that Go's text/template trims as blanks. */
 #define BLANKS " \t\r\n"
 
 struct action {
-	size_t len, name;                /* of the whole; which name */
-	bool trims_before, trims_behind; /* the blanks of the text there */
+	/* len: bytes of the action with its braces; name: index of the variable it names */
+	size_t len, name;
+	/* the action removes the blanks before it, or behind it */
+	bool trims_before, trims_behind;
 };
 
 /* {{.Name}}, {{ .Name }}, {{- .Name -}}; false for all else that stands in braces. */

@@ -138,22 +138,28 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 	       hf_json_i64(hf_json_path(root, "status", "readyReplicas", NULL), 0) > 0;
 }
 
-/* --- what the Go operator serves -------------------------------------------------------------- */
+/* --- which jobs the Go operator handles, by its command line ---------------------------------- */
 
 #define NAMESPACE_VARIABLE "KUBEFLOW_NAMESPACE"
 #define FLAG_BYTES_MAX 64
 
-/* What is known from the Go operator's command line about the jobs that it serves. */
+/* Which jobs (kinds, namespace) the Go operator handles, as far as its command line tells.
+ * hf_rival_shares compares them with the jobs of this operator. */
 struct share {
-	const struct hf_framework *const *frameworks; /* ours */
-	const char *ns;                               /* of the flag; NULL: not given */
-	bool kinds_given, kinds_met;                  /* one of them is ours */
-	bool unclear;                                 /* it may serve anything */
-	const char *awaits; /* the flag that has its value in the next word; NULL: no such flag */
+	/* the kinds of job that this operator handles */
+	const struct hf_framework *const *frameworks;
+	/* namespace in the Go operator's flag --namespace; NULL: the flag is not given */
+	const char *ns;
+	/* kinds_given: flag --enable-scheme is given; kinds_met: it names a kind that this operator
+	 * handles */
+	bool kinds_given, kinds_met;
+	/* the command line has a word that is no flag, so the Go operator may handle any job */
+	bool unclear;
+	/* name of the flag whose value is the next word; NULL: the next word is a flag */
+	const char *awaits;
 };
 
-/* The flags without a value, of Go's flag package and of the operator.  All other flags take a
- * value. */
+/* True for the flags of the Go operator that take no value. All other flags take one. */
 static bool is_switch(const char *name)
 {
 	return hf_streq(name, "leader-elect") || hf_streq(name, "zap-devel");
@@ -206,7 +212,8 @@ static void take_words(struct share *share, const struct hf_json *words, size_t 
 		take_word(share, hf_str_or(hf_json_str(hf_json_item(words, i), NULL), ""));
 }
 
-/* The flag's default. */
+/* Returns the default of the flag --namespace: the value of environment variable
+ * KUBEFLOW_NAMESPACE. NULL: the variable is not set, or its value is not known. */
 static const char *ns_of_env(const struct hf_json *env, const char *own_ns)
 {
 	const char *ns = NULL;

@@ -16,12 +16,12 @@
  * and the statuses of other jobs need not wait for it. */
 #define HF_STARTUPS_SECONDS 64
 
-/* All zero at first. */
+/* Measures how long jobs take to start. All members are zero at first. */
 struct hf_startups {
 	hf_time lately; /* how long it took lately until all ranks ran; 0: unknown */
 	size_t count;   /* jobs that are starting */
 	size_t begun[HF_STARTUPS_SECONDS]; /* starts in each second, modulo HF_STARTUPS_SECONDS */
-	hf_time newest;                    /* the last second of begun */
+	hf_time newest;                    /* the newest second that `begun` counts */
 };
 
 void hf_startups_begin(struct hf_startups *startups, hf_time now);
