@@ -21,9 +21,9 @@
 
 #include <string.h>
 
-#define TEXT_MAX 160 /* of what stands before a bar */
+#define TEXT_MAX 160 /* most bytes of the text before a progress bar */
 
-/* ---- values behind a line ------------------------------------------------------------------ */
+/* ---- loss and time behind the step in a line ----------------------------------------------- */
 
 static bool is_name(char c)
 {
@@ -98,7 +98,7 @@ static int rate_loss_name(const struct hf_regex_part *name)
 
 struct values {
 	struct hf_regex_part loss;
-	double seconds; /* of a step; 0: not there */
+	double seconds; /* how long a step takes, in seconds; 0: the line does not say it */
 };
 
 static struct values read_values(struct hf_regex_part rest)
