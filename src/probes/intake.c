@@ -51,7 +51,8 @@ struct hf_intake {
 	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
 	struct hf_health_evidence *evidence;
 	size_t evidence_len, evidence_cap;
-	struct hf_health_evidence *held; /* NULL: no evidence was held yet */
+	/* NVML's evidence, which waits for the line of the kernel's log; NULL: none came yet */
+	struct hf_health_evidence *held;
 	size_t held_len;
 	struct hf_timer *held_timer;
 	struct hf_health_sample *samples;
@@ -73,7 +74,8 @@ struct hf_intake {
 	char driven[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
-	struct hf_family *seconds, *timeouts; /* NULL: the agent has no metrics */
+	/* metrics of the probes' looks; NULL: the agent has no metrics */
+	struct hf_family *seconds, *timeouts;
 };
 
 const char *hf_intake_probe_name(enum hf_intake_probe probe)
@@ -353,7 +355,7 @@ const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intak
 	return intake->devices;
 }
 
-/* ---- which detectors can see -------------------------------------------------------------- */
+/* ---- which detectors can see devices ------------------------------------------------------ */
 
 static struct way *get_way(struct hf_intake *intake, enum hf_health_source source,
 			   enum hf_health_detector detector)
@@ -703,7 +705,7 @@ struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake)
 				    .cut = intake->holdings_cut};
 }
 
-/* ---- for the step ------------------------------------------------------------------------- */
+/* ---- input of a step ---------------------------------------------------------------------- */
 
 void hf_intake_take(struct hf_intake *intake, struct hf_health_input *input)
 {

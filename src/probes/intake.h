@@ -55,7 +55,7 @@ enum hf_intake_count {
 	/* PCI devices in sysfs: those of NVIDIA; on a node without any, those of AMD */
 	HF_COUNT_PCI,
 	HF_COUNT_NVIDIA,      /* PCI devices of NVIDIA in sysfs, which NVML could count */
-	HF_COUNT_NVML,        /* the driver's library */
+	HF_COUNT_NVML,        /* devices that NVML, the library of NVIDIA's driver, counts */
 	HF_COUNT_ALLOCATABLE, /* devices that the kubelet would hand out */
 	HF_COUNT_BUS,         /* PCI devices of all makers in sysfs, with any driver */
 	HF_COUNTS
@@ -65,7 +65,7 @@ enum hf_intake_count {
 enum hf_intake_probe {
 	HF_PROBE_NVML,
 	HF_PROBE_DEVICES, /* looks of sysfs at devices */
-	HF_PROBE_PORTS,   /* likewise */
+	HF_PROBE_PORTS,   /* looks of sysfs at InfiniBand ports */
 	HF_PROBE_KUBELET,
 	HF_PROBES
 };
@@ -187,11 +187,11 @@ hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detect
 /* Versions that grow with each change: of a detector's state or its reason, and of the holdings. */
 uint64_t hf_intake_states_version(const struct hf_intake *intake);
 uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
-/* Valid until the next list comes. */
+/* Returns the kubelet's list of holders. It is valid until the next list arrives. */
 struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake);
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);
 const struct hf_mig_instances *hf_intake_mig_instances(const struct hf_intake *intake);
-/* Grows with each that is news. */
+/* A number that grows when a MIG instance is noted that was not known before. */
 uint64_t hf_intake_mig_instances_version(const struct hf_intake *intake);
 
 HF_END_DECLS

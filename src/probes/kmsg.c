@@ -71,7 +71,7 @@ struct kmsg {
 	bool live; /* all old records have been read; later records are new */
 	/* the device reported lost records; the number of the next record tells how many */
 	bool overrun;
-	bool dry;      /* the last read found no more */
+	bool dry;      /* the last read found no further record */
 	bool rotating; /* the open file was rotated: it has no name any more */
 
 	char buf[READ_BYTES];
@@ -79,10 +79,11 @@ struct kmsg {
 	char line[HF_HEALTH_RECORD_MAX]; /* the unfinished line of a stream */
 	size_t line_len;
 	bool line_over;   /* the line is too long: its rest is skipped */
-	uint64_t line_at; /* offset of its first byte */
+	uint64_t line_at; /* offset in the file at which `line` begins */
 	struct hf_health_record record;
 	struct hf_health_line_reader reader;
-	struct hf_health_evidence held; /* refused: the intake was full */
+	/* evidence that the intake refused because it was full; it is offered again */
+	struct hf_health_evidence held;
 	bool holding;
 	struct hf_kmsg_place held_place; /* the place in the log before the record of `held` */
 };
@@ -91,7 +92,7 @@ static void read_source(struct kmsg *k);
 
 static struct kmsg *get_kmsg(const struct hf_probe *probe)
 {
-	/* The probe is its first member. */
+	/* struct hf_probe is the first member of struct kmsg. */
 	return (struct kmsg *)(uintptr_t)probe;
 }
 
@@ -219,7 +220,7 @@ static void take_record(struct kmsg *k, const char *bytes, size_t len)
 	give_held(k);
 }
 
-/* ---- the device: a record a read ----------------------------------------------------------- */
+/* ---- /dev/kmsg: each read returns one record ----------------------------------------------- */
 
 static void read_device(struct kmsg *k)
 {
@@ -244,7 +245,7 @@ static void read_device(struct kmsg *k)
 	k->dry = false;
 }
 
-/* ---- streams and files: lines --------------------------------------------------------------- */
+/* ---- streams and files: one record a line --------------------------------------------------- */
 
 static void end_line(struct kmsg *k)
 {
@@ -307,7 +308,7 @@ static void read_stream(struct kmsg *k)
 	k->dry = false;
 }
 
-/* ---- plain files --------------------------------------------------------------------------- */
+/* ---- following a plain file ---------------------------------------------------------------- */
 
 static void remember_file(struct kmsg *k, const struct stat *st, uint64_t offset)
 {

@@ -26,8 +26,10 @@ HF_BEGIN_DECLS
 /* The place where reading stopped, which the journal stores. It is valid in the same boot only. */
 struct hf_kmsg_place {
 	bool has_seq;
-	uint64_t seq;                                  /* the last record that was read */
-	uint64_t file_device, file_inode, file_offset; /* inode 0: no plain file */
+	/* number of the last record that was read */
+	uint64_t seq;
+	/* file and offset where reading stopped; inode 0: the source is not a plain file */
+	uint64_t file_device, file_inode, file_offset;
 };
 
 struct hf_kmsg_stats {
@@ -46,7 +48,8 @@ struct hf_kmsg_options {
 	const char *path; /* copied */
 	/* root of sysfs, where the driver of a device is looked up; copied; NULL: not looked up */
 	const char *sys_root;
-	bool trust_user;            /* also take lines that processes wrote */
+	/* also take lines that processes, not the kernel, wrote into the log */
+	bool trust_user;
 	struct hf_kmsg_place place; /* zeros: nothing is remembered */
 };
 

@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
 
 struct hf_mig_instance {
 	char name[HF_HEALTH_UUID_MAX];   /* "MIG-" and a UUID */
-	char device[HF_HEALTH_UUID_MAX]; /* any of its device's names */
+	char device[HF_HEALTH_UUID_MAX]; /* any name of the GPU that the instance is a part of */
 	/* number of the GPU instance that the instance is, or lies in; -1: not known */
 	int32_t instance;
 };

@@ -27,7 +27,7 @@ HF_BEGIN_DECLS
 
 enum hf_nvml_outcome {
 	HF_NVML_ANSWERED,
-	HF_NVML_EVENTS, /* events came without a question */
+	HF_NVML_EVENTS, /* the library reported events, without a question of the watch */
 	/* a look passed its deadline, or a killed child has not ended; once for each deadline that
 	 * passes */
 	HF_NVML_TIMED_OUT,
@@ -38,7 +38,7 @@ enum hf_nvml_outcome {
 struct hf_nvml_watch_options {
 	/* The command line of the child, whose program must call hf_nvml_child_main. */
 	const char *const *child_argv;
-	hf_time deadline; /* of one look; 0: HF_NVML_DEADLINE */
+	hf_time deadline; /* how long the child may take for one look; 0: HF_NVML_DEADLINE */
 	/* Deadline of a look in which the child has yet to start the library; at least `deadline`;
 	 * 0: HF_NVML_FIRST_DEADLINE */
 	hf_time first_deadline;

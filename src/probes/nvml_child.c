@@ -39,7 +39,8 @@ struct nvml {
 	void *library;
 	bool ready, watching;
 	void *events;
-	int32_t code; /* of the last try to initialize */
+	/* NVML's error number of the last try to initialize the library; 0: it succeeded */
+	int32_t code;
 	char why[HF_NVML_TEXT_MAX];
 	struct seen seen[HF_NVML_DEVICES_MAX];
 

@@ -303,7 +303,7 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 	return 1;
 }
 
-/* ---- for people ------------------------------------------------------------------------------------- */
+/* ---- a record as text for people -------------------------------------------------------------------- */
 
 static void render_device(const struct hf_nvml_device *d, struct hf_strbuf *sb)
 {

@@ -93,7 +93,8 @@ struct hf_nvml_device {
 	/* LOST or RESET_REQUIRED if any function returned it, else the code of opening the
 	 * device */
 	int32_t code;
-	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
+	/* NVML's error number for each fact; 0: the value of the fact is known */
+	uint16_t codes[HF_NVML_FACTS];
 	uint64_t values[HF_NVML_FACTS];
 	size_t mig_instances_len; /* 0: the device has no MIG instances, or did not report them */
 	struct hf_nvml_mig_instance mig_instances[HF_NVML_MIG_INSTANCES_MAX];

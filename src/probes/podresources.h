@@ -32,19 +32,24 @@ HF_BEGIN_DECLS
 /* A device and the container that holds it. The strings live as long as the arena and are never
  * NULL. */
 struct hf_podresources_device {
-	const char *ns, *pod, *container; /* "" in the answer about allocatable devices */
+	/* the container that holds the device; "" in the answer about allocatable devices, which
+	 * names no container */
+	const char *ns, *pod, *container;
 	const char
 		/* "nvidia.com/gpu"; for a claim: the name of the DRA driver, "gpu.nvidia.com" */
 		*resource;
 	const char *id;   /* as the device plugin names it; for a claim: as the pool does */
 	const char *pool; /* pool of a claim's device */
-	const char *claim_ns, *claim; /* "" for a device of a device plugin */
+	/* the ResourceClaim that the device was allocated for; "" for a device of a device
+	 * plugin */
+	const char *claim_ns, *claim;
 	/* for a claim: its first CDI device, "k8s.gpu.nvidia.com/device=…" */
 	const char *cdi;
 };
 
 struct hf_podresources {
-	const struct hf_podresources_device *devices; /* in the order they came in */
+	/* the devices in the order of the kubelet's answer */
+	const struct hf_podresources_device *devices;
 	size_t devices_len;
 	size_t pods; /* number of pods in the answer, with or without devices */
 };

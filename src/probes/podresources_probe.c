@@ -115,7 +115,8 @@ static bool is_named(struct hf_intake *intake, const char *id)
 	return false;
 }
 
-/* True if a probe may watch this device, by the name of device or resource. */
+/* True if the device's claim, id or resource shows that a probe may watch the device, such as a GPU
+ * or a part of one. */
 static bool may_be_watched(const struct kubelet_probe *p, const struct known *known,
 			   const struct hf_podresources_device *d)
 {
@@ -270,8 +271,8 @@ static void count_allocatable(struct kubelet_probe *p, const struct hf_podresour
 			p->had |= 1u << i;
 		/* If all devices of a plugin are unhealthy, the plugin looks as if it were gone. */
 		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
-		/* If devices are offered in parts too, the number of whole devices means
-		 * nothing. */
+		/* If the device plugin offers parts of devices too, its number of whole devices
+		 * cannot be compared with other counts. */
 		cut = cut || kin;
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;

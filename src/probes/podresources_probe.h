@@ -19,8 +19,8 @@ HF_BEGIN_DECLS
 struct hf_kubelet_options {
 	/* path of the kubelet's socket; "" or NULL: the probe is off and reports that */
 	const char *socket_path;
-	hf_time every;   /* 0: ten seconds */
-	hf_time timeout; /* of a question; 0: five seconds */
+	hf_time every;   /* how often the kubelet is asked; 0: every ten seconds */
+	hf_time timeout; /* how long an answer may take; 0: five seconds */
 	/* Resources that are whole devices; ends with NULL. NULL: "nvidia.com/gpu", "amd.com/gpu".
 	 * Counted is the first of them that the kubelet has. */
 	const char *const *resources;

@@ -25,7 +25,7 @@ struct look {
 	struct hf_probe_checks *checks;
 	struct hf_strbuf *sb;
 	bool allocatable; /* the open question to the kubelet is the one for allocatable devices */
-	struct hf_sysfs_gpus *gpus; /* NULL: sysfs is not read */
+	struct hf_sysfs_gpus *gpus; /* the devices that sysfs shows; NULL: sysfs is not read */
 	bool done;
 };
 

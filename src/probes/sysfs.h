@@ -70,7 +70,7 @@ struct hf_sysfs_gpu {
 	uint32_t width, width_max, speed, speed_max;
 	/* Error counts since the device came up; HF_SYSFS_NOT_KNOWN: not known. */
 	uint64_t aer_corrected, aer_nonfatal, aer_fatal;
-	/* The next two are of AMD devices. */
+	/* The next two members are known for AMD devices only. */
 	uint64_t ras_uncorrectable; /* sum over all blocks */
 	struct hf_amd_throttle throttle;
 };
@@ -123,7 +123,7 @@ void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *
 
 struct hf_sysfs_driver {
 	bool nvidia, amdgpu;             /* the module is loaded */
-	char version[HF_SYSFS_NAME_MAX]; /* of nvidia's; "" not known */
+	char version[HF_SYSFS_NAME_MAX]; /* version of the module nvidia; "": not known */
 };
 void hf_sysfs_driver(const char *sys_root, const char *proc_root,
 		     struct hf_sysfs_driver *ret_driver);
@@ -136,9 +136,11 @@ void hf_sysfs_render(const struct hf_sysfs_gpus *gpus, const struct hf_sysfs_por
 
 struct hf_sysfs_options {
 	const char *sys_root, *proc_root; /* NULL: "/sys", "/proc" */
-	hf_time ports_every;              /* 0: a second */
-	hf_time devices_every;            /* 0: half a minute */
-	hf_time deadline;                 /* of a look; 0: HF_LOOK_THREAD_DEADLINE */
+	hf_time ports_every;              /* how often the ports are looked at; 0: every second */
+	/* how often the devices are looked at; 0: every half minute */
+	hf_time devices_every;
+	/* how long a look at the devices may take; 0: HF_LOOK_THREAD_DEADLINE */
+	hf_time deadline;
 	/* True: read the counters of PCIe errors (AER). False while the kernel's log is read, which
 	 * reports these errors as they happen. */
 	bool aer;

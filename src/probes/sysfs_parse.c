@@ -145,7 +145,7 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 	}
 }
 
-/* This part of a path is a PCI address in the form that the kernel writes. */
+/* Returns true if this part of a path is a PCI address in the form that the kernel writes. */
 static bool is_address(const char *part, size_t len)
 {
 	char address[HF_HEALTH_DEVICE_MAX];

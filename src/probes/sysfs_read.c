@@ -108,7 +108,7 @@ static void read_above(const char *devices, const char *name, char ret_above[HF_
 	hf_sysfs_list_above(target, ret_above);
 }
 
-/* ---- devices on the bus ------------------------------------------------------------------------------- */
+/* ---- reading the PCI devices -------------------------------------------------------------------------- */
 
 static uint32_t link_fact(const char *dir, const char *name, uint32_t (*read)(const char *))
 {
@@ -429,7 +429,7 @@ void hf_sysfs_driver(const char *sys_root, const char *proc_root,
 	}
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------- */
+/* ---- the facts of sysfs as text for people ---------------------------------------------------------------- */
 
 static void render_number(struct hf_strbuf *sb, const char *name, uint64_t number)
 {
