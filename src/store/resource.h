@@ -62,7 +62,8 @@ struct hf_resource_info {
 size_t hf_resource_count(void);
 const struct hf_resource_info *hf_resource_at(size_t i); /* i < hf_resource_count() */
 
-/* NULL: Holdfast does not know this kind. */
+/* Returns what Holdfast knows about a kind: names, scope, subresources. NULL: Holdfast does not
+ * know the kind. */
 const struct hf_resource_info *hf_resource_info(const struct hf_resource *resource);
 const struct hf_resource *hf_resource_by_plural(const char *group, const char *plural);
 /* The version of a group's kinds in the table; NULL: the table has no such group. */
@@ -74,7 +75,7 @@ const struct hf_resource *hf_resource_by_kind(const char *api_version, const cha
 const struct hf_resource *hf_resource_by_word(const char *word);
 
 bool hf_resource_equal(const struct hf_resource *a, const struct hf_resource *b);
-/* One of the six kinds of kubeflow.org */
+/* Returns true for the six kinds of job in group kubeflow.org. */
 bool hf_resource_is_job(const struct hf_resource *resource);
 
 /* Prints "v1" or "kubeflow.org/v1" into buf, and returns buf. */

@@ -27,7 +27,7 @@ struct hf_store;
 /* A kind of object. The known kinds are in store/resource.h. Two kinds are the same if group and
  * plural are equal. */
 struct hf_resource {
-	const char *group;    /* "" is the core group */
+	const char *group;    /* API group; "": the core group */
 	const char *version;  /* "v1" */
 	const char *plural;   /* "pods" */
 	const char *singular; /* "pod" */
@@ -63,21 +63,24 @@ enum hf_propagation {
 struct hf_request {
 	enum hf_verb verb;
 	const struct hf_resource *resource; /* static, or valid until the reply */
-	const char *ns;   /* NULL: a cluster-scoped kind, or LIST of all namespaces */
-	const char *name; /* NULL for LIST, and for CREATE without a subresource */
-	/* NULL, "status" or "scale"; "binding" or "eviction" (CREATE of pods); "finalize"
-	 * (namespaces) */
+	/* namespace; NULL: the kind is cluster-scoped, or LIST of all namespaces */
+	const char *ns;
+	/* name of the object; NULL for LIST, and for CREATE without a subresource */
+	const char *name;
+	/* subresource: "status" or "scale"; "binding" or "eviction" (CREATE of pods); "finalize"
+	 * (namespaces); NULL: the object itself */
 	const char *subresource;
 
 	struct hf_doc *body; /* CREATE and UPDATE: the object; PATCH: the patch */
 	enum hf_patch_type patch_type;
 
 	/* LIST only */
-	const char *label_selector;   /* NULL: all objects */
-	const char *field_selector;   /* NULL: all objects */
-	const char *resource_version; /* NULL: consistent read; "0": any age */
-	const char *continue_token;   /* NULL: first page */
-	int64_t limit;                /* 0: no paging */
+	const char *label_selector; /* NULL: all objects */
+	const char *field_selector; /* NULL: all objects */
+	/* "0": the server may answer from its cache, whatever its age; NULL: the newest state */
+	const char *resource_version;
+	const char *continue_token; /* NULL: first page */
+	int64_t limit;              /* 0: no paging */
 
 	/* DELETE only */
 	const char *precondition_uid;              /* NULL: none */
@@ -88,14 +91,16 @@ struct hf_request {
 	const char *field_manager;    /* NULL: "holdfast" */
 	const char *field_validation; /* NULL, "Strict", "Warn" or "Ignore" */
 	bool dry_run;                 /* dryRun=All */
-	bool force;                   /* APPLY: take fields from other managers */
+	/* for APPLY: take over fields that other managers own, instead of a conflict */
+	bool force;
 
-	hf_time timeout; /* span; 0: the back end's default; after it HF_E_TIMEOUT */
+	/* after this span the reply is HF_E_TIMEOUT; 0: the back end's default */
+	hf_time timeout;
 };
 
 struct hf_reply {
 	int code; /* 0 or HF_E_*; HF_E_TIMEOUT: the request may or may not have been done */
-	const char *message; /* "" if code is 0 */
+	const char *message; /* the error as a text; "": code is 0 */
 	/* The object. After a DELETE: the object or a Status. After an error: the Status, if
 	 * there is one. NULL for LIST and if absent */
 	struct hf_doc *object;
@@ -176,7 +181,7 @@ bool hf_store_can_stream_lists(const struct hf_store *store);
 /* --- logs of a container --- */
 struct hf_log_options {
 	const char *ns, *pod;
-	const char *container; /* NULL: the pod's only container */
+	const char *container; /* name of the container; NULL: the pod's only container */
 	bool follow, previous, timestamps;
 	int64_t tail_lines;    /* -1: all lines */
 	int64_t since_seconds; /* 0: the whole log */
