@@ -23,6 +23,7 @@ import time
 
 import agent
 import fleet
+import inplace
 import local
 import recovery
 
@@ -467,6 +468,10 @@ class Bench:
     def gang(self):
         recovery.gang(self)
 
+    def inplace(self):
+        for ranks in self.ranks:
+            inplace.measure(self, ranks)
+
     def local(self):
         local.local(self, spread)
 
@@ -516,6 +521,7 @@ BY_HAND = {
     "agent": "the agent of a node: line to condition, floods, what it costs at rest (four minutes)",
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
     "gang": "a gang of 1,000 restarts on kwok's nodes",
+    "inplace": "a gang restarts in its pods, with played agents on a real control plane; the same gang re-created",
     "local": "holdfast run beside torchrun: a minute of training, kills, Ctrl-C (six minutes)",
     "lost": "a node loses power, on a real control plane: with proof and without, tuned and stock",
 }
@@ -583,6 +589,7 @@ def arguments():
                         help="operator: how many at once, two clusters each (300); '' for none")
     parser.add_argument("--alone", metavar="N,...", default="",
                         help="operator: more sizes, for Holdfast without the Go operator")
+    parser.add_argument("--ranks", metavar="N,...", default="1000", help="inplace: sizes of the gang (1000)")
     parser.add_argument("--json", metavar="FILE", help="write the figures, one JSON object a line")
     parser.add_argument("--against", metavar="FILE", help="show the figures of such a file beside")
     parser.add_argument("--build", default="build", help=argparse.SUPPRESS)
@@ -590,7 +597,7 @@ def arguments():
     for part in args.parts:
         if part not in PARTS | BY_HAND:
             parser.error(f"no part '{part}': {', '.join(PARTS | BY_HAND)}")
-    for name in ("jobs", "alone"):
+    for name in ("jobs", "alone", "ranks"):
         text = getattr(args, name)
         try:
             setattr(args, name, [int(n) for n in text.split(",") if n])
@@ -608,7 +615,7 @@ def main():
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     bench = Bench(args.build, earlier(args.against))
-    bench.jobs, bench.alone = args.jobs, args.alone
+    bench.jobs, bench.alone, bench.ranks = args.jobs, args.alone, args.ranks
     try:
         bench.machine = Machine(bench.folder, bench.build)
         print(f"\n  {'figure':<32} {'value':>10} {'unit':<8} {'samples':>7}  what")

@@ -57,15 +57,15 @@ class Process:
 class Run:
     """One operator, one cluster."""
 
-    def __init__(self, bench, which):
-        self.bench, self.which = bench, which
+    def __init__(self, bench, which, nodes=NODES):
+        self.bench, self.which, self.nodes = bench, which, nodes
         self.folder = tempfile.mkdtemp(prefix="holdfast-fleet-", dir="/var/tmp")
         self.cluster = Cluster(os.path.join(self.folder, "k"))
         self.operator = None
 
     def __enter__(self):
         self.cluster.up(owner=os.getpid())
-        self.cluster.add_kwok(NODES)
+        self.cluster.add_kwok(self.nodes)
         if self.which == "go":
             self.cluster.add_peer(PEER_FLAGS)
             pid = next(p for p in self.cluster.pids("peer") if program(p) == "training-operator")

@@ -47,14 +47,14 @@ def gang(bench):
         job = pytorchjob("gang", "default", RANKS - 1,
                          run_policy={"recovery": {"restartScope": "Job"}})
         api.create("pytorchjobs", "default", job)
-        until_running(api, 1)
+        until_running(api, RANKS, 1)
         follower = run.follow()
         run.settle(follower, RANKS)
         before, calls = run.process.cpu_s(), follower.look()
         pod = api.get("pods", "default", "gang-worker-7")
         start = time.monotonic()
         end_pod(api, pod, 137)
-        until_running(api, 2)
+        until_running(api, RANKS, 2)
         took = time.monotonic() - start
         run.settle(follower, RANKS)
         cpu, calls = run.process.cpu_s() - before, follower.look() - calls
@@ -72,13 +72,13 @@ def gang(bench):
                           charged=status["recovery"]["restarts"]["application"])
 
 
-def until_running(api, generation):
+def until_running(api, ranks, generation):
     def all_run():
-        return RANKS == sum(
+        return ranks == sum(
             p["status"].get("phase") == "Running" and
             p["metadata"]["annotations"].get("holdfast.dev/generation") == str(generation)
             for p in api.list("pods", "default") if "deletionTimestamp" not in p["metadata"])
-    client.until(f"the gang runs as generation {generation}", all_run, 600, 0.5)
+    client.until(f"the gang runs as generation {generation}", all_run, 1800, 0.5)
 
 
 LOSSES = {"silent": "nobody proves it", "node_deleted": "the Node object is deleted",
