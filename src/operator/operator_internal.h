@@ -165,6 +165,9 @@ struct hf_job_state {
 	size_t size; /* the number of pods and services at the last step */
 	/* how many were created since the last status write or live read */
 	size_t pods_made, services_made;
+	/* passes with requests since busy_since, at most for a second */
+	uint32_t busy_passes;
+	hf_time busy_since;
 	struct hf_pass *pass; /* NULL: none is running */
 	bool unsure;          /* a status write had no answer, so it may be stored */
 	bool routine_owed;    /* routine changes were seen while the pass ran */

@@ -26,6 +26,10 @@
 /* The shortest time until a wake-up.  A step that kept asking for a wake-up in the past would
  * otherwise keep the process busy. */
 #define WAKE_MIN (10 * HF_MS)
+/* A job has at most so many passes with requests within BUSY_TIME, and then rests until its end.  More are needed only
+ * where another writer undoes each request at once. */
+#define BUSY_PASSES_MAX 100
+#define BUSY_TIME HF_SECOND
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
@@ -154,9 +158,36 @@ static void tell_passed(const struct hf_pass *pass)
 		pass->op->options.passed(pass->op->options.arg, &done);
 }
 
+static void count_busy_pass(const struct hf_pass *pass)
+{
+	struct hf_job_state *state = pass->state;
+
+	if (pass->n_calls == 0)
+		return;
+	if (state->busy_passes == 0 || pass->began >= state->busy_since + BUSY_TIME) {
+		state->busy_since = pass->began;
+		state->busy_passes = 0;
+	}
+	state->busy_passes++;
+}
+
+/* How long the job rests before its next pass; 0: not at all. */
+static hf_time find_rest(const struct hf_operator *op, const char *key)
+{
+	const struct hf_job_state *state = hf_map_get(op->states, key);
+	hf_time now = hf_loop_mono(op->loop);
+
+	if (state == NULL || state->busy_passes < BUSY_PASSES_MAX ||
+	    now >= state->busy_since + BUSY_TIME)
+		return 0;
+	return state->busy_since + BUSY_TIME - now;
+}
+
 static void end_pass(struct hf_pass *pass)
 {
 	struct hf_operator *op = pass->op;
+
+	count_busy_pass(pass);
 
 	hf_gate_leave(pass);
 	tell_passed(pass);
@@ -691,6 +722,7 @@ void hf_pass_run(void *arg, const char *key)
 	struct hf_kind *kind = hf_kind_of_key(op, key, &ns, &name);
 	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
 	struct hf_pass *pass;
+	hf_time rest;
 
 	/* If the kind or its extra objects are not known yet, the job is skipped.  All jobs of the
 	 * kind are queued when they are. */
@@ -701,6 +733,12 @@ void hf_pass_run(void *arg, const char *key)
 		if (entry != NULL && kind->running && !op->stopping)
 			hf_groups_tell(kind, entry->doc);
 		skip_job(op, key);
+		return;
+	}
+	rest = find_rest(op, key);
+	if (rest > 0) {
+		hf_operator_enqueue_after(op, key, rest);
+		hf_queue_done(op->queue, key);
 		return;
 	}
 	pass = create_pass(kind, key, entry->doc);
