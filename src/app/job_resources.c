@@ -62,16 +62,31 @@ int64_t hf_job_request_of(const struct hf_json *container, const char *resource)
 	return 0;
 }
 
+static bool is_sidecar(const struct hf_json *init_container)
+{
+	return hf_streq(hf_json_path_str(init_container, "restartPolicy", NULL), "Always");
+}
+
+/* As the scheduler counts: all containers run at once, sidecars too, and other init containers run one by one before. */
 int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource)
 {
 	const struct hf_json *list = hf_json_get(pod_spec, "containers");
-	int64_t total = 0;
+	const struct hf_json *inits = hf_json_get(pod_spec, "initContainers");
+	int64_t total = 0, before = 0;
 
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (__builtin_add_overflow(
 			    total, hf_job_request_of(hf_json_item(list, i), resource), &total))
 			return INT64_MAX;
-	return total;
+	for (size_t i = 0; i < hf_json_len(inits); i++) {
+		int64_t one = hf_job_request_of(hf_json_item(inits, i), resource);
+
+		if (!is_sidecar(hf_json_item(inits, i)))
+			before = one > before ? one : before;
+		else if (__builtin_add_overflow(total, one, &total))
+			return INT64_MAX;
+	}
+	return total > before ? total : before;
 }
 
 int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,

@@ -31,8 +31,8 @@ bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_
 
 /* How much of the resource the container requests; without a request, its limit. */
 int64_t hf_job_request_of(const struct hf_json *container, const char *resource);
-/* The sum of what the containers of a pod request. Init containers are left out: they have ended
- * when the containers start. */
+/* What a pod requests, as the scheduler counts: the sum of its containers and sidecars, or the request of one other
+ * init container if that is more. At most INT64_MAX. */
 int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource);
 /* The sum of hf_job_request over all pods of the job, at most INT64_MAX. */
 int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "app/job_resources.h"
 #include "app/local_check.h"
 
 #include "base/mem.h"
@@ -63,6 +64,32 @@ static void a_pod_may_not_ask_for_more_than_the_machine_has(void **state)
 	assert_resources("", "{\"limits\":{\"cpu\":64},\"requests\":{\"cpu\":1}}", 1, "");
 }
 
+static void init_containers_count_as_for_the_scheduler(void **state)
+{
+	static const struct {
+		const char *pod;
+		int64_t cpus;
+	} table[] = {
+		{"{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":1}}}],"
+		 "\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":3}}},{}]}",
+		 3},
+		{"{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":4}}}],"
+		 "\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":3}}}]}",
+		 4},
+		{"{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":1}}}],"
+		 "\"initContainers\":[{\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{\"cpu\":2}}}]}",
+		 3},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++) {
+		HF_AUTO_JSON pod = NULL;
+
+		assert_int_equal(
+			hf_json_parse(table[i].pod, strlen(table[i].pod), NULL, &pod, NULL), 0);
+		assert_int_equal(hf_job_request(pod, "cpu"), table[i].cpus * 1000);
+	}
+}
+
 static void all_pods_together_may_not_either(void **state)
 {
 	assert_resources("", "{\"requests\":{\"cpu\":2}}", 2, "");
@@ -121,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_may_not_ask_for_more_than_the_machine_has),
+		cmocka_unit_test(init_containers_count_as_for_the_scheduler),
 		cmocka_unit_test(all_pods_together_may_not_either),
 		cmocka_unit_test(gpus_are_counted),
 		cmocka_unit_test(other_devices_are_not_offered),

@@ -201,7 +201,7 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 		{"progress", {"auto", "plain"}},
 		{"dry-run", {"server", "none"}},
 		{"gpus", {"all", "none"}},
-		{"for", {"succeeded", "failed", "running", "finished"}},
+		{"for", {"succeeded", "running", "suspended", "failed", "delete"}},
 	};
 	static const char *const formats[] = {"json", "yaml", "wide", "name", NULL};
 

@@ -46,6 +46,8 @@ static void flags_and_their_values_come_from_the_tables(void **state)
 	assert_said(w, 0, "--output=json\n--output=yaml\n--output=wide\n--output=name\n", "");
 	COMPLETE("get", "--color", "a");
 	assert_said(w, 0, "auto\nalways\n", "");
+	COMPLETE("wait", "--for", "");
+	assert_said(w, 0, "succeeded\nrunning\nsuspended\nfailed\ndelete\n", "");
 	COMPLETE("get", "--kubeconfig", "/x");
 	assert_said(w, 0, ":files\n", "");
 	/* The value of a flag may begin with a dash. The switch --watch has no value, so --col is
