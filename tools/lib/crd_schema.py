@@ -125,7 +125,7 @@ def failure_rule(types):
     }, None, ["action"]),
         rule("[has(self.onExitCodes), has(self.onPodConditions), has(self.onPodReasons), "
              "has(self.onDevice)].filter(x, x).size() == 1",
-             "specifying one of onExitCodes, onPodConditions, onPodReasons and onDevice is required"))
+             "exactly one of onExitCodes, onPodConditions, onPodReasons and onDevice is required"))
 
 
 def failure_policy(types):

@@ -415,7 +415,7 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 	if (kinds != 1)
 		hf_field_add(errors, HF_PROBLEM_INVALID,
 			     format_number((char[VALUE_TEXT]){0}, kinds),
-			     "specifying one of onExitCodes, onPodConditions, onPodReasons and "
+			     "exactly one of onExitCodes, onPodConditions, onPodReasons and "
 			     "onDevice is required",
 			     RULES "[%zu]", i);
 	check_types(view, rule, i, errors);
