@@ -135,8 +135,9 @@ static hf_time find_last_sign(const struct hf_node *node)
  *
  * - The node has been Unknown for afterSeconds without a sign of life.  Signs are its Lease, its
  *   agent, a training process that the agent hears, and a pod of the job.  A sign begins the wait
- *   anew, for 15 s at least, because a kubelet may be silent until its next renewal.
- * - The last storm of the node's zone ended as long ago: networks heal node by node.
+ *   anew; then the wait lasts at least 15 s, because a kubelet may be silent until its next renewal.
+ * - As long ago, the last storm of the node's zone ended (a storm: many of its nodes are lost at the
+ *   same time), because networks heal node by node.
  * - The Lease stood still from a read at the beginning of afterSeconds to a read at its end.
  */
 static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct hf_node *node)

@@ -6,8 +6,9 @@
 #include "core/model/names.h"
 
 /*
- * Ranks that have trained: the kind's own container has ended with 0 for good, and another
- * container keeps the pod.  Such a rank counts as succeeded in three cases:
+ * Ranks that have trained, which means that their training is over: the kind's own container has
+ * ended with 0 for good, and another container keeps the pod.  Such a rank counts as succeeded in
+ * three cases:
  *
  * - Its pod ends with success.
  * - sidecarGraceSeconds have passed since the end of its own container; then its pod is stopped.
@@ -172,8 +173,8 @@ static const char *put_in_brackets(const struct hf_brain *b, const char *reason)
 	return hf_str_is_empty(reason) ? "" : hf_arena_printf(b->arena, " (%s)", reason);
 }
 
-/* How the pod of a trained rank failed, for a message.  NULL: the rank has not trained, by the
- * ledger and by the pod. */
+/* How the pod of a rank failed after the rank's own container had ended with 0, for a message.
+ * NULL: neither the ledger nor the pod shows that the own container had ended with 0. */
 static const char *describe_failed(const struct hf_brain *b, int role, const struct hf_slot *slot,
 				   const struct hf_pod *pod)
 {
@@ -190,8 +191,8 @@ static const char *describe_failed(const struct hf_brain *b, int role, const str
 	return hf_arena_printf(b->arena, "its pod failed%s", put_in_brackets(b, pod->reason));
 }
 
-/* How the pod of a trained rank ended, for a message; NULL: the pod runs on, or the rank has not
- * trained. */
+/* How the pod of a rank ended after the rank's own container had ended with 0, for a message.
+ * NULL: the pod runs on, or the own container has not ended with 0. */
 static const char *find_later_end(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = hf_slot_pod(b, slot);
