@@ -18,7 +18,7 @@ const char *hf_node_short_disk(struct hf_doc *node)
 		if (hf_streq(hf_json_path_str(item, "type", NULL), "DiskPressure") &&
 		    hf_streq(hf_json_path_str(item, "status", NULL), "True"))
 			return hf_str_or(hf_json_path_str(item, "message", NULL),
-					 "its disk is nearly full");
+					 "the node's disk is nearly full");
 	}
 	return NULL;
 }

@@ -99,7 +99,7 @@ static void add_ready_reasons(struct account *a)
 	if (hf_streq(str_of(disk, "status"), "True"))
 		add_reason(a, str_of(disk, "lastTransitionTime"), "disk", "%s",
 			   hf_str_or(hf_json_path_str(disk, "message", NULL),
-				     "its disk is nearly full"));
+				     "the node's disk is nearly full"));
 }
 
 static void add_marks_reasons(struct account *a)
