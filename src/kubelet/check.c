@@ -43,7 +43,8 @@ static const struct row pod_rows[] = {
 	{"ephemeralContainers", IF_NONEMPTY, REFUSED,
 	 "containers cannot be added to a pod that runs"},
 	{"securityContext.sysctls", IF_NONEMPTY, REFUSED, "kernel parameters are not set"},
-	{"securityContext.seLinuxOptions", IF_NONEMPTY, REFUSED, "SELinux labels are not set"},
+	{"securityContext.seLinuxOptions", IF_NONEMPTY, REFUSED,
+	 "the plane sets no SELinux labels"},
 	{"securityContext.windowsOptions", IF_NONEMPTY, REFUSED, "this is not Windows"},
 };
 
@@ -61,7 +62,8 @@ static const struct row container_rows[] = {
 	{"stdin", IF_TRUE, IGNORED, "stdin is /dev/null: nothing can be attached to it"},
 	{"restartPolicyRules", IF_NONEMPTY, REFUSED, "containers follow the pod's restartPolicy"},
 	{"resources.claims", IF_NONEMPTY, REFUSED, "dynamic resource allocation is not done here"},
-	{"securityContext.seLinuxOptions", IF_NONEMPTY, REFUSED, "SELinux labels are not set"},
+	{"securityContext.seLinuxOptions", IF_NONEMPTY, REFUSED,
+	 "the plane sets no SELinux labels"},
 	{"securityContext.windowsOptions", IF_NONEMPTY, REFUSED, "this is not Windows"},
 };
 
