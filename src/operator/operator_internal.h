@@ -272,7 +272,8 @@ void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
 /* Queue the job because one of its ranks has succeeded. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key);
-/* Queue the job for a routine change.  The step waits for further such changes. */
+/* Queue the job for a routine change: one that needs no step at once, such as a service that was
+ * created.  The step waits a while, so that it also takes the routine changes that follow. */
 void hf_operator_enqueue_routine(struct hf_operator *op, const char *key);
 /* How long routine changes wait for further ones.  The time grows with the number of queued
  * jobs. */

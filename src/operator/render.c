@@ -291,7 +291,8 @@ static int edit_init_containers(const struct hf_render_args *args, struct hf_jso
 		return 0;
 	}
 	if (args->init_container_template == NULL)
-		return hf_error_set(err, HF_E_INVALID, "there is no init container template");
+		return hf_error_set(err, HF_E_INVALID,
+				    "the operator has no template of the init container");
 	rc = hf_render_init_containers(args->init_container_template, hf_str_or(edit->value, ""),
 				       args->settings, &more, err);
 	for (size_t i = 0; rc == 0 && i < hf_json_len(more); i++)
