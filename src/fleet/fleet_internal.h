@@ -118,7 +118,8 @@ struct fleet_item {
 	const char *name, *uid;
 	const struct fleet_node *node;
 	struct fleet_health *health; /* NULL: none */
-	/* the budgets count the node; false: the node only lowers the number of nodes in use */
+	/* true: limits in percent refer to a number of nodes that includes this node; false: the
+	 * node has no report of devices, and the budgets only count it as out of use */
 	bool counts;
 };
 
