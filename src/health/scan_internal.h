@@ -29,7 +29,8 @@ void hf_scan_blanks(struct hf_scan *s);
 bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value);
 /* Reads "0x" and one to eight hexadecimal digits. */
 bool hf_scan_hex32(struct hf_scan *s, uint32_t *ret_value);
-/* Moves behind the first `text`; ret_before, which may be NULL, gets the bytes before it. */
+/* Moves behind the first `text`; ret_before, which may be NULL, gets the bytes before it.  False: `text` does not
+ * occur, and nothing moves. */
 bool hf_scan_until(struct hf_scan *s, const char *text, struct hf_scan *ret_before);
 /* Reads letters, digits and characters of `also`; false: there is none. */
 bool hf_scan_word(struct hf_scan *s, const char *also, struct hf_scan *ret_word);
