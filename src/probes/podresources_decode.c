@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part of the arena that is kept for the lists, which are made last. */
+/* Bytes of the arena that the texts of an answer leave free. The list of the answer's devices and
+ * the list of their ids are allocated after the texts and need them. */
 #define RESERVED_BYTES                                                                             \
 	((size_t)HF_PODRESOURCES_DEVICES_MAX *                                                     \
 		 (sizeof(struct hf_podresources_device) + sizeof(char *)) +                        \

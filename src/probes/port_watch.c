@@ -273,8 +273,8 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 }
 
 /* The port is missing, but its PCI function is on the bus with its driver: for example, a pod took
- * the port into its network namespace. If a virtual machine has the function, the port is not
- * hidden. */
+ * the port into its network namespace. If a virtual machine has the function (driver vfio), the port is
+ * not hidden but missing. */
 static bool is_hidden(const struct hf_port_watch *w, const struct known_port *known)
 {
 	char driver[HF_SYSFS_NAME_MAX];
