@@ -77,7 +77,8 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 				 x->options->hang_after_s);
 		end.why = why;
 	}
-	/* The operator must learn of a fence, so --keep-code does not change the code 226. */
+	/* By the code 226 the operator learns that exec stopped CMD because the node had no contact with the control
+	 * plane.  So even with --keep-code exec does not give CMD's code instead of 226. */
 	if (x->options->keep_code && x->ending != HF_EXEC_ENDS_FENCED)
 		end.given = end.code;
 	/* If processes outlive the stop that the agent ordered, exec ends with 227: the program is not at fault. */
