@@ -40,7 +40,8 @@ struct memstore_watch {
 
 	int end_code; /* valid if ending */
 	char *end_message;
-	/* true: the watch delivers existing objects first, and has not collected them yet */
+	/* true: the watch has to deliver the existing objects first, and has not yet put them into
+	 * `initial` */
 	bool needs_initial;
 	bool ending, ended, stopped, busy;
 	/* true: the client's fault hook has already been asked about the change number seq */
