@@ -6,8 +6,8 @@
 
 /*
  * POST pods/NAME/eviction: deletes a pod and marks the deletion as no fault of the pod's, by the
- * condition DisruptionTarget. Condition and deletion are committed together. The plane has no
- * disruption budgets that could forbid an eviction (429).
+ * condition DisruptionTarget. Condition and deletion are committed together. The embedded control
+ * plane has no disruption budgets, so it never refuses an eviction with the status 429.
  */
 
 #define CONDITION "DisruptionTarget"
