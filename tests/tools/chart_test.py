@@ -88,7 +88,8 @@ class SourceTest(unittest.TestCase):
         text = ""
         for where, _, names in sorted(os.walk(os.path.join(TOP, "deploy"))):
             if "helm" not in where:
-                for name in sorted(n for n in names if n.endswith(".yaml")):
+                ends = (".yaml", ".json") if where.endswith("dashboards") else ".yaml"
+                for name in sorted(n for n in names if n.endswith(ends)):
                     with open(os.path.join(where, name), encoding="utf-8") as f:
                         text += "---\n# Source: holdfast/templates/x.yaml\n" + f.read()
         release = json.dumps({"name": "holdfast", "chart": {"templates": templates, "files": files},
@@ -161,6 +162,26 @@ class RenderTest(unittest.TestCase):
         fewer = render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.disabled={HoldfastJobHeld}"))[key]
         self.assertEqual(fewer.count("alert: "), found[key].count("alert: ") - 1)
         self.assertNotIn("HoldfastJobHeld", fewer)
+
+    def test_the_runbooks_may_be_elsewhere(self):
+        key = ("PrometheusRule", "holdfast", "holdfast-system")
+        plain = render.objects(render.helm(NO_CRDS, "alerts.enabled=true"))[key]
+        moved = render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.runbookBase=https://git.example/"))[key]
+        self.assertEqual(moved, plain.replace("runbook_url: docs", "runbook_url: https://git.example/docs"))
+        self.assertEqual(moved.count("runbook_url: https://git.example/docs/reference/runbooks.md#"),
+                         plain.count("alert: "))
+
+    def test_the_dashboards_are_those_of_kustomize(self):
+        found = {k: v for k, v in render.objects(render.helm(NO_CRDS, "dashboards.enabled=true")).items()
+                 if k[0] == "ConfigMap"}
+        self.assertEqual(found, render.objects(render.kustomize(os.path.join(TOP, "deploy", "dashboards"))))
+        self.assertEqual(len(found), 2)
+        changed = render.helm(NO_CRDS, "dashboards.enabled=true", "dashboards.annotations.grafana_folder=Holdfast")
+        self.assertEqual(changed.count("grafana_folder: Holdfast"), 2)
+
+    def test_a_scrape_keeps_the_labels_of_the_jobs(self):
+        found = render.objects(render.helm(NO_CRDS, "metrics.serviceMonitor=true", "agent.enabled=true"))
+        self.assertIn("honorLabels: true", found[("ServiceMonitor", "holdfast-operator", "holdfast-system")])
 
     def test_every_value_reaches_the_pods(self):
         for part, name in (("operator", "Deployment"), ("agent", "DaemonSet")):

@@ -513,6 +513,28 @@ esac
         self.finds("check-reference", "docs/reference/metrics.md:2: metric holdfast_told",
                    "src/base/counts.c:2: metric holdfast_made", "2 findings")
 
+    def test_finds_a_metric_of_a_dashboard_that_there_is_not_and_knows_histograms(self):
+        self.write("src/app/own.c", 'static const char *name = "holdfast_both";\n')
+        self.write("docs/reference/metrics.md", "`holdfast_both`\n")
+        self.write("deploy/dashboards/fleet.json", '{"expr": "sum(holdfast_both_bucket)"}\n')
+        self.passes("check-reference")
+        self.write("deploy/dashboards/fleet.json", '{"expr": "sum(holdfast_both_total)"}\n')
+        self.finds("check-reference", "deploy/dashboards/fleet.json:1: metric holdfast_both_total", "1 findings")
+
+    def test_finds_an_alert_without_its_section_and_a_section_without_its_alert(self):
+        rule = '- alert: Holdfast%s\n  annotations:\n    runbook_url: "docs/reference/runbooks.md#holdfast%s"\n'
+        parts = "**Meaning.** m\n**Impact.** i\n**Diagnosis.**\n**Mitigation.** m\n"
+        self.write("deploy/alerts.yaml", rule % ("One", "one") + rule % ("Two", "two"))
+        self.write("docs/reference/runbooks.md", f"## HoldfastOne\n{parts}## HoldfastTwo\n{parts}")
+        self.passes("check-reference")
+        self.write("docs/reference/runbooks.md",
+                   f"## HoldfastOne\n{parts}## HoldfastOld\n" + parts.replace("**Impact.** i\n", ""))
+        self.finds("check-reference", "alert HoldfastTwo has no section", "alert HoldfastOld: there is no such one",
+                   "section HoldfastOld has no part Impact", "3 findings")
+        self.write("docs/reference/runbooks.md", f"## HoldfastOne\n{parts}## HoldfastTwo\n{parts}")
+        self.write("deploy/alerts.yaml", rule % ("One", "one") + rule % ("Two", "one"))
+        self.finds("check-reference", "deploy/alerts.yaml:4: alert HoldfastTwo does not name its section", "1 findings")
+
     def test_finds_keys_and_variables_that_are_on_one_side_alone(self):
         self.write("docs/reference/config.md", "# Keys of the rules file\n\n| key |\n|---|\n| `code` |\n"
                    "| `told` |\n\n# Environment variables\n\n| variable |\n|---|\n| `TOLD` |\n")

@@ -57,6 +57,15 @@ class BuildTest(unittest.TestCase):
                                          components=["components/agent"]),
                    {**wanted, **manifests("--agent")})
 
+    def test_the_dashboards_go_to_the_operators_namespace(self):
+        for overlay, ns in (("standalone", "holdfast-system"), ("kubeflow", "kubeflow")):
+            plain = render.objects(render.kustomize_with(resources=["overlays/" + overlay]))
+            found = render.objects(render.kustomize_with(resources=["overlays/" + overlay],
+                                                         components=["components/dashboards"]))
+            self.assertEqual(set(found) - set(plain), {("ConfigMap", "holdfast-dashboard-fleet", ns),
+                                                       ("ConfigMap", "holdfast-dashboard-operator", ns)})
+            self.assertEqual({k: found[k] for k in plain}, plain)
+
 
 if __name__ == "__main__":
     unittest.main()
