@@ -513,6 +513,27 @@ esac
         self.finds("check-reference", "docs/reference/metrics.md:2: metric holdfast_told",
                    "src/base/counts.c:2: metric holdfast_made", "2 findings")
 
+    RIGHTS = ("kind: ClusterRole\nmetadata: {name: r}\nrules:\n%s  - apiGroups: [\"\"]\n    resources: [pods]\n"
+              "    verbs: [%s]\n---\nkind: ClusterRoleBinding\nmetadata: {name: r}\n"
+              "roleRef: {kind: ClusterRole, name: r}\nsubjects:\n  - {kind: ServiceAccount, name: own}\n")
+
+    def test_finds_rights_that_the_page_does_not_have(self):
+        self.write("deploy/own/rbac.yaml", self.RIGHTS % ("  # The ranks.\n", "get"))
+        self.finds("check-reference", "no page has the block rights-own", "no page has the block rights-summary")
+        self.write("docs/reference/rights.md", "".join(f"<!-- begin rights-{n} -->\n<!-- end rights-{n} -->\n"
+                                                       for n in ("own", "people", "summary")))
+        subprocess.run([os.path.join(TOP, "tools/check-reference"), "--root", self.root, "--write"],
+                       capture_output=True, check=True)
+        with open(os.path.join(self.root, "docs/reference/rights.md"), encoding="utf-8") as f:
+            self.assertIn("| get | `pods` | cluster | The ranks. |", f.read())
+        self.passes("check-reference")
+        self.write("deploy/own/rbac.yaml", self.RIGHTS % ("  # The ranks.\n", "get, delete"))
+        self.finds("check-reference", "block rights-own differs", "block rights-summary differs", "2 findings")
+
+    def test_finds_a_right_without_a_reason(self):
+        self.write("deploy/own/rbac.yaml", self.RIGHTS % ("", "get"))
+        self.finds("check-reference", "role r: no comment says why it has get on pods")
+
     def test_finds_a_metric_of_a_dashboard_that_there_is_not_and_knows_histograms(self):
         self.write("src/app/own.c", 'static const char *name = "holdfast_both";\n')
         self.write("docs/reference/metrics.md", "`holdfast_both`\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""Reads the YAML of deploy/crds: block and flow collections, plain and double-quoted scalars.
+"""Reads the YAML of deploy/ and of kustomize: block and flow collections, plain and double-quoted scalars.
 
 Python's standard library has no YAML. Anchors, tags and block scalars are refused, so a file that
 needs more fails instead of being misread. All scalars are returned as text.
@@ -65,11 +65,15 @@ def _block(lines, indent):
     while lines and lines[-1][0] == indent:
         _, text = lines[-1]
         if text.startswith("- "):
+            if isinstance(found, dict):
+                raise ValueError(f"an item among keys: {text}")
             found = [] if found is None else found
             lines[-1] = (indent + 2, text[2:])
             found.append(_block(lines, indent + 2) if KEY.match(text[2:]) else
                          _flow(lines.pop()[1]))
             continue
+        if isinstance(found, list):
+            break  # a list at the indent of its key is over
         key = KEY.match(text)
         if not key:
             raise ValueError(f"neither a key nor an item: {text}")
@@ -78,8 +82,9 @@ def _block(lines, indent):
         if key.group(2):
             found[_scalar(key.group(1))] = _flow(key.group(2))
         else:
-            deeper = lines[-1][0] if lines else indent
-            found[_scalar(key.group(1))] = _block(lines, deeper) if deeper > indent else None
+            deeper, below = lines[-1] if lines else (indent, "")
+            inside = deeper > indent or (deeper == indent and below.startswith("- "))
+            found[_scalar(key.group(1))] = _block(lines, deeper) if inside else None
     return found
 
 
