@@ -17,8 +17,9 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "tests", "cluster"))
+sys.path[:0] = [os.path.join(TOP, "tests", "cluster"), os.path.join(TOP, "tools", "lib")]
 sys.dont_write_bytecode = True
+import yaml_subset
 from kit import render
 
 CHART = render.CHART
@@ -179,6 +180,35 @@ class RenderTest(unittest.TestCase):
         changed = render.helm(NO_CRDS, "dashboards.enabled=true", "dashboards.annotations.grafana_folder=Holdfast")
         self.assertEqual(changed.count("grafana_folder: Holdfast"), 2)
 
+    def test_the_network_policies_are_those_of_kustomize(self):
+        def policies(text):
+            return {k: v for k, v in render.objects(text).items() if k[0] == "NetworkPolicy"}
+        wanted = {}
+        for part in ("operator", "agent"):
+            wanted |= render.objects(render.kustomize(os.path.join(TOP, "deploy", "network", part)))
+        self.assertEqual(len(wanted), 2)
+        self.assertEqual(policies(render.helm(NO_CRDS, "networkPolicy.enabled=true", "agent.enabled=true")), wanted)
+        self.assertEqual(len(policies(render.helm(NO_CRDS, "networkPolicy.enabled=true"))), 1)
+        self.assertEqual(policies(render.helm(NO_CRDS, "agent.enabled=true")), {})
+        for text in policies(render.helm(
+                NO_CRDS, "networkPolicy.enabled=true", "agent.enabled=true", "networkPolicy.apiServerCIDRs={10.0.0.1/32}",
+                "networkPolicy.apiServerPorts={8443}", "networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b",
+                "networkPolicy.extraEgress[0].ports[0].port=3128")).values():
+            self.assertIn("  - ports:\n    - port: 8443\n      protocol: TCP\n    to:\n    - ipBlock:\n"
+                          "        cidr: 10.0.0.1/32\n  - ports:\n    - port: 3128\n", text)
+            self.assertIn("  ingress:\n  - from:\n    - podSelector:\n        matchLabels:\n          a: b\n    ports:\n",
+                          text)
+
+    def test_the_network_policies_select_the_pods_and_name_their_ports(self):
+        found = render.objects(render.helm(NO_CRDS, "networkPolicy.enabled=true", "agent.enabled=true"))
+        for part, kind, ns in (("operator", "Deployment", "holdfast-system"), ("agent", "DaemonSet", "holdfast-agent")):
+            policy = yaml_subset.parse(found[("NetworkPolicy", f"holdfast-{part}", ns)])["spec"]
+            pod = yaml_subset.parse(found[(kind, f"holdfast-{part}", ns)])["spec"]["template"]
+            wanted = policy["podSelector"]["matchLabels"]
+            self.assertEqual({k: pod["metadata"]["labels"].get(k) for k in wanted}, wanted)
+            ports = {p["name"] for c in pod["spec"]["containers"] for p in c["ports"]}
+            self.assertEqual({p["port"] for rule in policy["ingress"] for p in rule["ports"]} - ports, set())
+
     def test_a_scrape_keeps_the_labels_of_the_jobs(self):
         found = render.objects(render.helm(NO_CRDS, "metrics.serviceMonitor=true", "agent.enabled=true"))
         self.assertIn("honorLabels: true", found[("ServiceMonitor", "holdfast-operator", "holdfast-system")])
@@ -214,6 +244,8 @@ class RenderTest(unittest.TestCase):
                 (["image.digest=sha256:1"], "digest"),
                 (["operator.config.recover.a=1"], "config"),
                 (["operator.watchNamespace=A_B"], "watchNamespace"),
+                (["networkPolicy.apiServerCIDRs={10.0.0.1}"], "apiServerCIDRs"),
+                (["networkPolicy.apiServerPorts={0}"], "apiServerPorts"),
                 (["admission.deny=true"], "set crds.jobs=false, or admission.deny=false"),
                 (["agent.enabled=true", "agent.namespace=holdfast-system"], "needs a namespace of its own")):
             with self.assertRaises(AssertionError) as caught:

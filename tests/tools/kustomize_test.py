@@ -57,14 +57,24 @@ class BuildTest(unittest.TestCase):
                                          components=["components/agent"]),
                    {**wanted, **manifests("--agent")})
 
-    def test_the_dashboards_go_to_the_operators_namespace(self):
+    def adds(self, component, overlay="standalone", beside=()):
+        """What a component adds to an overlay; nothing else may change."""
+        beside = list(beside)
+        plain = render.objects(render.kustomize_with(resources=["overlays/" + overlay], components=beside))
+        found = render.objects(render.kustomize_with(resources=["overlays/" + overlay], components=beside + [component]))
+        self.assertEqual({k: found.get(k) for k in plain}, plain)
+        return set(found) - set(plain)
+
+    def test_components_of_the_operator_go_to_its_namespace(self):
         for overlay, ns in (("standalone", "holdfast-system"), ("kubeflow", "kubeflow")):
-            plain = render.objects(render.kustomize_with(resources=["overlays/" + overlay]))
-            found = render.objects(render.kustomize_with(resources=["overlays/" + overlay],
-                                                         components=["components/dashboards"]))
-            self.assertEqual(set(found) - set(plain), {("ConfigMap", "holdfast-dashboard-fleet", ns),
-                                                       ("ConfigMap", "holdfast-dashboard-operator", ns)})
-            self.assertEqual({k: found[k] for k in plain}, plain)
+            self.assertEqual(self.adds("components/dashboards", overlay), {
+                ("ConfigMap", "holdfast-dashboard-fleet", ns), ("ConfigMap", "holdfast-dashboard-operator", ns)})
+            self.assertEqual(self.adds("components/network-policy", overlay), {
+                ("NetworkPolicy", "holdfast-operator", ns)})
+
+    def test_the_network_policy_of_the_agent(self):
+        self.assertEqual(self.adds("components/network-policy-agent", beside=["components/agent"]), {
+            ("NetworkPolicy", "holdfast-agent", "holdfast-agent")})
 
 
 if __name__ == "__main__":
