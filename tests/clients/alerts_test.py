@@ -87,6 +87,8 @@ CASES = {
     "HoldfastDetectorBlind": [
         ({'holdfast_agent_detector_age_seconds{detector="xid",instance="n1:7445"}': "0+60x20"}, 16,
          [({"detector": "xid", "instance": "n1:7445"}, "Detector xid of n1:7445 has seen nothing for 15 minutes.")]),
+        # A job that reported has ended.
+        ({'holdfast_agent_detector_age_seconds{detector="straggler",instance="n1:7445"}': "0+60x20"}, 16, []),
         ({'holdfast_agent_detector_age_seconds{detector="xid",instance="n1:7445"}': "5x20"}, 16, [])],
     "HoldfastJournalFailing": [
         ({'holdfast_agent_journal_failing{instance="n1:7445"}': "1x20"}, 11,
