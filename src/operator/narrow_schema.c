@@ -344,10 +344,14 @@ void hf_narrow_begin(struct hf_pass *pass)
 	bool annotated = pass->view.ledger_annotated;
 
 	/* Keep a ledger in its annotation until the schema is known to be wide.  Otherwise the
-	 * status would be written before its ledger. */
-	if (annotated && !schema_is_known(kind))
-		kind->narrow = true;
-	if (!(kind->narrow || (annotated && is_fresh(kind))) || pass->writes != HF_WRITES_STATUS)
+	 * status would be written before its ledger.  One job's annotation says nothing of its kind:
+	 * a user may have written it. */
+	bool unknown = annotated && !schema_is_known(kind) && !kind->keeps;
+	/* A stored status.recovery shows that the CRD has the field. */
+	bool in_status = pass->view.status.ledger.present && !annotated;
+
+	if (in_status || pass->writes != HF_WRITES_STATUS ||
+	    !(kind->narrow || unknown || (annotated && is_fresh(kind))))
 		return;
 	pass->writes = HF_WRITES_LEDGER;
 	hf_narrow_tell(pass);

@@ -261,6 +261,34 @@ static void a_job_whose_ledger_stands_in_an_annotation_keeps_it_there(void **sta
 	assert_string_equal(ledger_of(call), LEDGER(4));
 }
 
+/* A user can write the annotation of one job.  The ledgers of the others stay where they are read. */
+static void an_annotation_of_one_job_moves_no_other_ledger(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *other = job_doc("other", "u-2", 8, "");
+	struct hf_json *root = hf_json_copy(hf_doc_json(other)), *status = NULL;
+	struct hf_doc *jobs[2] = {narrow_job(7, "no ledger", NULL)};
+	static const char stored[] = "{\"recovery\":{\"schema\":1,\"generation\":3,"
+				     "\"phase\":\"Creating\"}}";
+	struct fake_call *call;
+
+	assert_int_equal(hf_json_parse(stored, strlen(stored), NULL, &status, NULL), 0);
+	hf_json_set(root, "status", status);
+	hf_doc_unref(other);
+	jobs[1] = hf_doc_from_json(root);
+	brain.once = false;
+	want_ledger(4);
+	start_with(bench, jobs, 2);
+	for (int seen = 0; seen < 2; seen++) {
+		call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+		if (hf_streq(call->request->name, "other"))
+			assert_string_equal(call->request->subresource, "status");
+		else
+			assert_null(call->request->subresource);
+	}
+	assert_true(narrow_metric(bench) == 0);
+}
+
 static void labels_and_annotations_of_a_job_do_not_disturb_its_metrics(void **state)
 {
 	struct bench *bench = *state;
@@ -504,6 +532,7 @@ int main(void)
 		W(a_conflict_of_the_ledger_is_read_live_and_nothing_is_done),
 		T(a_reply_without_the_ledger_teaches_where_to_keep_it),
 		T(a_job_whose_ledger_stands_in_an_annotation_keeps_it_there),
+		T(an_annotation_of_one_job_moves_no_other_ledger),
 		T(labels_and_annotations_of_a_job_do_not_disturb_its_metrics),
 		T(metrics_of_a_job_are_read_from_the_annotation),
 		W(under_a_wide_crd_an_annotated_ledger_moves_into_the_status),
