@@ -109,7 +109,7 @@ static void a_held_job_says_how_it_goes_on_and_that_suspension_waits(void **stat
 	assert_false(brain_says(&b, HF_TOPIC_NEXT, "suspended"));
 	b.view.run_policy.suspend = HF_SOME_BOOL(true);
 	brain_step(&b);
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "to be suspended waits until then"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "its suspension waits until then"));
 	brain_release(&b);
 }
 

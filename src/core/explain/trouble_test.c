@@ -80,7 +80,7 @@ static void a_container_that_cannot_start_names_itself_and_why(void **state)
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
 			       "boss-0 cannot start container 'main': SomethingNew: x"));
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "what the container asks for must be there"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "provide what the container asks for"));
 	brain_release(&b);
 }
 
@@ -223,7 +223,7 @@ static void a_job_of_another_controller_says_who_is_to_act(void **state)
 	b.view.run_policy.managed_by = "kueue.x-k8s.io/multikueue";
 	brain_step(&b);
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "managed by 'kueue.x-k8s.io/multikueue'"));
-	assert_true(brain_says(&b, HF_TOPIC_NEXT, "nothing is done for it here"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "Holdfast does nothing for the job"));
 	brain_release(&b);
 }
 
