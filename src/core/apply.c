@@ -13,8 +13,18 @@
  * incident opens for the pods among them.  The termination that best explains the others opens it:
  * one with evidence of infrastructure or a device, else the first to finish.
  *
- * If a verdict was withdrawn in this step, the step acts only on its cause.  A second verdict would
- * be withdrawn for the same cause, and that cause would be charged twice.
+ * Words used here:
+ *
+ * - An incident covers a termination if the rank's attempt had started before the incident opened
+ *   (hf_incident_covers).  A covered termination is charged nothing.
+ * - An incident adopts a termination as its cause if the termination has better evidence than the
+ *   application's cause that the incident has so far (hf_incident_adopt).
+ * - A verdict gives way (gave_way) if hf_verdict_reconsider withdrew it in this step, because a
+ *   cause outranks it.  Then the step acts only on that cause.  A second verdict would be withdrawn
+ *   for the same cause, and that cause would be charged twice.
+ * - A termination is stray if the pod was evicted for a taint that its own node does not have
+ *   (classify.c).  No budget is charged for it.
+ * - noProgressLimit forbids a restart that would start from the same step again (hf_steps_allow).
  *
  * Writes: the ledger's incident, charges and verdict, the slots, and what the step restarts.
  */
@@ -271,37 +281,37 @@ static void delay_repeats(struct hf_brain *b)
 }
 
 /* A copy of the open incident's charges and record, made before late evidence changes them. */
-struct former {
+struct previous_incident {
 	int64_t incident, restarts[HF_BUDGETS];
 	struct hf_record record;
 };
 
-static void save_former(const struct hf_brain *b, struct former *former)
+static void save_previous(const struct hf_brain *b, struct previous_incident *previous)
 {
-	former->incident = b->ledger.incident.id;
-	memcpy(former->restarts, b->ledger.restarts, sizeof(former->restarts));
-	former->record = b->ledger.records[0];
+	previous->incident = b->ledger.incident.id;
+	memcpy(previous->restarts, b->ledger.restarts, sizeof(previous->restarts));
+	previous->record = b->ledger.records[0];
 }
 
 /* If this step's verdict opened a newer incident, restore the previous incident's charges and its
  * record.  The late evidence may still withdraw the verdict, and one event is the cause of one
  * incident. */
-static void restore_former(struct hf_brain *b, const struct former *former)
+static void restore_previous(struct hf_brain *b, const struct previous_incident *previous)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
-	if (ledger->incident.id == former->incident)
+	if (ledger->incident.id == previous->incident)
 		return;
 	hf_assert(ledger->incident.charged == HF_BUDGET_PENDING);
-	memcpy(ledger->restarts, former->restarts, sizeof(former->restarts));
-	if (ledger->records_len > 1 && ledger->records[1].incident == former->record.incident)
-		ledger->records[1] = former->record;
+	memcpy(ledger->restarts, previous->restarts, sizeof(previous->restarts));
+	if (ledger->records_len > 1 && ledger->records[1].incident == previous->record.incident)
+		ledger->records[1] = previous->record;
 }
 
 void hf_terminations_apply(struct hf_brain *b)
 {
 	const struct hf_termination *termination;
-	struct former former;
+	struct previous_incident previous;
 	struct hf_termination lost;
 
 	hf_assert(b->ledger.present && !hf_verdict_pending(b));
@@ -315,12 +325,12 @@ void hf_terminations_apply(struct hf_brain *b)
 	/* Container restarts are counted before the ends of pods, because the container ran before
 	 * its pod ended. */
 	count_restarts(b);
-	save_former(b, &former);
+	save_previous(b, &previous);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
 	termination = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
 	if (termination && !open_for(b, termination)) {
-		restore_former(b, &former);
+		restore_previous(b, &previous);
 		return;
 	}
 	if (!termination)

@@ -43,7 +43,10 @@ bool hf_pod_is_reported(const struct hf_pod *pod, const struct hf_container_seen
  * busy kubelet gets 5 more. */
 #define HF_RENEWAL_LATE_SECONDS 15
 
-/* The node is gone, out of service, or Unknown to the control plane. */
+/* The node is gone, out of service, or Unknown to the control plane: a fact about the node alone.
+ * hf_node_lost (state/) asks the same for the node of a pod and excepts some pods.
+ * hf_node_counts_as_lost (policy/) asks for more: whether the loss is certain enough to be the
+ * cause of a fault. */
 bool hf_node_is_lost(const struct hf_node_seen *node);
 /* True if the control plane still hears from the node's kubelet. */
 bool hf_node_is_heard_of(const struct hf_node_seen *node);

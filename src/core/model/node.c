@@ -10,7 +10,7 @@
 
 /* A zone is in a storm if more than two of its nodes and at least this share are lost: the control
  * plane's own numbers. */
-#define STORM_NODES_MIN 2
+#define STORM_LOST_MORE_THAN 2
 #define STORM_PERCENT 55
 
 static const char *const names[] = {
@@ -60,7 +60,7 @@ bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now)
 
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
 {
-	return lost > STORM_NODES_MIN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
+	return lost > STORM_LOST_MORE_THAN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
 }
 
 /* If the node's Lease is missing, the fence does not decide, because a missing Lease proves

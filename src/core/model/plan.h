@@ -161,7 +161,8 @@ struct hf_plan_event {
 };
 
 /* An object that the brain needs to know and that the caller does not watch.  The caller reads it
- * soon, and again every few seconds as long as plans ask for it, and steps again after a change.  A
+ * soon, and steps again after a change.  As long as plans ask for it, the caller reads a Lease and a
+ * Node again every few seconds; a claim is read once.  A
  * node is asked for only if it carries pods of the job. */
 enum hf_ask_kind {
 	HF_ASK_LEASE, /* the node's Lease */

@@ -8,17 +8,24 @@
 /*
  * The barrier of a restart in place.
  *
- * The agent stops the process of a held rank, and starts the next process when the rank is no
- * longer held.  All held ranks are released in one write, once no old process runs and each held
- * rank waits.  In order of escalation:
+ * Words: a rank is held while the ledger's `hold` lists it.  A held rank is down when its agent
+ * reports that no process of it runs and that exec waits for the order (hf_slot_is_down).  A rank
+ * fell (slot->fell) if its pod ended after the order and before the next process ran.
  *
- * - A rank is not down at its deadline, or its pod has ended: its pod is re-created, and the other
- *   ranks wait.
- * - A new pod ends, or does not report that it waits: all pods are re-created.
- * - A new pod does not come within inPlaceWaitSeconds: the other ranks start without it.
+ * The agent stops the process of a held rank, and starts the next process when the rank is no
+ * longer held.  If all ranks restart, they are released in one write, once no old process runs and
+ * each held rank waits.  A rank that restarts alone is released as soon as it is down itself.
+ * In order of escalation:
+ *
+ * - A rank is not down at its deadline, or it fell: its pod is re-created.  In a restart of all
+ *   ranks the other ranks wait.
+ * - In a restart of all ranks, a new pod ends, or does not report that it waits: all pods are
+ *   re-created.
+ * - In a restart of all ranks, a new pod does not come within inPlaceWaitSeconds: the other ranks
+ *   start without it.
  *
  * So no job waits here for ever.  Nothing is charged here: the incident that caused the restart was
- * charged.  Writes: the slots, the last record, the generation if all pods are re-created.
+ * charged.  Writes: the slots, the newest record, the generation if all pods are re-created.
  */
 
 static void record_recreation(struct hf_brain *b)
@@ -105,9 +112,9 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	return b->now >= deadline;
 }
 
-/* Re-creates the pods of ranks whose restart in place failed. Returns false if, instead, the pods
- * of all ranks are re-created: a restart of all ranks has ranks with new pods already. */
-static bool answer_ends(struct hf_brain *b, struct moved *moved)
+/* Re-create the pods of ranks whose restart in place failed.  If a restart of all ranks had given
+ * such a rank a new pod already, re-create the pods of all ranks instead, and return false. */
+static bool replace_failed_ranks(struct hf_brain *b, struct moved *moved)
 {
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
@@ -309,7 +316,7 @@ void hf_barrier_step(struct hf_brain *b)
 		recreate_all(b, "recovery.inPlace is Never now");
 		return;
 	}
-	if (!answer_ends(b, &moved))
+	if (!replace_failed_ranks(b, &moved))
 		return;
 	if (moved.count > 0) {
 		hf_ranks_refresh(b);

@@ -74,22 +74,23 @@ static const struct hf_pod **collect_pods(const struct hf_brain *b, bool finishe
 	return pods;
 }
 
-/* Ask the operator to read the Lease, the Node and the claims that hf_node_evidence needs
- * (policy/node_evidence.c). Both functions check in the same order, so nothing is read without
- * need. */
+/* Ask the operator to read the objects that hf_node_evidence needs (policy/node_evidence.c): the
+ * Node, its Lease, the claims.  Both functions check proof first and in the same order, so nothing
+ * is read that a proof makes needless.  For a presumption, the Lease and all claims are read at
+ * once: the reads take time, and each guard of a presumption may end first. */
 static void ask_for_reads(const struct hf_brain *b, const struct hf_node_seen *node,
 			  const struct hf_pod *pod)
 {
 	if (b->job.recovery.force == HF_FORCE_NEVER)
 		return;
-	if (node->ready == HF_NODE_GONE) {
-		hf_ask(b, HF_ASK_NODE, node->name);
-		return;
-	}
 	if (node->out_of_service) {
 		hf_ask(b, HF_ASK_NODE, node->name);
-		if (node->ready != HF_NODE_UNKNOWN)
+		if (hf_node_is_heard_of(node))
 			hf_ask(b, HF_ASK_LEASE, node->name);
+		return;
+	}
+	if (node->ready == HF_NODE_GONE) {
+		hf_ask(b, HF_ASK_NODE, node->name);
 		return;
 	}
 	/* A missing Lease is asked for as well, because it may appear. */

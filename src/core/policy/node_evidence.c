@@ -17,8 +17,9 @@
  * - A presumption: the control plane calls the node Unknown, its Lease stands still between two
  *   reads, and no pod on it changes.
  *
- * Every span is measured on the operator's clock, from what the operator saw.  No time that the
- * node wrote enters a computation.
+ * Every span ends on the operator's clock, which follows the API server's.  It begins when the
+ * operator saw something, or at a time that the API server wrote (the creation of a pod).  No time
+ * that the node wrote enters a computation.
  */
 
 /* The control plane calls a node Unknown 40 to 50 s after the last renewal of its Lease, and checks
@@ -71,8 +72,9 @@ static bool is_read_since(const struct hf_brain *b, const struct hf_node_seen *n
 /* The out-of-service taint declares that the machine is off.  But if the node's kubelet is still
  * heard of, the taint only evicts, and evicted pods end by themselves.  Then the Lease must stand
  * still as well. */
-static struct hf_evidence weigh_taint(const struct hf_brain *b, const struct hf_node_seen *node,
-				      const struct hf_pod *pod)
+static struct hf_evidence weigh_out_of_service(const struct hf_brain *b,
+					       const struct hf_node_seen *node,
+					       const struct hf_pod *pod)
 {
 	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
 
@@ -182,8 +184,8 @@ static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_
 	return evidence;
 }
 
-/* The node counts as lost: the guards of hf_node_evidence without those that the job chooses (mode,
- * volumes).  Whether the node is a cause does not depend on what the job allows. */
+/* The guards of hf_node_evidence without those that the job chooses (mode, volumes): whether the
+ * node is a cause does not depend on what the job allows. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod)
 {
@@ -221,7 +223,7 @@ struct hf_evidence hf_node_evidence(const struct hf_brain *b, const struct hf_no
 	if (b->job.recovery.force == HF_FORCE_NEVER)
 		return make_guarded(HF_GUARD_MODE, HF_TIME_NEVER);
 	if (seen->out_of_service)
-		return weigh_taint(b, seen, pod);
+		return weigh_out_of_service(b, seen, pod);
 	if (seen->ready == HF_NODE_GONE)
 		return weigh_gone(b, seen);
 	if (hf_node_is_fenced(seen, pod))

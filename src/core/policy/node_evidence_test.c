@@ -55,7 +55,7 @@ static void silence_is_measured_to_the_second(void **state)
 	assert_false(found.proven);
 }
 
-static void who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void **state)
+static void a_node_that_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void **state)
 {
 	struct hf_node_seen facts = silent(14);
 	struct hf_pod pod = {.name = "p"};
@@ -300,11 +300,90 @@ static void claims_are_read_before_anything_is_presumed(void **state)
 	seen.claims_len = 0;
 }
 
+static void a_node_without_the_control_planes_taint_is_not_presumed_dead(void **state)
+{
+	struct hf_node_seen facts = silent(100), fenced = silent(100);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.unreachable = fenced.unreachable = false;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_TAINT);
+	assert_int_equal(evidence(&facts, &pod).until, HF_TIME_NEVER);
+	facts.unreachable = true;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	/* A proof needs no taint. */
+	pod.fence_seconds = 50;
+	assert_true(evidence(&fenced, &pod).proven);
+}
+
+/* ---- the pod's own guards, which hf_node_loss_evidence adds ------------------------------------ */
+
+static struct hf_evidence loss_evidence(struct hf_node_seen *facts, const struct hf_pod *pod)
+{
+	struct hf_node known = {.seen = facts, .news_at = HF_TIME_NONE};
+
+	brain.now = now;
+	brain.seen = &seen;
+	brain.job.recovery.node_lost_after_seconds = after_seconds;
+	brain.job.recovery.force_delete_after_seconds = 5;
+	return hf_node_loss_evidence(&brain, &known, pod);
+}
+
+static void a_toleration_longer_than_300_seconds_holds_the_pod_to_its_last_second(void **state)
+{
+	struct hf_node_seen facts = silent(400);
+	struct hf_pod pod = {.name = "p", .deletion_time = HF_TIME_NONE};
+
+	(void)state;
+	pod.tolerates_unreachable = HF_SOME_INT(401);
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_TOLERATION);
+	assert_int_equal(loss_evidence(&facts, &pod).until, now + HF_SECOND);
+	pod.tolerates_unreachable = HF_SOME_INT(400);
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	/* Admission adds 300 s to every pod, so that toleration is not the user's wish. */
+	facts = silent(60);
+	pod.tolerates_unreachable = HF_SOME_INT(300);
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	pod.tolerates_unreachable = HF_SOME_INT(301);
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_TOLERATION);
+	assert_int_equal(loss_evidence(&facts, &pod).until, now + 241 * HF_SECOND);
+}
+
+static void a_terminating_pod_is_held_until_five_seconds_after_its_deadline(void **state)
+{
+	struct hf_node_seen facts = silent(400);
+	struct hf_pod pod = {.name = "p", .deletion_time = now - 4 * HF_SECOND};
+
+	(void)state;
+	/* The toleration does not matter any more: the pod is being deleted. */
+	pod.tolerates_unreachable = HF_SOME_INT(1000);
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_DEADLINE);
+	assert_int_equal(loss_evidence(&facts, &pod).until, now + HF_SECOND);
+	pod.deletion_time = now - 5 * HF_SECOND;
+	assert_int_equal(loss_evidence(&facts, &pod).guard, HF_GUARD_NONE);
+}
+
+static void a_proven_death_needs_neither_deadline_nor_toleration(void **state)
+{
+	struct hf_node_seen off = silent(0);
+	struct hf_pod pod = {.name = "p", .deletion_time = now + HF_MINUTE};
+
+	(void)state;
+	off.out_of_service = true;
+	off.confirmed_at = now;
+	pod.tolerates_unreachable = HF_SOME_INT(1000);
+	assert_true(loss_evidence(&off, &pod).proven);
+	assert_int_equal(loss_evidence(&off, &pod).guard, HF_GUARD_NONE);
+	pod.deletion_time = HF_TIME_NONE;
+	assert_int_equal(loss_evidence(&off, &pod).guard, HF_GUARD_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(silence_is_measured_to_the_second),
-		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
+		cmocka_unit_test(
+			a_node_that_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
 		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),
 		cmocka_unit_test(a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease),
 		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
@@ -317,6 +396,11 @@ int main(void)
 			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),
 		cmocka_unit_test(the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there),
 		cmocka_unit_test(claims_are_read_before_anything_is_presumed),
+		cmocka_unit_test(a_node_without_the_control_planes_taint_is_not_presumed_dead),
+		cmocka_unit_test(
+			a_toleration_longer_than_300_seconds_holds_the_pod_to_its_last_second),
+		cmocka_unit_test(a_terminating_pod_is_held_until_five_seconds_after_its_deadline),
+		cmocka_unit_test(a_proven_death_needs_neither_deadline_nor_toleration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

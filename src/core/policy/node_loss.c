@@ -5,8 +5,9 @@
 /*
  * The rule that decides when the pod of a lost node is given up.  A pod that is given up counts as
  * terminated, and its rank gets a replacement.  Input: the node's evidence (node_evidence.c) and
- * the pod's own toleration and deadline.  Output: struct hf_evidence, in which guard NONE means
- * that the pod is given up.
+ * the pod's own toleration and deadline.  The deadline counts from the deletionTimestamp, which the
+ * API server wrote.  Output: struct hf_evidence, in which guard NONE means that the pod is given
+ * up.
  */
 
 /* Admission adds a toleration of 300 s to every pod.  A longer toleration was written by the

@@ -74,8 +74,8 @@ static void the_whole_way_of_a_pod_that_is_given_up(void **state)
 	assert_string_equal(b.plan.status.ledger.records[0].reason, "NodeLost");
 	turn();
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
-	/* The pod is deleting now.  Five seconds after its grace the operator sets its phase to
-	 * Failed … */
+	/* The pod is deleting now: a grace of 30 s, then recovery.forceDeleteAfterSeconds, here 5.
+	 * Then the operator sets its phase to Failed … */
 	brain_after(&b, 34);
 	turn();
 	assert_int_equal(hf_plan_actions(&b.plan), 0);

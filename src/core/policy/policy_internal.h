@@ -16,9 +16,11 @@ HF_BEGIN_DECLS
 
 /* ---- lost nodes: node_evidence.c, node_loss.c, node_loss_cause.c, lost_pods.c ---------------------- */
 
-/* The node counts as lost: it is gone, out of service, or has been silent for as long as it takes
- * to give pods up.  Guards of the job (its volumes, forceDelete) do not matter here.  A node that
- * is merely Unknown may be heard of again, so it does not count as lost. */
+/* The lost node is taken as the cause of a fault.  It is gone, out of service, or has been silent
+ * for as long as it takes to give pods up; or the pod's own fence has ended the pod.  Guards of the
+ * job (its volumes, forceDelete) do not matter here.  Call it only for a node that hf_node_is_lost
+ * or hf_node_lost calls lost: that node may be merely Unknown and be heard of again, and then it
+ * does not count. */
 bool hf_node_counts_as_lost(const struct hf_brain *b, const struct hf_node *node,
 			    const struct hf_pod *pod);
 /* For a node that is lost now: as far as is known, it was silent at that time.  No sign of life
@@ -129,8 +131,9 @@ void hf_incident_open(struct hf_brain *b, const struct hf_termination *terminati
 void hf_incident_record(struct hf_brain *b, const struct hf_termination *termination);
 /* Add a record to the open incident, if its record was erased with the ledger. */
 void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *termination);
-/* Take the termination, which outranks the application's cause, as the cause of the whole incident:
- * a charge moves from the application's budget. False: the new budget does not allow it. */
+/* Adopt the termination as the cause of the open incident, if the incident has an application's
+ * cause, which the termination outranks.  The charge moves from the application's budget to the
+ * termination's.  False: that budget is used up. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *termination);
 /* Make this termination the cause of the open incident, in the ledger and in the incident's record
  * (status.recovery.last), if there is one. */
@@ -240,10 +243,12 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
 /* Writes the ledger's streak: restarts in place in a row that no person asked for. A restart in new
  * pods ends the streak. */
 void hf_in_place_count(struct hf_brain *b, bool in_place);
-/* The time by which the process of a held rank must be down, or its new pod must have reported. */
+/* The time by which the process of a held rank must be down, or its new pod must have reported that
+ * it waits. */
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot);
-/* Writes slots and the last record: re-create the pods of ranks that do not answer; when all held
- * ranks wait, let them start. */
+/* Writes slots and the newest record: re-create the pods of ranks that are not down in time or
+ * whose pods ended.  Release the ranks of a restart of all together, when each of them waits;
+ * release a rank that restarts alone as soon as it is down itself. */
 void hf_barrier_step(struct hf_brain *b);
 /* Writes slots: hold each rank with an old pod that is to be deleted, until the pod is gone. */
 void hf_barrier_hold_old(struct hf_brain *b);

@@ -35,7 +35,7 @@ enum hf_slot_phase {
 
 /* A rank: facts from the ledger, facts from the objects seen, and facts derived from both. */
 struct hf_slot {
-	/* Seen. */
+	/* Seen in the cluster. */
 	const struct hf_pod *pod;              /* the job's pod under the rank's name; NULL: none */
 	const struct hf_service_seen *service; /* the job's service; NULL: none */
 	const struct hf_pod *last; /* the pod as last seen, before it disappeared; NULL: unknown */
@@ -48,8 +48,9 @@ struct hf_slot {
 	bool created;   /* the pod of the present attempt was seen at least once */
 	bool succeeded; /* the rank's pod has succeeded in the present generation */
 	bool trained;   /* the own container was seen ended with 0 before the pod ended */
-	bool covered;   /* a restart by the kubelet in the open incident was counted */
-	bool held;      /* the process must stay down until the barrier lets all ranks start */
+	/* one restart by the kubelet was counted to the open incident: the next one opens another */
+	bool covered;
+	bool held; /* the rank's process must stay down until barrier.c releases the rank */
 	int64_t attempt;
 	int64_t in_place; /* how often the rank restarted alone in this pod */
 	/* the incident in which the rank last restarted alone in this pod; 0: it did not */
@@ -158,7 +159,9 @@ struct hf_brain {
 	int32_t failed_count[HF_ROLES_MAX];
 	/* a verdict waits for later evidence, which may change it */
 	bool settling;
-	bool gave_way;   /* a verdict was withdrawn in this step, and its cause remains */
+	/* a verdict was withdrawn in this step: hf_verdict_reconsider found a better cause, which
+	 * the step still acts on */
+	bool gave_way;
 	bool restarting; /* a rank was restarted in this step */
 	/* if `restarting`: the first role in which this step restarted a rank */
 	int restarting_role;
@@ -293,7 +296,9 @@ void hf_phase_book(struct hf_brain *b);
 
 /* The node that the pod is bound to; NULL: the pod is not bound, or the node was not seen. */
 const struct hf_node *hf_node_of(const struct hf_brain *b, const struct hf_pod *pod);
-/* The node of the pod if that node is lost, else NULL. Cheap when no node of the job is lost. */
+/* The node of the pod if that node is lost (hf_node_is_lost), else NULL.  Also NULL if the node is
+ * out of service, its kubelet is heard of, and the pod is not being deleted: that pod tolerates the
+ * taint and runs on.  Cheap when no node of the job is lost. */
 const struct hf_node *hf_node_lost(const struct hf_brain *b, const struct hf_pod *pod);
 /* Like hf_node_lost, but NULL if the node was lost before the pod came to it: such a loss explains
  * nothing. */

@@ -27,7 +27,8 @@ struct hf_node {
  *
  * - a branch in hf_node_evidence (policy/node_evidence.c), and one in hf_node_counts_as_lost if the
  *   node is no cause while the guard holds;
- * - its reads in ask_for_reads (policy/lost_pods.c), in the order of hf_node_evidence;
+ * - its reads in ask_for_reads (policy/lost_pods.c), at the place that the branch has in
+ *   hf_node_evidence;
  * - its reason and text in explain/node_loss_text.c;
  * - a row in docs/reference/conditions.md; golden files in tests/golden/nodes.
  */
@@ -37,7 +38,7 @@ enum hf_guard {
 	HF_GUARD_SILENCE,    /* the node has not been silent for long enough */
 	HF_GUARD_READ,       /* a Lease, the node or a claim must be read first */
 	HF_GUARD_CALM,       /* the zone's last storm ended too short a time ago */
-	HF_GUARD_TAINT,      /* the control plane has not tainted the node */
+	HF_GUARD_TAINT,      /* the node lacks the control plane's taint unreachable */
 	HF_GUARD_TOLERATION, /* the user's toleration keeps the pod for longer */
 	HF_GUARD_VOLUME,     /* the pod has a volume that only one node may have: proof is needed */
 	HF_GUARD_MODE,       /* forceDelete is Never, or Proven and there is no proof */

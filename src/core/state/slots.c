@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Questions about one rank: its names, its own container, its terminations, its pod.  No function
- * in this file changes the working state.
+ * Questions about one rank: its names, its own container, its terminations, its pod.  Only
+ * hf_slot_count_all changes the working state: the counts of the rank that it is given.
  */
 
 /* Parse the index behind the last dash of a name: decimal, without a leading zero. */
@@ -192,7 +192,24 @@ bool hf_slot_is_up(const struct hf_slot *slot)
 	return up[slot->phase];
 }
 
+/* ---- the numbers of a pod that restarts in place keep --------------------------------------------- */
+
 /*
+ * A restart in place raises the ledger's numbers, and the pod keeps the stamps of its creation.  An
+ * example, of a pod that was created with generation 3 and attempt 2:
+ *
+ *     event                             generation  in_place_base  attempt  in_place  pod's stamps
+ *     the pod runs                           3            0           2         0        3, 2
+ *     the rank restarts alone in place       3            0           3         1        3, 2
+ *     all ranks restart in place             4            3           3         1        3, 2
+ *     the rank alone once more               4            3           4         2        3, 2
+ *     its pod is re-created                  4            3           5         0        4, 5
+ *
+ * The first two numbers are the job's, the next two the rank's.  A pod is current while its
+ * generation is in_place_base or later and its attempt plus in_place is the rank's attempt.  A pod
+ * of this rank with stamps 3, 1 would not be: 1 + 1 is not 3.  A restart of all ranks in new pods
+ * sets in_place_base and each in_place to 0.
+ *
  * A pod without stamps was created by another operator, so nothing in the pod names the attempt.
  * It belongs to the present attempt if the ledger has seen that attempt's pod.  In generation 0 no
  * pod has stamps.
@@ -310,6 +327,10 @@ hf_time hf_slot_presumed_at(const struct hf_brain *b)
 	return at == HF_TIME_NONE ? b->now : hf_time_add(at, hf_seconds(UP_SECONDS));
 }
 
+/* The incident after which the pod's present process started.  The pod's stamp names the incident of
+ * its creation; a later restart of the rank alone or of all ranks in place stands in the ledger.
+ * In the example above: incident 5 created the pod, the rank restarted alone in incident 6, and all
+ * ranks in incident 7.  Then the answer is 7. */
 int64_t hf_slot_incident(const struct hf_brain *b, const struct hf_slot *slot,
 			 const struct hf_pod *pod)
 {
