@@ -16,13 +16,21 @@
  *
  * Input: the asks of each job's newest plan.  Output: facts for later steps, and jobs in the queue.
  *
- * An object is read once for all jobs that ask for it: soon, then every two seconds as long as a
- * job asks.  When no job asks any more, the object is forgotten.  So silence is measured from the
- * moment at which a job asked.
+ * Three structs: a struct hf_ask (core) is one wish of one plan.  A struct ask is the entry of one
+ * object here, whichever jobs want it.  A struct asker is one job with the entries that its newest
+ * plan wants.
  *
- * If a read finds a change, the fact holds from the moment at which the request was sent, because
- * the answer is newer.  A Lease counts as unchanged from the moment at which the first answer
- * arrived, because that answer is older.
+ * An object is read once for all jobs that ask for it: soon, and then every two seconds as long as
+ * a job asks.  Two exceptions: a claim is read only once, because its access modes never change;
+ * and each failed read in a row doubles the wait, up to 60 s.  When no job asks any more, the object
+ * is forgotten.  So silence is measured from the moment at which a job asked.
+ *
+ * The times of a Lease are chosen so that silence is never overstated:
+ *
+ * - If a read finds a new renewTime, the kubelet renewed the Lease after the previous successful
+ *   read was sent.  That moment is the renewal's time (renewed_at).
+ * - The Lease counts as unchanged from the moment at which the first answer with its present
+ *   renewTime arrived (since), up to the moment at which the last request was sent (asked_at).
  */
 
 #define LEASE_NS "kube-node-lease"
@@ -36,6 +44,7 @@
 #define CALM (200 * HF_MS)
 #define BURST 50.0
 
+/* An object that at least one job asks for: when it is read, and what was read. */
 struct ask {
 	struct hf_asks *asks;
 	enum hf_ask_kind kind;
@@ -56,14 +65,16 @@ struct ask {
 	bool known;
 	hf_time asked_at; /* LEASE: when the last successful read was sent */
 	char *renewal; /* LEASE: spec.renewTime as text; NULL: the Lease is missing or has none */
-	hf_time since; /* LEASE: since when the reads show the renewal time in `renewal` */
-	hf_time renewed_at; /* LEASE: when the kubelet last renewed the Lease, at the earliest */
-	hf_time looked_at;  /* NODE: when the last successful read was sent */
-	bool missing;       /* NODE: the last read found no Node object */
-	bool exclusive;     /* CLAIM: only one node at a time may use the claim */
+	/* LEASE: when the first answer with the renewal time in `renewal` arrived */
+	hf_time since;
+	/* LEASE: when the read before that answer was sent: the kubelet renewed it later */
+	hf_time renewed_at;
+	hf_time looked_at; /* NODE: when the last successful read was sent */
+	bool missing;      /* NODE: the last read found no Node object */
+	bool exclusive;    /* CLAIM: only one node at a time may use the claim */
 };
 
-/* A job and the objects that its newest plan asks for. */
+/* A job, and the entries of the objects that its newest plan asks for. */
 struct asker {
 	char *key;
 	struct ask **asks;

@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Reads the operator's config file:  YAML to struct hf_recovery_spec, with the checks of a job.
+ */
+
 #define ARENA_BYTES_MAX ((size_t)4 << 20)
 
 /* The file's `recovery` is read as spec.runPolicy.recovery of a made-up job, so that the rules and

@@ -10,7 +10,8 @@
  * waits at the first gate.  Any other pass waits at the second gate.
  *
  * Invariants: no pass goes through the second gate while a pass waits at the first; at most
- * op->in_flight_max requests are under way; if a rate is set, no request is sent without a token.
+ * op->in_flight_max requests are under way; if a rate is set, no request is sent without a token,
+ * which hf_pass_send takes.
  */
 
 /* The most requests that a pass sends in its turn.  The pods of a small job are created together,
@@ -73,7 +74,8 @@ void hf_gate_leave(struct hf_pass *pass)
 	pass->gate = NULL;
 }
 
-/* A token bucket like client-go's. */
+/* A token bucket like client-go's.  Only asks whether a token is there: hf_pass_send (pass.c) takes
+ * the token with the request that it sends. */
 static bool has_token(struct hf_operator *op)
 {
 	double qps = op->options.qps, burst = op->options.burst > 0 ? op->options.burst : 1;

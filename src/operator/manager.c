@@ -14,6 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Decides when this process may act as the operator; the states and their changes stand in
+ * manager.h.
+ *
+ * Input: the Lease, the Deployments and jobs that show a rival (rival.h), timers.  Output: an
+ * operator that exists only in the states LEADING and STOPPING.
+ */
+
 #define WHY_MAX 256
 /* Limit of the memory for the managedFields of one job, which are read one job at a time. */
 #define SCRATCH_BYTES_MAX ((size_t)16 << 20)

@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Collects what a step sees of one job: its pods and services, objects of other owners under names
+ * that the job needs, the nodes of the pods, and facts about pods that are gone.
+ *
+ * Input: the caches and the facts of nodes.c, asks.c, devices.c and pod_history.c.  Output: struct
+ * hf_observed in the arena of the pass. hf_view_pod and hf_view_service unpack the views of the
+ * caches; the views stay referenced until the pass ends.
+ */
+
 /* --- what a step sees ------------------------------------------------------------------------- */
 
 /* The objects of a job in one cache: objects that the job owns, and objects of other owners with

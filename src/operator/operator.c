@@ -14,6 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Creates, starts, stops and explains an operator: joins caches, queue, facts, gates and passes.
+ *
+ * Input: struct hf_operator_options.  The files that it joins do the work: watch.c, jobs_queue.c,
+ * pass.c.
+ */
+
 #define REQUEST_TIMEOUT (30 * HF_SECOND)
 /* Events wait this long, so that they do not delay the three requests that replace a pod. */
 #define EVENT_DELAY (200 * HF_MS)

@@ -11,6 +11,16 @@
 
 #include <stdlib.h>
 
+/*
+ * Performs one action of a plan: makes its request, and judges the reply.
+ *
+ * Input: an action of a stage.  Output: the state of struct hf_pass_call: good, bad or unsure.  A
+ * call is unsure if the reply does not show whether the API server carried out the request.  Then
+ * the object is read, and the object decides (judge_…_read).  Replies go into the caches at once.
+ *
+ * Invariant: a request changes only the object with the action's UID.
+ */
+
 static const struct hf_resource *resource_of(const struct hf_pass_call *call)
 {
 	switch (call->action->kind) {

@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+/*
+ * Makes the documents of pods, services and extra objects.
+ *
+ * Input: the job's document and an action with its edits.  Output: the job's template with the
+ * edits, or an error that names the field.  The pod template of the job is copied whole, with
+ * unknown fields.
+ */
+
 /* most bytes of the init container template after its variables are replaced */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 
@@ -31,9 +39,7 @@ static void set_owner(struct hf_json *meta, struct hf_doc *job,
 	hf_json_append(hf_json_ensure_array(meta, "ownerReferences"), owner);
 }
 
-/* The pod template of a role.  The key of the replica type may be written in any case. Read one
- * action of the template: {{.Name}}, {{ .Name }} or {{- .Name -}}.  False: the braces hold anything
- * else. */
+/* The pod template of a role.  The key of the replica type may be written in any case. */
 static const struct hf_json *find_template(const struct hf_render_args *args, int role)
 {
 	const struct hf_json *map =
@@ -59,7 +65,8 @@ struct action {
 	bool trims_before, trims_behind;
 };
 
-/* {{.Name}}, {{ .Name }}, {{- .Name -}}; false for all else that stands in braces. */
+/* Read one action of the init container template: {{.Name}}, {{ .Name }} or {{- .Name -}}.  False:
+ * the braces hold anything else. */
 static bool read_action(const char *text, const char *const names[], size_t n_names,
 			struct action *ret)
 {

@@ -4,6 +4,11 @@
 
 #include "base/str.h"
 
+/*
+ * Writes the Events of a pass: those that the plan holds, and those about actions that failed or
+ * were performed, with the reasons and texts of upstream's operator.
+ */
+
 #define TEXT_MAX 4096
 
 static struct hf_event_note note_of(const struct hf_kind *kind, struct hf_doc *job, bool warning,

@@ -9,6 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Detects another operator for the same jobs (rival.h), from documents alone: a job's
+ * managedFields, and the Deployment training-operator with its flags.  This file sends no request;
+ * manager.c does.
+ */
+
 const struct hf_resource hf_rival_deployments = {
 	.group = "apps",
 	.version = "v1",

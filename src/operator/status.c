@@ -6,6 +6,11 @@
 #include "core/model/names.h"
 #include "json/patch.h"
 
+/*
+ * Makes the patches of a job's status and of a pod that is failed or stopped, and compares a reply
+ * with the patch that was sent: an API server with older CRDs drops fields without an error.
+ */
+
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
 			       const struct hf_status *status)
 {
