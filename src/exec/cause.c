@@ -9,6 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Finds the cause of a failure in a line of a program's stderr.
+ *
+ * Input: one line.  Output: a cause, and with it an exit code from 220 on. errors.def lists the
+ * error messages of the libraries, and forms.def what may stand before a message in a line.  A
+ * message behind no known form names no cause: it may be the program's own sentence.
+ */
+
 const char *hf_exec_cause_name(enum hf_exec_cause cause)
 {
 	switch (cause) {

@@ -11,6 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Compares the record of the node's last contact with the fence's limit.
+ *
+ * Input: the file that the agent writes (health/contact.h), the boot's id from /proc, the time.
+ * Output: whether the fence holds; if not, the reason in fence->why.  Nothing here ends a process:
+ * exec.c does.
+ */
+
 /* Reads a small file with one call; -1 and errno on failure.  A FIFO or a device under this path is an error, so
  * the call cannot block. */
 static ssize_t read_small(const char *path, char *text, size_t size)

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+/*
+ * Compares the beginning of a line with the forms of forms.def: the label, time or file that a
+ * library or a framework prints before its message.
+ */
+
 #define F(kind, form, source) {HF_EXEC_FORM_##kind, form},
 static const struct {
 	enum hf_exec_form_kind kind;

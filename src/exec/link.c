@@ -12,6 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * The datagrams between exec and its surroundings: reports of the ranks below exec come in, signs
+ * of life go out to the node's agent.
+ *
+ * Input: the agent's socket; datagrams of processes.  Output: reports of descendants alone: the
+ * kernel names the sender of a datagram, and exec drops those of other processes.  No call blocks.
+ */
+
 /* The length of an abstract name that the kernel chooses at bind(): a NUL and five hexadecimal digits. */
 #define AUTOBIND_LEN 6
 

@@ -13,6 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/*
+ * Writes the termination message of the container: a headline with the exit code and its cause,
+ * then the last lines of the program's output.  The kubelet copies the file into the pod's status.
+ */
+
 #define HEADLINE_BYTES_MAX 512
 
 /* The first line of the message: "exit code 1, given as 220 (device-fatal): …". */

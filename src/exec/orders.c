@@ -2,6 +2,18 @@
  * Copyright The Holdfast authors */
 #include "exec/orders.h"
 
+/*
+ * Follows the orders of the node's agent: which start of the rank may run, and which must stop.
+ *
+ * Input: targets from the agent's socket, the events of CMD, the time.  Output: the phase, whether
+ * CMD may start, the deadline of a wait, and the state that exec sends to the agent.
+ *
+ * A target names a start: the generation and attempt of the rank, and whether the rank is held.  If
+ * a target names a later start than the present one, CMD must stop (event ORDER), and may start
+ * again when a target for that start or a later one has no hold.  This file starts and stops no
+ * process: exec.c does.
+ */
+
 /* If the agent's queue is full, exec sends its state again after this time. */
 #define SEND_AGAIN_MS 100
 

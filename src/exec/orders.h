@@ -33,7 +33,8 @@ struct hf_exec_orders {
 	int64_t since_ms; /* when the present phase began */
 	struct hf_agent_link link;
 	bool heard; /* the agent has sent at least one target */
-	/* time of the last target with a hold, or of the change of phase */
+	/* from when the wait for a go counts: when the present phase began, or later when a target
+	 * with a hold arrived; set also if no target ever held the rank */
 	int64_t held_ms;
 	struct hf_process_target target; /* the target that the agent sent last */
 	/* the start (generation, attempt) of the process that runs, or ran last */

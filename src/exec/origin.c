@@ -8,6 +8,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+/*
+ * Reads the mark that a launcher or an exception puts before the line of another rank: "[3]:",
+ * "host:", "rank 3:".  Input: one line without escape sequences.  Output: whether the line is of
+ * this pod's rank.
+ */
+
 /* ---- marks of launchers ------------------------------------------------------------------------ */
 
 /* Whether the word looks like a host's name but is none, such as "error".  If it has dots, the part after the last

@@ -2,6 +2,10 @@
  * Copyright The Holdfast authors */
 #include "exec/phase.h"
 
+/*
+ * The table of phases and events (phase.h) as an array, and what the agent is told of a phase.
+ */
+
 #define WAITING (HF_EXEC_WAITING + 1)
 #define RUNNING (HF_EXEC_RUNNING + 1)
 #define SAVING (HF_EXEC_SAVING + 1)

@@ -12,6 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * The processes below exec: ends all of them, and asks about one of them.
+ *
+ * Input: /proc.  Output: SIGKILL to each descendant that still runs, whatever its process group and
+ * session are; whether a process is a descendant; when it started.
+ *
+ * exec is a child subreaper, so a descendant that loses its parent becomes a child of exec and is
+ * found again.  hf_rest_kill reads the list of processes until a reading finds no new descendant:
+ * a process may fork while the list is read.
+ */
+
 /* Most parents that exec follows from a process up to itself. */
 #define DEPTH_MAX 256
 /* Most descendants that one call finds; the next call, when these have ended, finds the others. */
@@ -96,36 +107,37 @@ static bool add_found(pid_t pid)
 }
 
 /* A zombie has ended, unless threads other than its first still run. */
-static bool is_running(const struct process *l)
+static bool is_running(const struct process *process)
 {
-	return (l->state != 'Z' && l->state != 'X') || l->threads > 1;
+	return (process->state != 'Z' && process->state != 'X') || process->threads > 1;
 }
 
 /* Sends SIGKILL to the process if it is a descendant that runs and is not in `found` yet.  Returns whether it did. */
-static bool end_it(const char *proc, pid_t pid, pid_t self)
+static bool kill_if_below(const char *proc, pid_t pid, pid_t self)
 {
-	struct process l;
+	struct process process;
 
-	if (pid <= 0 || pid == self || is_found(pid) || !read_process(proc, pid, &l) ||
-	    !is_running(&l) || (l.parent != self && !is_found(l.parent)) || !add_found(pid))
+	if (pid <= 0 || pid == self || is_found(pid) || !read_process(proc, pid, &process) ||
+	    !is_running(&process) || (process.parent != self && !is_found(process.parent)) ||
+	    !add_found(pid))
 		return false;
 	(void)kill(pid, SIGKILL);
 	return true;
 }
 
-/* Reads the list of all processes once.  Returns whether a descendant was found.  opendir() is not used, since it
- * allocates. */
-static bool end_found(const char *proc, int all, pid_t self)
+/* Reads the list of all processes once, and kills the descendants in it.  Returns whether it found a new one.
+ * opendir() is not used, since it allocates. */
+static bool kill_in_list(const char *proc, int list, pid_t self)
 {
 	bool more = false;
 	ssize_t len;
 
-	(void)lseek(all, 0, SEEK_SET);
-	while ((len = getdents64(all, names.bytes, sizeof(names.bytes))) > 0) {
+	(void)lseek(list, 0, SEEK_SET);
+	while ((len = getdents64(list, names.bytes, sizeof(names.bytes))) > 0) {
 		for (ssize_t at = 0; at < len;) {
 			const struct dirent64 *name = (const void *)(names.bytes + at);
 
-			more |= end_it(proc, (pid_t)strtol(name->d_name, NULL, 10), self);
+			more |= kill_if_below(proc, (pid_t)strtol(name->d_name, NULL, 10), self);
 			at += name->d_reclen;
 		}
 	}
@@ -135,43 +147,43 @@ static bool end_found(const char *proc, int all, pid_t self)
 size_t hf_rest_kill(const char *proc)
 {
 	pid_t self = getpid();
-	struct process l;
-	int all;
+	struct process process;
+	int list;
 
 	/* If exec is the first process of a PID namespace, one call reaches all other processes. */
 	if (self == 1)
 		(void)kill(-1, SIGKILL);
 	found.len = 0;
 	/* If /proc is of another PID namespace, it lists other processes. */
-	if (!read_process(proc, self, &l) || l.parent != getppid())
+	if (!read_process(proc, self, &process) || process.parent != getppid())
 		return HF_REST_UNKNOWN;
-	all = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (all < 0)
+	list = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (list < 0)
 		return HF_REST_UNKNOWN;
-	while (end_found(proc, all, self))
+	while (kill_in_list(proc, list, self))
 		continue;
-	(void)close(all);
+	(void)close(list);
 	return found.len;
 }
 
 bool hf_rest_is_below(const char *proc, pid_t pid)
 {
 	pid_t self = getpid();
-	struct process l;
+	struct process process;
 
 	for (int i = 0; i < DEPTH_MAX && pid > 1 && pid != self; i++) {
-		if (!read_process(proc, pid, &l))
+		if (!read_process(proc, pid, &process))
 			return false;
-		if (l.parent == self)
+		if (process.parent == self)
 			return true;
-		pid = l.parent;
+		pid = process.parent;
 	}
 	return false;
 }
 
 uint64_t hf_rest_started(const char *proc, pid_t pid)
 {
-	struct process l;
+	struct process process;
 
-	return read_process(proc, pid, &l) && is_running(&l) ? l.started : 0;
+	return read_process(proc, pid, &process) && is_running(&process) ? process.started : 0;
 }

@@ -9,6 +9,13 @@
 #include <stddef.h>
 #include <string.h>
 
+/*
+ * Asks the processes below exec to save, and notes which of them have saved.
+ *
+ * Input: reports with their senders.  Output: one request to the socket of each process that can
+ * save; whether exec still waits for a process.  A process is known by pid and start time.
+ */
+
 static const char request[] = HF_BEAT_VERSION " save=1";
 
 static bool is_there(const struct hf_save_process *process, const char *proc)

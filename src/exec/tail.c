@@ -8,6 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Keeps the last bytes of a stream in a ring, and splits the stream into lines to find a cause in
+ * them.
+ *
+ * Input: bytes as they come, and the time.  Output: the last bytes as clean text, and the gravest
+ * cause with its line.  A line that may be of another rank (origin.h) names no cause.
+ */
+
 /* ---- lines ------------------------------------------------------------------------------------- */
 
 /* Whether the line may be of another host or rank.  After the first line of another rank's exception this is so

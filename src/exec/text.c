@@ -5,6 +5,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+/*
+ * Removes from a text what a terminal would not show: escape sequences, overwritten text, broken
+ * characters.
+ *
+ * Input and output share the buffer of struct cleaner: the writer (`out`) is never ahead of the
+ * reader (`at`).  Each byte is read by one function: take_control, take_escape or take_character.
+ */
+
 #define ESCAPE '\x1b'
 
 struct cleaner {
