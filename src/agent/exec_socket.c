@@ -13,6 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/*
+ * Accepts connections of `holdfast exec`, reads lines from them and sends targets.
+ *
+ * Input: a named socket; one struct hf_exec_peer for each connection.  Output: the calls of struct
+ * hf_exec_socket_options.
+ *
+ * The kernel names the process of a new connection (SO_PEERCRED).  The agent refuses the
+ * connection if that process is in no pod.  The agent closes the connection of a peer that sends
+ * too many lines or does not read; exec connects again and sends its whole state.
+ */
+
 /* Most connections, and most lines of one connection, that are taken before the loop has its turn. */
 #define ACCEPTED_AT_ONCE 32
 #define LINES_AT_ONCE 16

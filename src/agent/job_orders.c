@@ -9,6 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Reads what a job's ledger orders for the processes of its ranks.
+ *
+ * Input: the job's document; the pod's rank (pod_rank.h).  Output: a target: generation and
+ * attempt that the rank's process should have, whether the rank is held, and the spans of the
+ * restart.
+ *
+ * The ledger's texts name ranks by index, such as "0-3,7" for `hold`.  If a text
+ * cannot be read, the rank gets no target, so no process stops or starts by mistake.
+ */
+
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
 /* The cause of an incident that a person started: a planned restart. */
 #define CAUSE_PLANNED "user"

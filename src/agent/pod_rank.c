@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+/*
+ * Reads from a pod which rank of which job it is: the controller's reference, the labels of
+ * replica type and index, the annotations of generation and attempt.  A pod that lacks one of them
+ * is no rank.
+ */
+
 #define LABEL_TYPE "training.kubeflow.org/replica-type"
 #define LABEL_INDEX "training.kubeflow.org/replica-index"
 #define ANNOTATION_GENERATION "holdfast.dev/generation"

@@ -10,6 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Decides the target of each process under `holdfast exec` on this node, and when news of them is
+ * published.
+ *
+ * Input: connections and states of exec, the node's pods, the jobs of these pods.  Output:
+ * targets, and the list DeviceHealth.status.processes.
+ *
+ * Three timers: `repeat` sends held targets again, `wave` joins urgent news of several ranks into
+ * one write, `later` is for news that may wait.
+ */
+
 struct process {
 	struct hf_exec_peer *peer;
 	char uid[HF_REPORT_POD_UID_MAX]; /* of the pod */
