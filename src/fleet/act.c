@@ -12,12 +12,19 @@
 #include <string.h>
 
 /*
- * Quarantines and releases nodes.
+ * Quarantines and releases nodes, and keeps the marks of quarantined nodes true.
  * Input: a round's plan, which was made from watches and may be old. Output: writes to the policy's
  * status and to Nodes.
- * A round reads the policy, the nodes that budgets count, and the DeviceHealth of each node it
- * would act on. Then it decides once more, writes what is left into the policy's status, and writes
- * the Nodes.
+ *
+ * A round that quarantines or releases reads the policy live, the list of all nodes if it would
+ * quarantine one, and the DeviceHealth of each node it would act on. Then it decides once more,
+ * writes the quarantines that are left into the policy's status, reads each Node live and writes
+ * it.
+ *
+ * A round that only changes marks (note_taken_off, make_graver) charges no budget. So it decides
+ * once, from the watches: it reads each Node live, checks that the Node still needs the change
+ * (may_write), and writes it.
+ *
  * Invariants: each write is guarded by the resourceVersion that was read; a budget is charged
  * before it is used, so a process that dies in between has spent a part of it and done nothing.
  */
@@ -651,6 +658,7 @@ static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen
 	return begin_marks(fleet, seen);
 }
 
+/* Writes a graver class into the marks of Nodes; runs only if the round has no other act. */
 static bool make_graver(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)

@@ -23,10 +23,12 @@
  *   state.c   the clock, the timer, the table of refusals
  *   impact.c  what a DeviceHealth means for the pods that hold a device
  *   mend*.c   Remediations, see mend_internal.h
- *     changes ──▶ round, for each policy: see ─▶ decide ─▶ acts?  no: write a changed status
+ *     changes ──▶ round, policy by policy: see ─▶ decide ─▶ acts?  no: write a changed status
  *        ▲                                              │ yes
  *        └── again ◀── Nodes ◀── record (status) ◀──────┴─ live read, decide again
- * Rounds do not overlap. A failed request ends its round. A new leader needs nothing from memory:
+ * Rounds do not overlap. A round takes the policies in turn, and ends with the first policy that
+ * has a request to send; the next round begins with the policy after it. A failed request ends its
+ * round. A new leader needs nothing from memory:
  * the policy's status stores the breaker and the quarantines that were begun, and the Node carries
  * Holdfast's taint and mark (annotation holdfast.dev/quarantine).
  */
@@ -151,12 +153,13 @@ enum fleet_step {
 
 struct fleet_act {
 	char node[254], uid[64];
-	bool release, looked;
+	bool release;
+	bool looked; /* the DeviceHealth of the node was read live in this round */
 	bool note;   /* the act only writes the time at which a person removed the taint */
 	bool graver; /* the act only writes a graver class into the mark */
 	bool by_pods;
-	/* when this fault's quarantine was charged to the budget, if the Node object was recreated
-	 * since; else NONE: the new quarantine is not charged again */
+	/* NONE: the quarantine is charged to the budget. Else the Node object was recreated after
+	 * this fault's quarantine had been charged, at this time: it is not charged again. */
 	hf_time counted_at;
 	/* if `note`: when a person removed the taint, which the act writes into the node's mark */
 	hf_time off;
@@ -195,7 +198,9 @@ struct hf_fleet {
 	char policy[254];
 	struct fleet_act acts[HF_FLEET_ACTS_MAX];
 	size_t n_acts, act;
-	struct hf_map *looked; /* name → UID of the nodes in the live list */
+	/* name → UID of the nodes in the live list of this round; not to be confused with
+	 * fleet_act.looked, which is about a DeviceHealth */
+	struct hf_map *looked;
 	/* continue token of the next page of the live list; NULL: first page */
 	char *token;
 	hf_time began;
@@ -292,7 +297,7 @@ bool hf_fleet_is_daemon(const struct hf_json *pod);
 /* The rungs that the section `mend` of a policy allows. */
 void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,
 			     struct hf_health_policy *rules);
-/* Sets what the Remediations say of each node: the act at work and the finished attempts. */
+/* Sets, for each node, the finished attempts and the act at work, from the Remediations. */
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena);
 
 /* --- report.c --- */

@@ -4,6 +4,11 @@
 
 #include "base/str.h"
 
+/*
+ * How a DeviceHealth affects the pods that hold a device.  Input: one DeviceHealth, and one of its
+ * devices.  Output: enum hf_impact.  Pure: the operator uses this file as well.
+ */
+
 enum hf_health_state hf_impact_state(const char *text)
 {
 	enum hf_health_state state;

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 
 /*
- * Finds the attempts and the running acts of each node, for the plan of a policy.
+ * What the plan of a policy needs to know of Remediations.
  *
- * Input: the cache of Remediations. Output: the attempts of each node and the act at work on it.
- * Invariant: no request. A dry run and a cancelled act are no attempts.
+ * - The view that the cache keeps of a Remediation (hf_fleet_read_remediation).
+ * - The rungs that a policy's section `mend` allows (hf_fleet_set_mend_rules).
+ * - The finished attempts of each node, and the act at work on it (hf_fleet_recall_acts). A dry run
+ *   and a cancelled act are no attempts.
+ *
+ * Invariant: this file sends no request.
  */
 
 #define VIEW_MAX ((size_t)4 << 20)
