@@ -14,7 +14,12 @@
  * The life of a pod. Every event (a new document, a message from its shim, a reply, a timer) only
  * schedules sync_pod. sync_pod compares the state with what should be and does what is missing. A
  * lost or repeated event therefore does no harm.
+ *
+ * So act_on_plan switches over the state alone, without a table of states and events. The other
+ * places that change pod->state are hf_kubelet_pod_prepare (pod_prepare.c) and the reports of the
+ * shim (pod_shim.c).
  */
+
 #define ARENA_BYTES_MAX ((size_t)64 << 20)
 /* Delay before a command is repeated that a busy shim could not take. */
 #define TELL_AGAIN (20 * HF_MS)

@@ -100,7 +100,9 @@ struct hf_kubelet_pod {
 	hf_time sidecars_since;
 	/* the shim was told on the present connection that the pod is being stopped */
 	bool stop_told;
-	bool settled; /* the store has the final status */
+	/* the last run of sync_pod found no status to write: the store has the status, the store no
+	 * longer has the pod, or the kubelet has not probed the machine and writes none yet */
+	bool settled;
 	/* the shim has ended, and the end waits to be handled until the store's document
 	 * arrives */
 	bool shim_gone;
@@ -134,8 +136,8 @@ void hf_kubelet_pod_wake(struct hf_kubelet_pod *pod); /* runs sync_pod soon */
 void hf_kubelet_pod_wake_in(struct hf_kubelet_pod *pod, hf_time span);
 /* Tells whether a process of the pod runs, or may still run. */
 bool hf_kubelet_pod_active(const struct hf_kubelet_pod *pod);
-/* Tells whether the store has the final status of the pod. Also true if the store does not have
- * the pod. */
+/* Tells whether no status of the pod waits to be written. True if the store has the pod's status, if
+ * the store does not have the pod, and as long as the kubelet has not probed the machine. */
 bool hf_kubelet_pod_settled(const struct hf_kubelet_pod *pod);
 /* Tells whether the drain ended the pod: its containers had not ended by themselves before. */
 bool hf_kubelet_pod_drained(const struct hf_kubelet_pod *pod, const struct hf_pod_plan *plan);

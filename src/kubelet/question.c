@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Starts a child process and reads one line of JSON from it.
+ *
+ * Input: the child's command line and a time limit.  Output: one call of the caller's function.
+ * The line may have 64 KiB.  A child that is late gets SIGKILL; a child that has answered may run
+ * on.
+ */
+
 #define ANSWER_BYTES_MAX ((size_t)64 << 10)
 
 struct hf_question {
