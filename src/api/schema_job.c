@@ -220,7 +220,7 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("pod", STRING, ONE, "Name of the pod."),
 	FIELD("node", STRING, ONE, "Node of the pod."),
 	FIELD("device", STRING, ONE, "Failed device of the pod."),
-	FIELD("exitCode", INT32, ONE, "Exit code of the training container."),
+	FIELD("exitCode", INT32, ONE, "Exit code of the training container, or of the one that a rule matched."),
 	FIELD("signal", INT32, ONE, "Signal that ended the training container."),
 	FIELD("rule", STRING, ONE, "Rule by name or number, or the restart annotation."),
 	FIELD("detectedAt", TIME, ONE, "When the operator saw the termination."),

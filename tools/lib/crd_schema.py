@@ -391,7 +391,7 @@ def ledger():
             "replica": text("Replica type and index."),
             "pod": text("Name of the pod."), "node": text("Node of the pod."),
             "device": text("Failed device of the pod."),
-            "exitCode": number("Exit code of the training container."),
+            "exitCode": number("Exit code of the training container, or of the one that a rule matched."),
             "signal": number("Signal that ended the training container."),
             "rule": text("Rule by name or number, or the restart annotation."),
             "detectedAt": time("When the operator saw the termination."),
