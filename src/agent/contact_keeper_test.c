@@ -166,7 +166,7 @@ static void contact_is_when_the_older_lease_was_asked_for(void **state)
 	assert_recorded(newer);
 }
 
-static void somebody_waits_for_the_first_one(void **state)
+static void the_lease_is_read_often_until_the_first_contact(void **state)
 {
 	hf_time a, b;
 
@@ -256,7 +256,7 @@ int main(void)
 		T(nothing_is_read_unless_it_is_wanted),
 		T(a_lease_that_is_seen_for_the_first_time_is_of_no_known_age),
 		T(contact_is_when_the_older_lease_was_asked_for),
-		T(somebody_waits_for_the_first_one),
+		T(the_lease_is_read_often_until_the_first_contact),
 		T(what_is_refused_or_never_answered_is_no_contact),
 		T(whoever_was_not_looking_knows_nothing_of_the_time_between),
 		T(the_record_is_for_everybody_to_read),

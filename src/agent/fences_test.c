@@ -124,7 +124,7 @@ static void a_pod_that_is_not_known_yet_is_told_of_when_it_is(void **state)
 	assert_false(look());
 }
 
-static void contacts_are_wanted_while_somebody_is_heard_and_a_while_longer(void **state)
+static void contacts_are_wanted_while_a_fenced_rank_reports_and_a_while_longer(void **state)
 {
 	assert_false(hf_fences_wanted(t.fences, t.now));
 	hf_fences_heard(t.fences, "a", 50, t.now);
@@ -154,7 +154,7 @@ int main(void)
 		T(of_several_words_the_longest_counts),
 		T(a_pod_that_is_gone_is_forgotten_and_that_is_told),
 		T(a_pod_that_is_not_known_yet_is_told_of_when_it_is),
-		T(contacts_are_wanted_while_somebody_is_heard_and_a_while_longer),
+		T(contacts_are_wanted_while_a_fenced_rank_reports_and_a_while_longer),
 		T(there_is_room_for_as_many_as_can_be_told),
 	};
 

@@ -403,7 +403,7 @@ static void our_condition_is_read_whatever_stands_beside_it(void **state)
 }
 
 /* A training job holds its device for days, while thousands of short jobs come and go. */
-static void who_holds_on_is_the_last_to_make_room(void **state)
+static void a_holder_that_still_holds_is_the_last_to_make_room(void **state)
 {
 	struct world *w = *state;
 	struct hf_holding two[] = {holding("a", "gpu-0"), holding("b", "gpu-1")};
@@ -434,7 +434,7 @@ int main(void)
 		TEST(a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made),
 		TEST(what_is_no_mirror_of_a_static_pod_has_its_own_uid_alone),
 		TEST(a_static_pod_holds_on_when_its_mirror_is_made_anew),
-		TEST(who_holds_on_is_the_last_to_make_room),
+		TEST(a_holder_that_still_holds_is_the_last_to_make_room),
 		TEST(our_condition_is_read_whatever_stands_beside_it),
 	};
 

@@ -101,7 +101,7 @@ static void a_lease_that_stands_still_is_told_at_each_look(void **state)
 	assert_int_equal(t.still, 3);
 }
 
-static void who_is_cut_off_itself_concludes_nothing(void **state)
+static void an_agent_that_is_cut_off_itself_concludes_nothing(void **state)
 {
 	hf_kubelet_silence_want(t.silence, true);
 	assert_true(look(7));
@@ -125,8 +125,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_lease_that_moves_is_no_silence, make, unmake),
 		cmocka_unit_test_setup_teardown(a_lease_that_stands_still_is_told_at_each_look,
 						make, unmake),
-		cmocka_unit_test_setup_teardown(who_is_cut_off_itself_concludes_nothing, make,
-						unmake),
+		cmocka_unit_test_setup_teardown(an_agent_that_is_cut_off_itself_concludes_nothing,
+						make, unmake),
 		cmocka_unit_test_setup_teardown(a_look_under_way_is_dropped_with_it, make, unmake),
 	};
 

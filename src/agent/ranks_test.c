@@ -192,7 +192,7 @@ static void long_steps_are_given_their_time(void **state)
 }
 
 /* torchrun starts its workers again in the same pod. */
-static void who_goes_back_to_its_checkpoint_advances(void **state)
+static void a_rank_that_goes_back_to_its_checkpoint_advances(void **state)
 {
 	train("a", 140, 30);
 	t.now += 5 * HF_MINUTE;
@@ -316,8 +316,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			without_a_step_it_is_stalled_and_without_a_word_silent, make, unmake),
 		cmocka_unit_test_setup_teardown(long_steps_are_given_their_time, make, unmake),
-		cmocka_unit_test_setup_teardown(who_goes_back_to_its_checkpoint_advances, make,
-						unmake),
+		cmocka_unit_test_setup_teardown(a_rank_that_goes_back_to_its_checkpoint_advances,
+						make, unmake),
 		cmocka_unit_test_setup_teardown(ranks_of_a_pod_that_is_gone_go_and_that_is_news,
 						make, unmake),
 		cmocka_unit_test_setup_teardown(

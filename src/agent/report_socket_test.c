@@ -139,7 +139,7 @@ static void a_report_comes_with_the_pod_of_its_process(void **state)
 	assert_int_equal(st.st_mode & 0777, 0666);
 }
 
-static void who_is_in_no_pod_is_not_heard(void **state)
+static void a_process_in_no_pod_is_not_heard(void **state)
 {
 	t.uid = NULL;
 	assert_true(report("holdfast/1 step=5"));
@@ -195,7 +195,7 @@ static void descriptors_that_come_along_are_not_kept(void **state)
 	assert_int_equal(close(after), 0);
 }
 
-static void who_floods_is_cut_and_counted(void **state)
+static void a_process_that_floods_is_cut_and_counted(void **state)
 {
 	int taken, sent = 0;
 
@@ -274,7 +274,7 @@ static struct hf_report_socket *another(void)
 	return other;
 }
 
-static void who_ends_leaves_the_socket_that_another_made_since(void **state)
+static void an_agent_that_ends_leaves_the_socket_of_a_later_agent(void **state)
 {
 	struct hf_report_socket *other = another();
 
@@ -391,17 +391,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_report_comes_with_the_pod_of_its_process, make,
 						unmake),
-		cmocka_unit_test_setup_teardown(who_is_in_no_pod_is_not_heard, make, unmake),
+		cmocka_unit_test_setup_teardown(a_process_in_no_pod_is_not_heard, make, unmake),
 		cmocka_unit_test_setup_teardown(nonsense_is_counted_and_asks_for_nobody, make,
 						unmake),
 		cmocka_unit_test_setup_teardown(descriptors_that_come_along_are_not_kept, make,
 						unmake),
-		cmocka_unit_test_setup_teardown(who_floods_is_cut_and_counted, make, unmake),
+		cmocka_unit_test_setup_teardown(a_process_that_floods_is_cut_and_counted, make,
+						unmake),
 		cmocka_unit_test_setup_teardown(an_old_socket_is_replaced, make, unmake),
 		cmocka_unit_test_setup_teardown(what_cannot_be_made_at_first_is_made_later, make,
 						unmake),
-		cmocka_unit_test_setup_teardown(who_ends_leaves_the_socket_that_another_made_since,
-						make, unmake),
+		cmocka_unit_test_setup_teardown(
+			an_agent_that_ends_leaves_the_socket_of_a_later_agent, make, unmake),
 		cmocka_unit_test_setup_teardown(
 			what_another_listens_at_is_left_to_it_and_taken_back_after_it, make,
 			unmake),

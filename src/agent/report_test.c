@@ -154,7 +154,7 @@ static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
 	assert_null(health.devices.items[2].resource_id);
 }
 
-static void what_is_of_one_instance_concerns_its_holder_and_who_may_be(void **state)
+static void a_fault_of_one_instance_concerns_its_holder_and_possible_holders(void **state)
 {
 	struct world *w = *state;
 	struct hf_health_notice told = {.device = "gpu-1", .gpu_instance = 7};
@@ -369,7 +369,7 @@ static void the_nodes_patch_names_the_four_conditions(void **state)
 	}
 }
 
-static void a_detector_nobody_has_heard_for_long_is_stale(void **state)
+static void a_detector_that_was_not_heard_for_long_is_stale(void **state)
 {
 	struct world *w = *state;
 	const char *why;
@@ -393,7 +393,7 @@ int main(void)
 		TEST(ids_of_plugins_lead_to_devices),
 		TEST(ids_of_instances_lead_to_their_device),
 		TEST(what_stops_a_device_stops_all_that_hold_a_part_of_it),
-		TEST(what_is_of_one_instance_concerns_its_holder_and_who_may_be),
+		TEST(a_fault_of_one_instance_concerns_its_holder_and_possible_holders),
 		TEST(a_pod_is_sick_by_what_it_holds_or_held_then),
 		TEST(a_pod_of_several_devices_is_sick_by_one),
 		TEST(a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told),
@@ -402,7 +402,7 @@ int main(void)
 		TEST(what_failed_for_good_hides_nothing_that_can_be_acted_on),
 		TEST(a_sick_device_that_is_gone_makes_the_node_unknown),
 		TEST(the_nodes_patch_names_the_four_conditions),
-		TEST(a_detector_nobody_has_heard_for_long_is_stale),
+		TEST(a_detector_that_was_not_heard_for_long_is_stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

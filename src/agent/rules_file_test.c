@@ -104,7 +104,7 @@ static void text_that_is_cut_and_files_that_are_not_there_are_told(void **state)
 }
 
 /* Opening a FIFO would wait for a writer, and the agent would wait with it. */
-static void a_pipe_is_no_table_and_nobody_waits_for_it(void **state)
+static void a_pipe_is_no_table_and_the_agent_does_not_wait_for_it(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
 	char dir[] = "/tmp/holdfast-rules-XXXXXX", path[64];
@@ -123,7 +123,7 @@ static void a_pipe_is_no_table_and_nobody_waits_for_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pipe_is_no_table_and_nobody_waits_for_it),
+		cmocka_unit_test(a_pipe_is_no_table_and_the_agent_does_not_wait_for_it),
 		cmocka_unit_test(a_table_says_what_its_words_say),
 		cmocka_unit_test(what_is_no_table_is_refused_by_rule_and_key),
 		cmocka_unit_test(text_that_is_cut_and_files_that_are_not_there_are_told),

@@ -61,7 +61,7 @@ static void the_first_is_alone_and_the_second_says_so(void **state)
 	assert_int_equal(t.waits, 1);
 }
 
-static void who_waits_comes_in_when_the_other_ends(void **state)
+static void an_agent_that_waits_starts_when_the_other_ends(void **state)
 {
 	HF_AUTO_FD first = -1;
 	HF_AUTO_FD second = -1;
@@ -106,7 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(the_first_is_alone_and_the_second_says_so),
-		T(who_waits_comes_in_when_the_other_ends),
+		T(an_agent_that_waits_starts_when_the_other_ends),
 		T(one_that_was_killed_leaves_no_lock),
 		T(where_no_lock_can_be_nothing_is_known),
 	};

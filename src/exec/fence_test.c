@@ -90,7 +90,7 @@ static void a_contact_holds_until_its_limit(void **state)
 
 /* An agent without fences does not read the Lease, so after the first report with a fence it needs time to find
  * the contact. */
-static void who_starts_has_time_until_the_next_contact(void **state)
+static void a_process_starts_if_the_fence_holds_until_the_next_contact(void **state)
 {
 	put("holdfast-contact/1 boot=" BOOT " at_ms=1000000\n");
 	assert_true(hf_fence_lets_start(&fence, NOW_MS));
@@ -179,8 +179,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_contact_holds_until_its_limit, make, unmake),
-		cmocka_unit_test_setup_teardown(who_starts_has_time_until_the_next_contact, make,
-						unmake),
+		cmocka_unit_test_setup_teardown(
+			a_process_starts_if_the_fence_holds_until_the_next_contact, make, unmake),
 		cmocka_unit_test_setup_teardown(without_a_record_there_is_none, make, unmake),
 		cmocka_unit_test_setup_teardown(what_is_not_of_this_boots_clock_is_none, make,
 						unmake),

@@ -74,7 +74,7 @@ static bool stalls(int64_t now_ms, int32_t rank)
 	return does;
 }
 
-static void before_the_first_step_nobody_stalls(void **state)
+static void before_the_first_step_no_rank_stalls(void **state)
 {
 	assert_false(stalls(100 * LIMIT, -1));
 }
@@ -100,7 +100,7 @@ static void one_rank_does_not_advance_for_another(void **state)
 	assert_false(stalls(1000, -1));
 }
 
-static void who_has_ended_does_not_hang(void **state)
+static void a_rank_that_has_ended_does_not_hang(void **state)
 {
 	take(10, 0, 1, 1, 0);
 	take(11, 1, 1, 1, 0);
@@ -116,7 +116,7 @@ static void who_has_ended_does_not_hang(void **state)
 	assert_true(stalls(1900, -1));
 }
 
-static void who_is_done_may_wait_for_the_others(void **state)
+static void a_rank_that_is_done_may_wait_for_the_others(void **state)
 {
 	take(10, 0, 1, 1, 0);
 	take(11, 1, 1, 1000, 0);
@@ -124,7 +124,7 @@ static void who_is_done_may_wait_for_the_others(void **state)
 	assert_false(stalls(1000, -1));
 }
 
-static void who_evaluates_may_do_so_while_the_others_train(void **state)
+static void a_rank_may_evaluate_while_the_others_train(void **state)
 {
 	struct hf_beat beat = {.has_step = true,
 			       .rank = 1,
@@ -141,7 +141,7 @@ static void who_evaluates_may_do_so_while_the_others_train(void **state)
 	assert_true(stalls(HF_PROGRESS_OTHER_MS, 1));
 }
 
-static void who_waited_for_an_evaluation_has_time_for_its_step(void **state)
+static void a_rank_that_waited_for_an_evaluation_has_time_for_its_step(void **state)
 {
 	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1, .step = 1};
 
@@ -165,7 +165,7 @@ static void who_waited_for_an_evaluation_has_time_for_its_step(void **state)
 	assert_true(stalls(10000, -1));
 }
 
-static void who_evaluates_again_and_again_gives_nobody_more_than_ten_minutes(void **state)
+static void repeated_evaluations_give_no_rank_more_than_ten_minutes(void **state)
 {
 	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1};
 
@@ -178,7 +178,7 @@ static void who_evaluates_again_and_again_gives_nobody_more_than_ten_minutes(voi
 	assert_true(stalls(HF_PROGRESS_OTHER_MS, 0));
 }
 
-static void who_evaluates_for_ever_hides_no_hang_of_the_others(void **state)
+static void a_rank_that_evaluates_for_ever_hides_no_hang_of_the_others(void **state)
 {
 	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1, .step = 1};
 
@@ -195,7 +195,7 @@ static void who_evaluates_for_ever_hides_no_hang_of_the_others(void **state)
 	assert_false(stalls(HF_PROGRESS_OTHER_MS + LIMIT, -1));
 }
 
-static void who_evaluates_alone_has_its_time(void **state)
+static void a_rank_that_evaluates_alone_has_its_time(void **state)
 {
 	struct hf_beat beat = {.has_step = true, .attempt = 1, .step = 1};
 
@@ -308,16 +308,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(before_the_first_step_nobody_stalls),
+		TEST(before_the_first_step_no_rank_stalls),
 		TEST(the_same_step_again_is_no_progress),
 		TEST(one_rank_does_not_advance_for_another),
-		TEST(who_has_ended_does_not_hang),
-		TEST(who_is_done_may_wait_for_the_others),
-		TEST(who_evaluates_may_do_so_while_the_others_train),
-		TEST(who_waited_for_an_evaluation_has_time_for_its_step),
-		TEST(who_evaluates_again_and_again_gives_nobody_more_than_ten_minutes),
-		TEST(who_evaluates_for_ever_hides_no_hang_of_the_others),
-		TEST(who_evaluates_alone_has_its_time),
+		TEST(a_rank_that_has_ended_does_not_hang),
+		TEST(a_rank_that_is_done_may_wait_for_the_others),
+		TEST(a_rank_may_evaluate_while_the_others_train),
+		TEST(a_rank_that_waited_for_an_evaluation_has_time_for_its_step),
+		TEST(repeated_evaluations_give_no_rank_more_than_ten_minutes),
+		TEST(a_rank_that_evaluates_for_ever_hides_no_hang_of_the_others),
+		TEST(a_rank_that_evaluates_alone_has_its_time),
 		TEST(all_that_are_done_may_take_their_time),
 		TEST(step_0_is_none),
 		TEST(steps_long_after_a_signal_say_that_it_ended_nothing),

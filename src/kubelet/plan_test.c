@@ -164,7 +164,7 @@ static void an_init_container_that_fails_ends_a_pod_that_never_restarts(void **s
 	assert_int_equal(p.c[1].step, HF_STEP_START);
 }
 
-static void the_policy_decides_who_starts_again(void **state)
+static void the_policy_decides_which_container_starts_again(void **state)
 {
 	static const struct {
 		enum hf_restart_policy policy;
@@ -343,7 +343,7 @@ int main(void)
 		cmocka_unit_test(a_failed_init_container_ends_the_sidecars_before_it),
 		cmocka_unit_test(begins_with_the_first_init_container),
 		cmocka_unit_test(an_init_container_that_fails_ends_a_pod_that_never_restarts),
-		cmocka_unit_test(the_policy_decides_who_starts_again),
+		cmocka_unit_test(the_policy_decides_which_container_starts_again),
 		cmocka_unit_test(a_pod_is_as_bad_as_its_worst_container_and_over_with_its_last),
 		cmocka_unit_test(back_off_doubles_up_to_five_minutes),
 		cmocka_unit_test(an_attempt_of_ten_minutes_makes_up_for_those_before),

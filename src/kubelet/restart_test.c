@@ -53,7 +53,7 @@ static bool shim_is_dead(struct testnode *n HF_UNUSED, void *arg)
 	return !hf_process_id_alive(arg);
 }
 
-static void an_exit_code_is_known_though_nobody_was_there(void **state)
+static void an_exit_code_is_known_though_no_kubelet_ran(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script = hf_xasprintf(
@@ -253,7 +253,7 @@ static bool no_pods(struct testnode *n, void *arg HF_UNUSED)
 	return hf_map_len(n->kubelet->pods) == 0;
 }
 
-static void a_pod_deleted_while_nobody_watched_is_ended(void **state)
+static void a_pod_deleted_while_no_kubelet_ran_is_ended(void **state)
 {
 	struct testnode *n = *state;
 	struct hf_process_id shim;
@@ -568,7 +568,7 @@ int main(int argc, char **argv)
 #define T(name) TESTNODE_TEST(name, disk)
 #define H(name) TESTNODE_HOST_TEST(name, disk)
 	const struct CMUnitTest tests[] = {
-		T(an_exit_code_is_known_though_nobody_was_there),
+		T(an_exit_code_is_known_though_no_kubelet_ran),
 		T(a_pod_that_runs_on_is_found_again_and_obeys),
 		T(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
 		T(a_pod_whose_shim_dies_is_lost_at_once),
@@ -576,7 +576,7 @@ int main(int argc, char **argv)
 		T(a_pod_of_another_boot_is_lost),
 		T(a_damaged_journal_loses_the_pod_and_says_so),
 		T(a_pod_whose_folder_is_gone_is_lost_and_not_run_again),
-		T(a_pod_deleted_while_nobody_watched_is_ended),
+		T(a_pod_deleted_while_no_kubelet_ran_is_ended),
 		T(a_pod_that_was_being_ended_is_ended_by_the_next_kubelet),
 		T(pods_from_before_and_after_share_one_network),
 		T(back_off_goes_on_where_it_was),
@@ -587,7 +587,7 @@ int main(int argc, char **argv)
 		T(two_kubelets_do_not_share_a_folder),
 		T(leftovers_of_a_killed_plane_can_be_ended_without_it),
 		T(killed_at_any_moment_the_plane_runs_a_pod_exactly_once),
-		H(an_exit_code_is_known_though_nobody_was_there),
+		H(an_exit_code_is_known_though_no_kubelet_ran),
 		H(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
 		H(no_descendant_runs_on_when_its_shim_dies),
 		H(an_end_in_a_drain_that_was_cut_short_is_the_drains),

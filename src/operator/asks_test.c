@@ -217,7 +217,7 @@ static void test_a_claim_is_of_one_namespace_and_one_pod_alone_is_exclusive(void
 	fake_refuse(call, HF_E_NOT_FOUND);
 }
 
-static void test_a_claim_is_read_once_for_all_who_ask(void **state)
+static void test_a_claim_is_read_once_for_all_jobs_that_ask(void **state)
 {
 	static const struct hf_ask asks[] = {{HF_ASK_CLAIM, "data"}, {HF_ASK_CLAIM, "gone"}};
 	struct bench *bench = *state;
@@ -299,7 +299,7 @@ int main(void)
 		N(test_a_missing_lease_is_read_and_says_nothing),
 		N(test_a_reading_that_fails_is_tried_less_and_less_often),
 		N(test_a_node_that_seems_gone_is_read_live),
-		N(test_a_claim_is_read_once_for_all_who_ask),
+		N(test_a_claim_is_read_once_for_all_jobs_that_ask),
 		N(test_readings_are_few_at_once_and_so_many_a_second),
 		N(test_a_stopping_operator_asks_no_more),
 		N(test_a_slow_reading_proves_nothing_of_the_time_it_took),

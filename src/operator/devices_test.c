@@ -439,7 +439,7 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 	"{\"id\":\"g0\",\"state\":\"Unknown\",\"faults\":[{\"detector\":\"xid\",\"code\":119,\"class\":" \
 	"\"gpu-reset\",\"active\":false}]," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
 
-static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
+static void test_a_fault_that_stops_the_node_stops_the_holders_of_its_devices(void **state)
 {
 	struct bench *bench = *state;
 
@@ -659,7 +659,7 @@ static void test_a_nodes_clock_that_is_ahead_makes_nothing_older(void **state)
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
-static void test_who_works_longer_than_its_peers_is_slow(void **state)
+static void test_a_rank_that_works_longer_than_its_peers_is_slow(void **state)
 {
 	struct bench *bench = *state;
 
@@ -713,7 +713,7 @@ int main(void)
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
-		N(test_what_stops_the_node_stops_who_holds_its_devices),
+		N(test_a_fault_that_stops_the_node_stops_the_holders_of_its_devices),
 		N(test_a_rank_that_has_done_its_last_step_stands_not_still),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_the_program_of_a_pod_is_reported_by_its_agent),
@@ -724,7 +724,7 @@ int main(void)
 		N(test_what_an_agent_said_long_before_we_came_is_old),
 		N(test_what_was_said_before_we_came_makes_no_rank_stand_still),
 		N(test_a_nodes_clock_that_is_ahead_makes_nothing_older),
-		N(test_who_works_longer_than_its_peers_is_slow),
+		N(test_a_rank_that_works_longer_than_its_peers_is_slow),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
 		cmocka_unit_test(test_both_brains_know_the_same_classes),
 	};

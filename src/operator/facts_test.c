@@ -661,7 +661,7 @@ static void test_a_strangers_pod_frees_a_name_too(void **state)
 
 /* A pod of an earlier job of the same name is on the node.  When the node is lost, the new job is
  * stepped. */
-static void test_a_node_wakes_who_waits_for_a_name_on_it(void **state)
+static void test_a_node_wakes_the_job_that_waits_for_a_name_on_it(void **state)
 {
 	struct bench *bench = *state;
 	int steps;
@@ -743,7 +743,7 @@ int main(void)
 		N(test_how_a_pod_was_that_went_before_a_pass_looked),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_a_strangers_pod_frees_a_name_too),
-		N(test_a_node_wakes_who_waits_for_a_name_on_it),
+		N(test_a_node_wakes_the_job_that_waits_for_a_name_on_it),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),
 	};

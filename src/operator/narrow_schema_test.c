@@ -498,7 +498,7 @@ static void a_server_that_is_behind_its_crd_makes_no_kind_narrow(void **state)
 	assert_int_equal(recovery_generation(call), 4);
 }
 
-static void who_may_not_read_crds_learns_from_replies(void **state)
+static void an_operator_that_may_not_read_crds_learns_from_replies(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_doc *job = job_doc("ddp", "u-1", 7, "");
@@ -542,7 +542,7 @@ int main(void)
 		W(a_job_that_has_begun_without_a_ledger_is_looked_at_where_the_crd_was_narrow),
 		W(a_look_that_fails_is_tried_again_and_nothing_is_done),
 		W(a_server_that_is_behind_its_crd_makes_no_kind_narrow),
-		W(who_may_not_read_crds_learns_from_replies),
+		W(an_operator_that_may_not_read_crds_learns_from_replies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,7 +229,7 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	fake_refuse(call, HF_E_FORBIDDEN);
 }
 
-static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written(void **state)
+static void test_no_object_is_created_while_the_result_of_a_status_write_is_unknown(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
@@ -251,7 +251,7 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 
 /* If the plan has no status to write, a read of the job must find out whether the cache is
  * behind. */
-static void test_a_plan_without_a_status_looks_first_while_nobody_knows(void **state)
+static void test_a_plan_without_a_status_reads_the_job_first_after_an_unknown_result(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
@@ -840,8 +840,8 @@ int main(void)
 		T(test_counts_are_written_once_a_second_and_hold_nothing_up),
 		T(test_an_urgent_status_does_not_wait_for_the_second),
 		T(test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept),
-		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
-		T(test_a_plan_without_a_status_looks_first_while_nobody_knows),
+		T(test_no_object_is_created_while_the_result_of_a_status_write_is_unknown),
+		T(test_a_plan_without_a_status_reads_the_job_first_after_an_unknown_result),
 		T(test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at),
 		T(test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at),
 		T(test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run),

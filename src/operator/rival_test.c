@@ -59,7 +59,7 @@ static void test_we_and_people_are_no_rivals(void **state)
 	assert_false(wrote(ENTRY("kubectl-patch", "status", LATER), "{}"));
 }
 
-static void test_who_adds_a_condition_is_no_operator(void **state)
+static void test_a_client_that_adds_a_condition_is_no_operator(void **state)
 {
 	assert_false(wrote("{\"manager\":\"progress\",\"subresource\":\"status\",\"time\":\"" LATER
 			   "\",\"fieldsV1\":{\"f:status\":{\"f:conditions\":{}}}}",
@@ -70,7 +70,7 @@ static void test_who_adds_a_condition_is_no_operator(void **state)
 		      "{}"));
 }
 
-static void test_who_writes_elsewhere_in_the_job_is_no_rival(void **state)
+static void test_a_client_that_writes_elsewhere_in_the_job_is_no_rival(void **state)
 {
 	assert_false(wrote(ENTRY("kueue", "scale", LATER), "{}"));
 	assert_false(wrote("{\"manager\":\"kueue\",\"time\":\"" LATER "\"}", "{}"));
@@ -197,8 +197,8 @@ int main(void)
 		cmocka_unit_test(test_what_was_written_before_we_began_is_history),
 		cmocka_unit_test(test_what_is_to_come_has_not_been_written),
 		cmocka_unit_test(test_we_and_people_are_no_rivals),
-		cmocka_unit_test(test_who_adds_a_condition_is_no_operator),
-		cmocka_unit_test(test_who_writes_elsewhere_in_the_job_is_no_rival),
+		cmocka_unit_test(test_a_client_that_adds_a_condition_is_no_operator),
+		cmocka_unit_test(test_a_client_that_writes_elsewhere_in_the_job_is_no_rival),
 		cmocka_unit_test(test_a_job_that_is_managed_elsewhere_is_written_elsewhere),
 		cmocka_unit_test(test_what_cannot_be_read_shows_nothing),
 		cmocka_unit_test(test_a_deployment_with_a_ready_replica_is_a_rival),

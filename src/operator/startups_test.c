@@ -45,7 +45,7 @@ static void test_a_second_is_the_least(void **state)
 	assert_int_equal(hf_startups_status_wait(&startups, true, T0), HF_SECOND);
 }
 
-static void test_who_would_wait_in_vain_is_told_of_soon(void **state)
+static void test_a_start_that_would_wait_in_vain_is_written_soon(void **state)
 {
 	struct hf_startups startups = {0};
 
@@ -154,7 +154,7 @@ int main(void)
 		cmocka_unit_test(test_as_long_as_nothing_is_known_a_lone_job_waits_shortly),
 		cmocka_unit_test(test_jobs_wait_half_as_long_again_as_others_took),
 		cmocka_unit_test(test_a_second_is_the_least),
-		cmocka_unit_test(test_who_would_wait_in_vain_is_told_of_soon),
+		cmocka_unit_test(test_a_start_that_would_wait_in_vain_is_written_soon),
 		cmocka_unit_test(test_of_many_that_begin_together_each_waits_longer),
 		cmocka_unit_test(test_there_is_a_longest_wait),
 		cmocka_unit_test(test_more_load_counts_at_once_and_less_of_it_slowly),

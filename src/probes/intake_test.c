@@ -235,7 +235,7 @@ static void loads_are_found_by_any_name_and_grow_old(void **state)
 	assert_false(hf_intake_load_of(w->intake, "GPU-1", &percent));
 }
 
-static void counts_are_not_known_until_somebody_counts(void **state)
+static void counts_are_not_known_until_a_probe_counts(void **state)
 {
 	struct world *w = *state;
 
@@ -346,7 +346,7 @@ int main(void)
 		TEST(a_step_gets_what_came_once_and_the_devices_each_time),
 		TEST(a_full_list_refuses_and_asks_for_a_step_at_once),
 		TEST(loads_are_found_by_any_name_and_grow_old),
-		TEST(counts_are_not_known_until_somebody_counts),
+		TEST(counts_are_not_known_until_a_probe_counts),
 		TEST(a_list_that_is_cut_says_so_and_shares_do_not_cut_it),
 		TEST(holdings_in_another_order_are_the_same_and_two_shares_are_one),
 	};

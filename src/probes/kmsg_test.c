@@ -608,7 +608,7 @@ static void read_one_and_end(struct world *w)
 	close_probe(w);
 }
 
-static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **state)
+static void a_file_that_was_rotated_between_reads_is_read_to_its_end(void **state)
 {
 	struct world *w = *state;
 	char old[160];
@@ -767,7 +767,7 @@ int main(void)
 		TEST(of_a_plain_file_only_what_is_appended_counts),
 		TEST(a_plain_file_goes_on_after_a_restart_where_reading_stopped),
 		TEST(a_truncated_file_is_read_from_its_new_beginning),
-		TEST(a_file_that_was_rotated_while_nobody_read_is_read_to_its_end),
+		TEST(a_file_that_was_rotated_between_reads_is_read_to_its_end),
 		TEST(of_files_between_two_rotations_one_record_is_told_as_lost),
 		TEST(what_a_file_may_have_said_that_is_gone_is_told_as_lost),
 		TEST(rotation_loses_neither_the_old_files_end_nor_the_new_files_begin),

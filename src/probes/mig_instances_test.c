@@ -40,7 +40,7 @@ static void a_part_is_of_whom_it_was_last_said_to_be(void **state)
 	hf_mig_instances_destroy(instances);
 }
 
-static void some_names_say_themselves_whose_they_are(void **state)
+static void some_names_of_instances_contain_their_gpu(void **state)
 {
 	struct hf_mig_instances *instances = hf_mig_instances_create();
 	struct hf_mig_instance mig;
@@ -107,7 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_part_is_of_whom_it_was_last_said_to_be),
-		cmocka_unit_test(some_names_say_themselves_whose_they_are),
+		cmocka_unit_test(some_names_of_instances_contain_their_gpu),
 		cmocka_unit_test(names_that_say_nothing_are_no_parts),
 		cmocka_unit_test(where_there_is_no_room_the_one_of_longest_ago_goes),
 	};

@@ -415,7 +415,7 @@ static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
 	assert_int_equal(b->told[HF_NVML_FAILED], 0);
 }
 
-static void a_driver_that_kills_who_asks_is_no_driver_that_hangs(void **state)
+static void a_driver_that_kills_the_child_is_no_driver_that_hangs(void **state)
 {
 	struct bench *b = *state;
 
@@ -519,7 +519,7 @@ static void a_program_that_is_not_there_is_told_from_the_loop(void **state)
 	assert_false(hf_nvml_watch_ask(b->watch));
 }
 
-static void who_is_told_may_end_it_all(void **state)
+static void the_callback_may_destroy_the_probe(void **state)
 {
 	struct bench *b = *state;
 
@@ -761,7 +761,7 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 
 /* The GPU of a MIG instance stays known after the GPU is lost: the kubelet still names the
  * instance. */
-static void whose_an_instance_is_stays_known(void **state)
+static void the_gpu_of_an_instance_stays_known(void **state)
 {
 	struct bench *b = *state;
 	struct hf_mig_instance mig;
@@ -948,19 +948,19 @@ int main(int argc, char **argv)
 		T(how_long_it_takes_to_begin_is_known_afterwards),
 		T(an_error_gives_a_library_that_had_begun_no_more_time),
 		T(a_library_that_never_begins_is_a_driver_that_hangs),
-		T(a_driver_that_kills_who_asks_is_no_driver_that_hangs),
+		T(a_driver_that_kills_the_child_is_no_driver_that_hangs),
 		T(what_the_library_prints_is_not_in_the_way),
 		T(a_lost_device_keeps_the_name_that_it_had),
 		T(any_call_may_say_that_a_device_is_lost),
 		T(an_xid_is_told_of_unasked),
 		T(a_program_that_talks_otherwise_is_ended),
 		T(a_program_that_is_not_there_is_told_from_the_loop),
-		T(who_is_told_may_end_it_all),
+		T(the_callback_may_destroy_the_probe),
 		T(the_probe_tells_what_the_brain_can_use),
 		T(unsupported_is_off_and_never_a_sample),
 		T(gpus_that_wait_for_the_fabric_are_counted),
 		T(links_of_a_device_in_parts_are_not_missed),
-		T(whose_an_instance_is_stays_known),
+		T(the_gpu_of_an_instance_stays_known),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),
 		T(a_device_is_lost_needs_a_reset_and_is_back),
 		T(a_device_that_never_had_a_handle_is_known_by_the_bus),

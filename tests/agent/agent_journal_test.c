@@ -296,7 +296,7 @@ static void what_the_journal_saw_end_is_in_no_doubt(void **state)
 
 /* Nobody answers, and the agent is killed in the middle of it: what was published stays there until it
  * is read. */
-static void a_journal_that_is_missing_is_asked_for_until_somebody_answers(void **state)
+static void without_a_journal_a_published_fault_stays_until_devicehealth_is_read(void **state)
 {
 	struct world *w = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
@@ -454,7 +454,7 @@ int main(void)
 		TEST(a_journal_that_is_damaged_makes_nothing_well),
 		TEST(a_journal_that_is_missing_makes_nothing_well),
 		TEST(a_journal_that_is_missing_takes_nothing_from_what_was_well),
-		TEST(a_journal_that_is_missing_is_asked_for_until_somebody_answers),
+		TEST(without_a_journal_a_published_fault_stays_until_devicehealth_is_read),
 		TEST(a_journal_of_the_boot_before_makes_nothing_well),
 		TEST(what_the_journal_saw_end_is_in_no_doubt),
 		TEST(a_node_whose_devices_are_gone_is_not_healthy),

@@ -324,7 +324,7 @@ static void a_person_says(struct world *w, const char *device, hf_time at)
 }
 
 /* What several devices share is the node's. */
-static void what_stops_some_devices_says_nothing_of_who_holds_another(void **state)
+static void a_fault_of_one_device_does_not_concern_the_holder_of_another(void **state)
 {
 	struct world *w = *state;
 
@@ -496,7 +496,7 @@ static void hold_parts(struct world *w)
 }
 
 /* A GPU in instances: the kubelet tells of those alone, whose they are the library. */
-static void who_holds_a_part_of_the_sick_device_is_told(void **state)
+static void the_holder_of_a_mig_instance_is_told_of_the_sick_gpu(void **state)
 {
 	struct world *w = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
@@ -925,12 +925,12 @@ int main(void)
 		TEST(evidence_makes_the_kubelet_be_asked_once_a_second_and_rest_does_not),
 		TEST(a_pod_that_fails_again_and_again_makes_the_kubelet_be_asked_as_often),
 		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
-		TEST(what_stops_some_devices_says_nothing_of_who_holds_another),
+		TEST(a_fault_of_one_device_does_not_concern_the_holder_of_another),
 		TEST(one_that_is_missing_is_its_holders_where_it_is_known),
 		TEST(a_number_that_another_device_has_now_is_that_ones),
 		TEST(the_librarys_word_of_an_xid_is_a_witness_of_the_kernels),
 		TEST(a_pod_of_the_same_name_is_another_holder),
-		TEST(who_holds_a_part_of_the_sick_device_is_told),
+		TEST(the_holder_of_a_mig_instance_is_told_of_the_sick_gpu),
 		TEST(a_pod_that_came_after_the_kubelets_word_holds_nothing_by_it),
 		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),

@@ -11,6 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * The program sim: reads the options, then runs one seed, many seeds, or the scenarios in which
+ * the operator dies once (crashes.c). A failed seed runs again,
+ * and prints its story and the command that repeats it.
+ */
+
 static void help(FILE *to)
 {
 	fprintf(to,

@@ -438,7 +438,7 @@ static void promise_5_the_budget_is_looked_at_when_it_is_spent(void **state)
 	assert_true(rw_tainted(w, 3));
 }
 
-static void promise_8_slow_nodes_work_on_where_nobody_could_take_their_work(void **state)
+static void promise_8_slow_nodes_work_on_where_no_node_could_take_their_work(void **state)
 {
 	struct rw *w = *state;
 
@@ -656,7 +656,7 @@ static void pods_that_hold_what_has_failed_are_evicted_as_budgets_allow(void **s
 }
 
 /* The pod tolerates Holdfast's taint, and its controller creates it on the same node again. */
-static void who_comes_back_is_evicted_ever_more_seldom(void **state)
+static void a_pod_that_comes_back_is_evicted_ever_more_seldom(void **state)
 {
 	char name[16];
 	struct rw *w = *state;
@@ -710,7 +710,7 @@ static void whatever_refuses_an_eviction_is_told(void **state)
 	assert_false(is_going(w, "serve"));
 }
 
-static void in_mode_quarantine_nobody_is_evicted(void **state)
+static void in_mode_quarantine_no_pod_is_evicted(void **state)
 {
 	struct rw *w = *state;
 
@@ -778,7 +778,7 @@ static void killed_at_each_write_it_is_done_once(void **state)
 
 /* A thousand nodes fail at once, and the operator dies at one of the writes after that. The next
  * operator opens the breaker and quarantines no node. */
-static void killed_while_a_thousand_fail_nobody_is_quarantined(void **state)
+static void killed_while_a_thousand_fail_no_node_is_quarantined(void **state)
 {
 	(void)state;
 	for (int how = RW_BEFORE; how <= RW_AFTER; how++) {
@@ -924,7 +924,7 @@ int main(void)
 		T(promise_5_one_node_alone_opens_no_breaker),
 		T(promise_5_budgets_hold),
 		T(promise_5_the_budget_is_looked_at_when_it_is_spent),
-		T(promise_8_slow_nodes_work_on_where_nobody_could_take_their_work),
+		T(promise_8_slow_nodes_work_on_where_no_node_could_take_their_work),
 		T(promise_5_maintenance_of_others_is_no_burst),
 		T(promise_5_shares_are_of_nodes_with_devices),
 		T(promise_8_a_node_without_such_devices_is_no_spare),
@@ -932,11 +932,11 @@ int main(void)
 		T(promise_9_a_new_leader_goes_on_where_the_last_one_was),
 		T(paused_and_excluded_nodes_are_left_as_they_are),
 		T(pods_that_hold_what_has_failed_are_evicted_as_budgets_allow),
-		T(who_comes_back_is_evicted_ever_more_seldom),
+		T(a_pod_that_comes_back_is_evicted_ever_more_seldom),
 		T(whatever_refuses_an_eviction_is_told),
-		T(in_mode_quarantine_nobody_is_evicted),
+		T(in_mode_quarantine_no_pod_is_evicted),
 		cmocka_unit_test(killed_at_each_write_it_is_done_once),
-		cmocka_unit_test(killed_while_a_thousand_fail_nobody_is_quarantined),
+		cmocka_unit_test(killed_while_a_thousand_fail_no_node_is_quarantined),
 		cmocka_unit_test(seeds_never_exceed_a_budget),
 	};
 

@@ -128,7 +128,7 @@ static void say(struct rw *w, const char *state, const char *cls, const char *de
 
 /* A person takes the taint off each time, and the log shows further faults of the same old state.
  * After the third quarantine Holdfast leaves the node alone. */
-static void who_takes_it_off_each_time_is_right_at_the_third(void **state)
+static void a_taint_removed_for_the_third_time_stays_off(void **state)
 {
 	struct rw *w = *state;
 	char since[HF_TIME_TEXT_MAX], now[HF_TIME_TEXT_MAX], device[1024];
@@ -251,7 +251,7 @@ static void promise_5_what_others_give_back_is_judged_like_any_other(void **stat
 
 /* The device has Failed after five suspicions, and no fault is active now, so its pods are not
  * evicted. */
-static void who_holds_what_failed_by_suspicion_is_not_evicted(void **state)
+static void a_pod_on_a_device_that_failed_by_suspicion_is_not_evicted(void **state)
 {
 	struct rw *w = *state;
 	char devices[1024];
@@ -335,7 +335,7 @@ static void a_suspicion_makes_no_taint_graver(void **state)
 }
 
 /* A program that keeps restoring the annotation of one Node must not delay the other nodes. */
-static void who_puts_the_class_back_keeps_no_other_waiting(void **state)
+static void a_tool_that_puts_the_class_back_delays_no_other_node(void **state)
 {
 	struct rw *w = *state;
 	unsigned long long writes;
@@ -367,15 +367,15 @@ int main(void)
 		T(a_node_that_is_made_anew_spends_no_second_quarantine),
 		T(the_taint_says_what_is_graver_and_nothing_milder),
 		T(that_a_mark_is_gone_is_told),
-		T(who_takes_it_off_each_time_is_right_at_the_third),
+		T(a_taint_removed_for_the_third_time_stays_off),
 		T(promise_2_that_a_device_gets_better_brings_no_taint_back),
 		T(what_comes_and_goes_beside_a_plugin_spends_three),
 		T(promise_5_what_others_give_back_is_judged_like_any_other),
-		T(who_holds_what_failed_by_suspicion_is_not_evicted),
+		T(a_pod_on_a_device_that_failed_by_suspicion_is_not_evicted),
 		T(a_failed_device_is_kept_out_though_the_kubelet_offers_fewer),
 		T(a_node_that_is_made_anew_disturbs_its_job_no_second_time),
 		T(a_suspicion_makes_no_taint_graver),
-		T(who_puts_the_class_back_keeps_no_other_waiting),
+		T(a_tool_that_puts_the_class_back_delays_no_other_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -430,7 +430,7 @@ static bool is_evicted(struct rw *w, const char *pod)
 
 /* Half of the node's devices hang in the same way, so the node has the fault. The pod on a device
  * that works stays. */
-static void who_holds_what_works_stays_where_it_is(void **state)
+static void a_pod_on_a_working_device_is_not_evicted(void **state)
 {
 	struct rw *w = *state;
 	char text[2048];
@@ -733,7 +733,7 @@ int main(void)
 		T(promise_5_what_is_out_counts_without_an_agent_too),
 		T(promise_5_what_another_policy_took_out_is_no_burst),
 		T(a_drain_is_stuck_ten_minutes_after_it_could_begin),
-		T(who_holds_what_works_stays_where_it_is),
+		T(a_pod_on_a_working_device_is_not_evicted),
 		T(a_policy_that_comes_and_goes_in_one_breath_is_none),
 		T(what_hangs_in_its_end_is_looked_at_ever_more_seldom),
 		T(the_first_sixteen_policies_by_name_count),

@@ -13,6 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The world of the tests remedy*.c: nodes with agents as documents in the embedded store, a
+ * controller for nodes on a virtual clock, and the counts of what it did (struct rw in remedy.h).
+ */
+
 #define TEXT_MAX 4096
 #define HEARTBEAT (5 * HF_MINUTE)
 

@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/*
+ * The story of a run: its last lines in a ring, each with the virtual time.  Lines are kept and
+ * printed when a failed seed runs again.
+ */
+
 #define LINE_MAX_BYTES 600
 
 void sim_say(struct sim *sim, const char *fmt, ...)

@@ -138,7 +138,7 @@ static void a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure(void **
 }
 
 /* The pod was last seen with a deletion timestamp, and disappeared before the next step. */
-static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
+static void a_pod_that_vanished_is_classified_by_its_last_sight(void **state)
 {
 	(void)state;
 	begin();
@@ -253,7 +253,7 @@ int main(void)
 		cmocka_unit_test(a_disruption_that_is_not_true_is_none),
 		cmocka_unit_test(reasons_of_the_kubelet),
 		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),
-		cmocka_unit_test(who_went_unseen_is_classified_as_it_was_on_its_way),
+		cmocka_unit_test(a_pod_that_vanished_is_classified_by_its_last_sight),
 		cmocka_unit_test(a_nodes_loss_explains_what_was_there_when_it_was_lost),
 		cmocka_unit_test(
 			an_end_that_a_kubelet_tells_is_its_nodes_only_where_that_counts_as_lost),

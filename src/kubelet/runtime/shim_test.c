@@ -417,7 +417,7 @@ static void an_attempt_is_started_once_however_often_it_is_asked_for(void **stat
 	assert_int_equal(last_of(f, "main")->backoff_s, 20);
 }
 
-static void an_exit_is_written_while_nobody_listens(void **state)
+static void an_exit_is_written_while_no_kubelet_listens(void **state)
 {
 	struct fixture *f = *state;
 	HF_AUTOFREE char *go = hf_xasprintf("%s/go", f->dir);
@@ -928,7 +928,7 @@ int main(int argc, char **argv)
 		T(signals_reach_the_program_and_kill_ends_it),
 		T(every_process_of_a_container_dies_with_its_program),
 		T(an_attempt_is_started_once_however_often_it_is_asked_for),
-		T(an_exit_is_written_while_nobody_listens),
+		T(an_exit_is_written_while_no_kubelet_listens),
 		T(containers_of_one_pod_run_side_by_side),
 		T(when_the_shim_is_killed_nothing_of_the_pod_runs_on),
 		T(an_exit_between_connect_and_accept_is_told),
