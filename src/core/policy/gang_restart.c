@@ -13,6 +13,7 @@
  * only when no rank is held any more (barrier.c).  If the pod of a rank cannot stay, the rank gets
  * a new pod, which is held as well.
  */
+
 void hf_gang_restart(struct hf_brain *b)
 {
 	hf_assert(b->ledger.present);

@@ -6,8 +6,8 @@
  * Whether a restart happens in place: the pod stays, and `holdfast exec` in it starts the next
  * process.  Input: the ranks, the reports of their processes, the terminations of this step.
  * Output: for each rank whether its pod stays or is re-created, and whether the whole restart can
- * happen in place.  Nothing is written here: barrier.c, restart.c and gang_restart.c act on the
- * answers.
+ * happen in place.  barrier.c, restart.c and gang_restart.c act on the answers.  Two functions write
+ * the ledger: hf_in_place_count the streak, hf_in_place_tell_agents the spans that agents read.
  *
  * A pod stays if all of this holds:
  *
