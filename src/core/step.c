@@ -274,7 +274,9 @@ static void conclude_job(struct hf_brain *b)
 	hf_finish_failed(b);
 }
 
-/* Ask in this order whether the job is valid, readable, decided, suspended, active, finished. */
+/* Ask in this order whether the job is valid, readable, finished, failed by a final verdict,
+ * suspended; if none of these stops the step, run the job.  A job that is finished, or has become
+ * so in this step, gets its clean-up. */
 static void decide_job(struct hf_brain *b)
 {
 	hf_cond_created(b);
