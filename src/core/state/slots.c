@@ -275,9 +275,14 @@ bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
  * this many seconds later must have started its process. */
 #define UNREPORTED_EXTRA_SECONDS 60
 
-/* A process of the present attempt has run, by one of three signs: the pod was created for this
- * attempt and starts without an order; a report shows the process; or an exec without an order
- * would have ended by now. */
+/* A process of the present attempt has run, as far as is known.  True by one of these signs:
+ *
+ * - The rank has no pod, or a pod without stamps: such a rank never restarts in place.
+ * - The kubelet restarted the container without an order (covered), so its program started at once.
+ * - A report shows that the process runs or ended.
+ * - The pod was created for this attempt, and no report contradicts: it starts without an order.
+ * - An exec that got no order would have ended its pod by now.
+ */
 bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
