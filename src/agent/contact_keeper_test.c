@@ -211,7 +211,7 @@ static void whoever_was_not_looking_knows_nothing_of_the_time_between(void **sta
 	assert_recorded(first);
 }
 
-static void the_record_is_for_everybody_to_read(void **state)
+static void every_user_may_read_the_record(void **state)
 {
 	struct stat st;
 
@@ -259,7 +259,7 @@ int main(void)
 		T(the_lease_is_read_often_until_the_first_contact),
 		T(what_is_refused_or_never_answered_is_no_contact),
 		T(whoever_was_not_looking_knows_nothing_of_the_time_between),
-		T(the_record_is_for_everybody_to_read),
+		T(every_user_may_read_the_record),
 		T(a_record_that_cannot_be_written_is_told_once),
 		T(a_look_under_way_is_dropped_with_it),
 	};

@@ -256,7 +256,7 @@ static void an_object_whose_status_is_never_found_is_a_failure_like_others(void 
 }
 
 /* A DeviceHealth that was written and is missing now may have been deleted with its Node; the agent is told once. */
-static void one_that_was_written_and_is_not_found_any_more_is_told_of_once(void **state)
+static void an_object_that_disappeared_after_a_write_is_reported_once(void **state)
 {
 	struct world *w = *state;
 	int calls[VERBS] = {0};
@@ -481,7 +481,7 @@ int main(void)
 		TEST(a_device_health_is_made_where_there_is_none_and_owned_by_its_node),
 		TEST(without_the_kind_it_is_asked_for_each_half_minute),
 		TEST(an_object_whose_status_is_never_found_is_a_failure_like_others),
-		TEST(one_that_was_written_and_is_not_found_any_more_is_told_of_once),
+		TEST(an_object_that_disappeared_after_a_write_is_reported_once),
 		TEST(a_pod_that_is_gone_or_another_one_is_let_be),
 		TEST(pods_are_written_beside_each_other_and_no_more_than_there_can_be),
 		TEST(a_pod_that_cannot_be_written_is_given_up_in_the_end),

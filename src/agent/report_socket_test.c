@@ -148,7 +148,7 @@ static void a_process_in_no_pod_is_not_heard(void **state)
 	assert_int_equal(result("unknown"), 1);
 }
 
-static void nonsense_is_counted_and_asks_for_nobody(void **state)
+static void a_malformed_report_is_counted_and_its_pod_is_not_looked_up(void **state)
 {
 	char large[2 * HF_BEAT_BYTES_MAX];
 
@@ -392,8 +392,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_report_comes_with_the_pod_of_its_process, make,
 						unmake),
 		cmocka_unit_test_setup_teardown(a_process_in_no_pod_is_not_heard, make, unmake),
-		cmocka_unit_test_setup_teardown(nonsense_is_counted_and_asks_for_nobody, make,
-						unmake),
+		cmocka_unit_test_setup_teardown(
+			a_malformed_report_is_counted_and_its_pod_is_not_looked_up, make, unmake),
 		cmocka_unit_test_setup_teardown(descriptors_that_come_along_are_not_kept, make,
 						unmake),
 		cmocka_unit_test_setup_teardown(a_process_that_floods_is_cut_and_counted, make,

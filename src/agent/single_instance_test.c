@@ -73,7 +73,7 @@ static void an_agent_that_waits_starts_when_the_other_ends(void **state)
 	assert_int_equal(t.waits, 1);
 }
 
-static void one_that_was_killed_leaves_no_lock(void **state)
+static void an_agent_that_was_killed_leaves_no_lock(void **state)
 {
 	int fd;
 
@@ -107,7 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_first_is_alone_and_the_second_says_so),
 		T(an_agent_that_waits_starts_when_the_other_ends),
-		T(one_that_was_killed_leaves_no_lock),
+		T(an_agent_that_was_killed_leaves_no_lock),
 		T(where_no_lock_can_be_nothing_is_known),
 	};
 

@@ -100,7 +100,7 @@ static void what_was_written_is_read_as_the_same(void **state)
 	assert_false(seen.digest == hf_extra_digest(&extra));
 }
 
-static void what_nobody_controls_is_not_looked_into(void **state)
+static void an_object_without_a_controller_is_not_looked_into(void **state)
 {
 	HF_AUTO_DOC mine = doc(OBJECT("", RULES));
 	struct hf_extra_seen seen;
@@ -214,7 +214,7 @@ int main(void)
 		T(leaves_become_an_object),
 		T(a_change_replaces_what_is_under_the_root_of_that_object_alone),
 		T(what_was_written_is_read_as_the_same),
-		T(what_nobody_controls_is_not_looked_into),
+		T(an_object_without_a_controller_is_not_looked_into),
 		T(numbers_objects_and_any_keys_are_written_and_read),
 		T(a_member_that_is_not_wanted_becomes_null),
 		T(json_is_handed_on_and_known_again),

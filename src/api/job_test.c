@@ -126,7 +126,7 @@ static void replicas_are_read_with_the_facts_of_their_template(void **state)
 	"\"containers\":[{\"name\":\"a\"},{\"name\":\"b\",\"resources\":{\"" key "\":{" amounts    \
 	"}}}]"
 
-static void who_asks_for_extended_resources_or_claims_has_devices(void **state)
+static void a_pod_that_asks_for_extended_resources_or_claims_has_devices(void **state)
 {
 	static const char *const devices[] = {
 		ASKS(AMOUNTS("limits", "\"cpu\":8,\"nvidia.com/gpu\":8")),
@@ -270,7 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_block_of_the_spec_is_read),
 		cmocka_unit_test(replicas_are_read_with_the_facts_of_their_template),
-		cmocka_unit_test(who_asks_for_extended_resources_or_claims_has_devices),
+		cmocka_unit_test(a_pod_that_asks_for_extended_resources_or_claims_has_devices),
 		cmocka_unit_test(what_is_absent_stays_absent),
 		cmocka_unit_test(a_wrong_type_is_reported_as_an_api_server_reports_it),
 		cmocka_unit_test(a_number_beyond_its_range_is_reported),

@@ -162,7 +162,7 @@ static const char *maker_of(struct hf_arena *arena, const char *pod, const char 
 	return read.maker == NULL ? NULL : hf_arena_strdup(arena, read.maker);
 }
 
-static void who_made_a_rank_is_read_from_controller_and_name(void **state)
+static void the_owner_of_a_rank_is_read_from_controller_and_name(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	static const char ddp[] = "\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\","
@@ -206,7 +206,7 @@ static void stamps_count_together_or_not_at_all(void **state)
 	}
 }
 
-static void an_empty_pod_is_pending_and_of_nobody(void **state)
+static void an_empty_pod_is_pending_and_has_no_owner(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	HF_AUTO_DOC doc = parse("{\"status\":{\"containerStatuses\":{},\"conditions\":7}}");
@@ -415,7 +415,7 @@ static void when_it_was_bound_is_told_by_the_condition_that_is_true(void **state
 	}
 }
 
-static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
+static void a_service_names_its_owner_and_whether_it_is_being_deleted(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	HF_AUTO_DOC doc = parse(pod_text);
@@ -598,9 +598,9 @@ int main(void)
 		cmocka_unit_test(the_message_of_a_termination_is_kept),
 		cmocka_unit_test(a_long_message_of_a_program_is_shortened),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
-		cmocka_unit_test(who_made_a_rank_is_read_from_controller_and_name),
+		cmocka_unit_test(the_owner_of_a_rank_is_read_from_controller_and_name),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),
-		cmocka_unit_test(an_empty_pod_is_pending_and_of_nobody),
+		cmocka_unit_test(an_empty_pod_is_pending_and_has_no_owner),
 		cmocka_unit_test(what_a_delete_answers_tells_whether_the_object_is_gone),
 		cmocka_unit_test(fields_of_a_wrong_type_are_absent_and_the_rest_is_read),
 		cmocka_unit_test(broken_text_has_no_fields),
@@ -610,7 +610,7 @@ int main(void)
 		cmocka_unit_test(what_keeps_a_deleted_pod_is_told),
 		cmocka_unit_test(a_grace_that_cannot_be_tells_no_time),
 		cmocka_unit_test(when_it_was_bound_is_told_by_the_condition_that_is_true),
-		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
+		cmocka_unit_test(a_service_names_its_owner_and_whether_it_is_being_deleted),
 	};
 
 	return cmocka_run_group_tests_name("pod", tests, NULL, NULL);

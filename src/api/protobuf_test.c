@@ -159,7 +159,7 @@ static void what_stands_twice_is_the_last_and_objects_merge(void **state)
 	assert_null(hf_json_path(object, "metadata", "uid", NULL));
 }
 
-static void fields_nobody_knows_are_passed_over(void **state)
+static void unknown_fields_are_passed_over(void **state)
 {
 	HF_AUTO_JSON object = NULL;
 	struct hf_error err;
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_object_without_fields_has_none),
 		cmocka_unit_test(names_and_labels_are_read),
 		cmocka_unit_test(what_stands_twice_is_the_last_and_objects_merge),
-		cmocka_unit_test(fields_nobody_knows_are_passed_over),
+		cmocka_unit_test(unknown_fields_are_passed_over),
 		cmocka_unit_test(what_is_broken_is_refused),
 		cmocka_unit_test(a_sample_cut_anywhere_does_no_harm),
 		cmocka_unit_test(a_map_has_a_limit),

@@ -226,7 +226,7 @@ static void the_state_is_the_last_condition_that_is_true(void **state)
 	"{\"phase\":\"Running\",\"containerStatuses\":[{\"restartCount\":" count                   \
 	",\"state\":" state ",\"lastState\":{\"terminated\":{\"exitCode\":3}}}]}"
 
-static void that_no_node_takes_a_pod_is_said(void **state)
+static void a_pod_that_no_node_takes_is_shown(void **state)
 {
 	struct fixture f;
 
@@ -698,7 +698,7 @@ int main(void)
 		cmocka_unit_test(the_whole_run_counts_as_elapsed),
 		cmocka_unit_test(ranks_stand_in_order_of_their_numbers),
 		cmocka_unit_test(the_state_is_the_last_condition_that_is_true),
-		cmocka_unit_test(that_no_node_takes_a_pod_is_said),
+		cmocka_unit_test(a_pod_that_no_node_takes_is_shown),
 		cmocka_unit_test(what_a_container_waits_for_is_said),
 		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
 		cmocka_unit_test(a_program_that_was_never_started_is_told_with_the_reason),

@@ -25,7 +25,7 @@ static void event(struct cli_world *w, const char *ns, const char *about, const 
 	cli_world_put(w, text);
 }
 
-static void they_come_oldest_first_and_in_the_order_made_within_a_second(void **state)
+static void events_come_oldest_first_and_in_the_order_made_within_a_second(void **state)
 {
 	struct cli_world *w = *state;
 
@@ -47,7 +47,7 @@ static void they_come_oldest_first_and_in_the_order_made_within_a_second(void **
 		    "");
 }
 
-static void those_of_a_job_are_its_own_and_its_pods(void **state)
+static void events_of_a_job_are_its_own_and_its_pods(void **state)
 {
 	struct cli_world *w = *state;
 
@@ -86,9 +86,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			they_come_oldest_first_and_in_the_order_made_within_a_second,
+			events_come_oldest_first_and_in_the_order_made_within_a_second,
 			cli_world_setup, cli_world_teardown),
-		cmocka_unit_test_setup_teardown(those_of_a_job_are_its_own_and_its_pods,
+		cmocka_unit_test_setup_teardown(events_of_a_job_are_its_own_and_its_pods,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(of_all_namespaces_each_names_its_own,
 						cli_world_setup, cli_world_teardown),

@@ -140,7 +140,7 @@ static void what_cannot_be_done_to_a_job_is_refused(void **state)
 		"holdfast: a is suspended, so there is nothing to restart: 'holdfast resume a' starts it\n");
 }
 
-static void one_that_is_not_there_does_not_keep_the_others_back(void **state)
+static void a_missing_job_does_not_keep_the_others_back(void **state)
 {
 	struct cli_world *w = *state;
 
@@ -190,7 +190,7 @@ int main(void)
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_done_to_a_job_is_refused,
 						cli_world_setup, cli_world_teardown),
-		cmocka_unit_test_setup_teardown(one_that_is_not_there_does_not_keep_the_others_back,
+		cmocka_unit_test_setup_teardown(a_missing_job_does_not_keep_the_others_back,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(delete_takes_the_job_away, cli_world_setup,
 						cli_world_teardown),

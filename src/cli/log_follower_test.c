@@ -170,7 +170,7 @@ static void a_log_that_cannot_be_opened_is_tried_again(void **state)
 	end();
 }
 
-static void one_that_was_given_up_is_tried_when_its_pod_is_told_of_again(void **state)
+static void a_log_that_was_given_up_is_tried_when_its_pod_changes(void **state)
 {
 	(void)state;
 	begin();
@@ -219,7 +219,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_asked_before_a_container_has_started),
 		cmocka_unit_test(what_a_crash_loop_wrote_last_is_told),
 		cmocka_unit_test(a_log_that_cannot_be_opened_is_tried_again),
-		cmocka_unit_test(one_that_was_given_up_is_tried_when_its_pod_is_told_of_again),
+		cmocka_unit_test(a_log_that_was_given_up_is_tried_when_its_pod_changes),
 		cmocka_unit_test(of_a_pod_that_is_joined_only_the_newest_run_is_told),
 	};
 

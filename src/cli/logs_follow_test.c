@@ -202,7 +202,7 @@ static void of_a_job_that_has_ended_there_is_what_there_is(void **state)
 		    "holdfast: a-worker-1 has no log: it never ran, or its pod was deleted\n");
 }
 
-static void of_one_whose_pods_are_gone_that_is_told(void **state)
+static void the_log_of_a_job_without_pods_is_explained(void **state)
 {
 	struct cli_world *w = *state;
 
@@ -323,7 +323,7 @@ int main(void)
 		TEST(tail_and_since_are_for_what_was_there_before),
 		TEST(what_comes_later_is_told_whole),
 		TEST(of_a_job_that_has_ended_there_is_what_there_is),
-		TEST(of_one_whose_pods_are_gone_that_is_told),
+		TEST(the_log_of_a_job_without_pods_is_explained),
 		TEST(the_end_of_a_job_may_be_its_deletion),
 		TEST(a_suspended_job_is_waited_for),
 		TEST(a_server_that_restarts_is_waited_for),

@@ -65,7 +65,7 @@ static void a_node_that_is_not_there_is_an_error(void **state)
 	assert_has(w->err, "gpu-8");
 }
 
-static void who_quarantined_it_and_for_what_is_told(void **state)
+static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
 {
 	struct cli_world *w = *state;
 
@@ -250,7 +250,7 @@ int main(void)
 		T(a_node_that_is_well_has_nothing_against_it),
 		T(a_node_may_be_named_in_two_words),
 		T(a_node_that_is_not_there_is_an_error),
-		T(who_quarantined_it_and_for_what_is_told),
+		T(the_policy_and_reason_of_a_quarantine_are_shown),
 		T(a_taint_that_is_not_noted_is_said_to_stay),
 		T(a_silent_agent_and_a_lost_node_are_told),
 		T(jobs_that_keep_off_it_are_named),

@@ -118,7 +118,7 @@ static void why_says_once_that_a_name_is_taken(void **state)
 	assert_null(strstr(w->out, "Error creating"));
 }
 
-static void why_finds_pods_whose_label_somebody_edited(void **state)
+static void why_finds_pods_with_an_edited_label(void **state)
 {
 	struct cli_world *w = *state;
 	struct hf_doc *job;
@@ -282,7 +282,7 @@ int main(void)
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_fails_no_job_whose_verdict_waits,
 						cli_world_setup, cli_world_teardown),
-		cmocka_unit_test_setup_teardown(why_finds_pods_whose_label_somebody_edited,
+		cmocka_unit_test_setup_teardown(why_finds_pods_with_an_edited_label,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_disk_that_is_short_is_told_by_every_verb_that_looks, cli_world_setup,

@@ -159,7 +159,7 @@ static void every_exit_that_is_counted_has_its_event(void **state)
 }
 
 /* An exit that a rule ignores must not cover a later failure, which has to be charged. */
-static void an_ignored_end_covers_nobody(void **state)
+static void an_ignored_termination_covers_no_other(void **state)
 {
 	static const int32_t values[] = {42};
 
@@ -202,7 +202,7 @@ int main(void)
 		cmocka_unit_test(a_fail_rule_speaks_before_everything),
 		cmocka_unit_test(one_rank_that_wants_all_restarted_is_enough),
 		cmocka_unit_test(every_exit_that_is_counted_has_its_event),
-		cmocka_unit_test(an_ignored_end_covers_nobody),
+		cmocka_unit_test(an_ignored_termination_covers_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static void finished_wins_over_suspend_for_the_ttl(void **state)
 	brain_release(&b);
 }
 
-static void a_failed_job_tells_who_still_runs(void **state)
+static void a_failed_job_names_the_pods_that_still_run(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -167,7 +167,7 @@ int main(void)
 		cmocka_unit_test(a_pod_created_late_is_deleted),
 		cmocka_unit_test(the_ttl_runs_from_the_end_and_deletes_by_uid),
 		cmocka_unit_test(finished_wins_over_suspend_for_the_ttl),
-		cmocka_unit_test(a_failed_job_tells_who_still_runs),
+		cmocka_unit_test(a_failed_job_names_the_pods_that_still_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

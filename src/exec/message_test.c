@@ -78,7 +78,7 @@ static void what_the_program_wrote_itself_stands(void **state)
 	assert_file("mine");
 }
 
-static void it_has_no_more_than_the_kubelet_reads(void **state)
+static void the_message_has_no_more_bytes_than_the_kubelet_reads(void **state)
 {
 	struct stat st;
 
@@ -117,8 +117,8 @@ int main(void)
 			a_file_that_is_not_there_is_made_only_where_a_person_named_it, make,
 			unmake),
 		cmocka_unit_test_setup_teardown(what_the_program_wrote_itself_stands, make, unmake),
-		cmocka_unit_test_setup_teardown(it_has_no_more_than_the_kubelet_reads, make,
-						unmake),
+		cmocka_unit_test_setup_teardown(
+			the_message_has_no_more_bytes_than_the_kubelet_reads, make, unmake),
 		cmocka_unit_test_setup_teardown(a_reason_that_is_too_long_is_cut_at_a_character,
 						make, unmake),
 		cmocka_unit_test_setup_teardown(all_of_it_is_text, make, unmake),

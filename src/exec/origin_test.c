@@ -83,7 +83,7 @@ static void what_a_runtime_prints_where_it_fails_is_its_own(void **state)
 	assert_all(HF_EXEC_ORIGIN_OWN, lines, HF_ARRAY_LEN(lines));
 }
 
-static void a_plain_line_says_nothing_of_whose_it_is(void **state)
+static void a_plain_line_does_not_name_its_rank(void **state)
 {
 	static const char *const lines[] = {
 		"",
@@ -122,7 +122,7 @@ int main(void)
 		cmocka_unit_test(what_a_launcher_passes_on_bears_its_mark),
 		cmocka_unit_test(what_tells_of_others_begins_their_words),
 		cmocka_unit_test(what_a_runtime_prints_where_it_fails_is_its_own),
-		cmocka_unit_test(a_plain_line_says_nothing_of_whose_it_is),
+		cmocka_unit_test(a_plain_line_does_not_name_its_rank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void sessions_and_grandchildren_end(void **state)
 
 /* The tracer does not reap its zombie, so the test cannot either: a call that waits for the process would not
  * return. */
-static void one_that_is_traced_holds_nothing_up(void **state)
+static void a_traced_process_delays_no_kill(void **state)
 {
 	pid_t traced, other, tracer;
 
@@ -145,8 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sessions_and_grandchildren_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_that_is_traced_holds_nothing_up, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_traced_process_delays_no_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_has_ended_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_folders_tell_nothing, setup, teardown),
 	};

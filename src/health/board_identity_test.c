@@ -201,7 +201,7 @@ static void a_probation_that_the_restart_began_is_the_boards(void **state)
 }
 
 /* All boards moved; the bus named the addresses first, and one board was sick before the driver told the UUIDs. */
-static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
+static void an_address_without_a_board_is_forgotten(void **state)
 {
 	(void)state;
 	boot("second");
@@ -248,7 +248,7 @@ static void a_board_that_moved_in_its_boot_has_its_history_in_the_next(void **st
 }
 
 /* A person exchanged the card; the new card has the old card's state until the person acknowledges the repair. */
-static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
+static void an_unknown_board_has_what_its_address_had(void **state)
 {
 	(void)state;
 	boot("second");
@@ -276,7 +276,7 @@ static void a_board_that_was_unknown_keeps_its_history_at_another_address(void *
 }
 
 /* A new card in front moves all addresses by one; so the new card has the address of a known board. */
-static void a_board_that_nobody_knew_takes_nothing_from_one_that_is_here(void **state)
+static void an_unknown_board_takes_nothing_from_a_present_one(void **state)
 {
 	(void)state;
 	boot("second");
@@ -331,12 +331,12 @@ int main(void)
 		T(a_board_on_probation_gets_no_further_with_what_is_seen_at_its_address),
 		T(the_worst_is_kept_where_there_is_no_room_for_all),
 		T(a_probation_that_the_restart_began_is_the_boards),
-		T(an_address_that_nobody_has_any_more_is_forgotten),
+		T(an_address_without_a_board_is_forgotten),
 		T(what_an_address_was_in_this_boot_it_stays),
 		T(a_board_that_moved_in_its_boot_has_its_history_in_the_next),
-		T(a_board_that_nobody_knew_has_what_its_address_had),
+		T(an_unknown_board_has_what_its_address_had),
 		T(a_board_that_was_unknown_keeps_its_history_at_another_address),
-		T(a_board_that_nobody_knew_takes_nothing_from_one_that_is_here),
+		T(an_unknown_board_takes_nothing_from_a_present_one),
 		T(a_board_that_is_named_elsewhere_in_this_boot_moves_nothing_twice),
 		T(one_name_for_two_moves_nothing),
 	};

@@ -50,7 +50,7 @@ static void what_is_slow_goes_on(void **state)
 	expect(HF_HEALTH_DRAIN_WORKS);
 }
 
-static void who_is_left_out_and_who_is_gone(void **state)
+static void excluded_pods_and_gone_pods_are_not_evicted(void **state)
 {
 	(void)state;
 	pod.selected = false;
@@ -73,7 +73,7 @@ static void a_pause_the_mode_and_old_news_hold_it(void **state)
 	assert_int_equal(wake, HF_TIME_NEVER);
 }
 
-static void it_may_end_by_itself_first(void **state)
+static void a_pod_may_end_by_itself_before_its_eviction(void **state)
 {
 	(void)state;
 	drain.quarantined_at = drain.now - 10 * HF_SECOND;
@@ -81,7 +81,7 @@ static void it_may_end_by_itself_first(void **state)
 	assert_int_equal(wake, drain.now + 20 * HF_SECOND);
 }
 
-static void who_came_since_has_as_long_and_ever_longer(void **state)
+static void a_pod_that_came_later_gets_the_same_time_and_ever_more(void **state)
 {
 	(void)state;
 	drain.quarantined_at = drain.now - HF_HOUR / 2;
@@ -106,7 +106,7 @@ static void a_restart_of_its_job_is_joined(void **state)
 	assert_true(wake > drain.now && wake < drain.now + HF_MINUTE);
 }
 
-static void who_is_refused_is_asked_again_and_never_forced(void **state)
+static void a_refused_eviction_is_tried_again_and_never_forced(void **state)
 {
 	(void)state;
 	pod.not_before = drain.now + 7 * HF_SECOND;
@@ -138,12 +138,12 @@ int main(void)
 		TEST(what_holds_a_failed_device_is_evicted),
 		TEST(only_from_a_node_that_is_ours),
 		TEST(what_is_slow_goes_on),
-		TEST(who_is_left_out_and_who_is_gone),
+		TEST(excluded_pods_and_gone_pods_are_not_evicted),
 		TEST(a_pause_the_mode_and_old_news_hold_it),
-		TEST(it_may_end_by_itself_first),
-		TEST(who_came_since_has_as_long_and_ever_longer),
+		TEST(a_pod_may_end_by_itself_before_its_eviction),
+		TEST(a_pod_that_came_later_gets_the_same_time_and_ever_more),
 		TEST(a_restart_of_its_job_is_joined),
-		TEST(who_is_refused_is_asked_again_and_never_forced),
+		TEST(a_refused_eviction_is_tried_again_and_never_forced),
 		TEST(refusals_space_out),
 	};
 

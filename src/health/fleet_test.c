@@ -383,7 +383,7 @@ static void promise_6_a_rung_without_a_verdict_has_failed_and_the_next_follows(v
 	EXPECT(0, GO, GIVE_UP, EXHAUSTED);
 }
 
-static void promise_7_nothing_is_reset_or_restarted_under_somebody(void **state)
+static void promise_7_nothing_is_reset_or_restarted_while_a_pod_uses_it(void **state)
 {
 	(void)state;
 	policy.concurrent = 5;
@@ -493,7 +493,7 @@ static void promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone
 	EXPECT(1, GO, QUARANTINE, EVIDENCE);
 }
 
-static void promise_8_a_spare_goes_to_whom_it_is_of_use(void **state)
+static void promise_8_a_spare_goes_to_the_node_that_it_helps(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -710,11 +710,11 @@ int main(void)
 		TEST(promise_5_domains_and_remedies),
 		TEST(promise_5_a_job_is_not_disturbed_without_end),
 		TEST(promise_6_a_rung_without_a_verdict_has_failed_and_the_next_follows),
-		TEST(promise_7_nothing_is_reset_or_restarted_under_somebody),
+		TEST(promise_7_nothing_is_reset_or_restarted_while_a_pod_uses_it),
 		TEST(promise_6_release_needs_positive_evidence_of_this_boot),
 		TEST(promise_8_slow_is_better_than_nothing),
 		TEST(promise_8_each_spare_takes_the_work_of_one),
-		TEST(promise_8_a_spare_goes_to_whom_it_is_of_use),
+		TEST(promise_8_a_spare_goes_to_the_node_that_it_helps),
 		TEST(promise_8_only_a_node_of_its_kind_takes_the_work_of_another),
 		TEST(what_pods_of_its_own_mend_is_not_tainted),
 		TEST(nodes_of_one_job_spend_its_budget_within_one_plan),

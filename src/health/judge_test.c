@@ -247,7 +247,7 @@ static void one_disagreement_of_counts_takes_the_place_of_another(void **state)
 	assert_non_null(health_fault(&n, "", HF_HEALTH_COUNT, HF_HEALTH_CODE_KUBELET_FEWER));
 }
 
-static void counts_that_nobody_knows_do_not_disagree(void **state)
+static void unknown_counts_do_not_disagree(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++) {
@@ -315,7 +315,7 @@ int main(void)
 		TEST(models_that_are_not_known_are_not_compared),
 		TEST(a_moment_at_the_limit_does_not_interrupt_what_is_slow),
 		TEST(one_disagreement_of_counts_takes_the_place_of_another),
-		TEST(counts_that_nobody_knows_do_not_disagree),
+		TEST(unknown_counts_do_not_disagree),
 		TEST(a_deadline_that_is_met_begins_the_count_anew),
 		TEST(links_of_a_generation_that_is_unknown_are_not_judged),
 		TEST(a_sample_of_the_wrong_kind_of_device_is_none),

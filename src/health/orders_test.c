@@ -243,7 +243,7 @@ static void a_word_about_the_node_ends_what_it_covers(void **state)
 }
 
 /* The journal is older than DeviceHealth, which showed a fault. */
-static void who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so(void **state)
+static void a_device_that_is_healthy_by_an_old_journal_is_unknown_until_acknowledged(void **state)
 {
 	(void)state;
 	health_step(&n, HF_SECOND);
@@ -271,7 +271,7 @@ int main(void)
 		TEST(a_word_is_about_what_is_measured_on_and_on_and_not_about_what_came_anew),
 		TEST(a_word_is_not_about_what_spread_since),
 		TEST(a_word_about_the_node_ends_what_it_covers),
-		TEST(who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so),
+		TEST(a_device_that_is_healthy_by_an_old_journal_is_unknown_until_acknowledged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void a_rank_that_recovers_is_no_straggler(void **state)
 	assert_int_equal(job.stragglers, 0);
 }
 
-static void noise_alone_blames_nobody(void **state)
+static void noise_alone_blames_no_rank(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 40; i++) {
@@ -221,7 +221,7 @@ static void say(struct hf_health_rank_memory *m, uint64_t attempt, uint64_t step
 		m, &(struct hf_health_report){.attempt = attempt, .step = step_of, .at = now});
 }
 
-static void who_goes_back_to_its_checkpoint_begins_anew(void **state)
+static void a_rank_that_goes_back_to_its_checkpoint_begins_anew(void **state)
 {
 	struct hf_health_rank_memory *m = &memory[0];
 
@@ -242,7 +242,7 @@ static void who_goes_back_to_its_checkpoint_begins_anew(void **state)
 	assert_int_equal(m->step, 104);
 }
 
-static void so_does_one_whose_attempts_are_counted_anew(void **state)
+static void a_rank_with_a_new_attempt_begins_anew(void **state)
 {
 	struct hf_health_rank_memory *m = &memory[0];
 
@@ -259,7 +259,7 @@ static void so_does_one_whose_attempts_are_counted_anew(void **state)
 }
 
 /* Ranks without a number that hang repeat their last steps; they have not gone back. */
-static void nobody_goes_back_who_only_says_it_again(void **state)
+static void a_repeated_report_is_no_return_to_a_checkpoint(void **state)
 {
 	struct hf_health_rank_memory *m = &memory[0];
 	hf_time advanced;
@@ -327,7 +327,7 @@ static void long_steps_make_long_hangs(void **state)
 	assert_true(job.hung);
 }
 
-static void who_never_reported_is_neither_lost_nor_hung(void **state)
+static void a_rank_that_never_reported_is_neither_lost_nor_hung(void **state)
 {
 	(void)state;
 	judge();
@@ -346,18 +346,18 @@ int main(void)
 		TEST(a_slow_rank_is_found_after_two_windows),
 		TEST(twice_as_slow_is_strong),
 		TEST(a_rank_that_recovers_is_no_straggler),
-		TEST(noise_alone_blames_nobody),
+		TEST(noise_alone_blames_no_rank),
 		TEST(only_peers_are_compared),
 		TEST(a_job_that_slows_down_together_has_no_straggler),
 		TEST(checkpoints_and_first_steps_are_left_out),
 		TEST(old_and_repeated_reports_count_once),
-		TEST(who_goes_back_to_its_checkpoint_begins_anew),
-		TEST(so_does_one_whose_attempts_are_counted_anew),
-		TEST(nobody_goes_back_who_only_says_it_again),
+		TEST(a_rank_that_goes_back_to_its_checkpoint_begins_anew),
+		TEST(a_rank_with_a_new_attempt_begins_anew),
+		TEST(a_repeated_report_is_no_return_to_a_checkpoint),
 		TEST(the_slower_of_two_processes_does_not_undo_the_faster),
 		TEST(a_hang_is_no_step_of_anybody_for_long),
 		TEST(long_steps_make_long_hangs),
-		TEST(who_never_reported_is_neither_lost_nor_hung),
+		TEST(a_rank_that_never_reported_is_neither_lost_nor_hung),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void a_large_disk_is_short_below_a_gibibyte(void **state)
 	assert_true(is_short(2000 * GIB, GIB - 1, false));
 }
 
-static void it_is_over_with_a_quarter_more(void **state)
+static void disk_pressure_ends_with_a_quarter_more_room(void **state)
 {
 	assert_true(is_short(3000 * KIB, 300 * KIB, true));
 	assert_true(is_short(3000 * KIB, 374 * KIB, true));
@@ -52,7 +52,7 @@ static void inodes_count_where_there_are_any(void **state)
 	assert_false(hf_kubelet_disk_is_short(&disk, false));
 }
 
-static void it_says_how_much_is_left(void **state)
+static void disk_pressure_names_the_free_bytes(void **state)
 {
 	struct hf_kubelet_disk disk;
 	char text[256];
@@ -79,9 +79,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_small_disk_is_short_below_a_tenth),
 		cmocka_unit_test(a_large_disk_is_short_below_a_gibibyte),
-		cmocka_unit_test(it_is_over_with_a_quarter_more),
+		cmocka_unit_test(disk_pressure_ends_with_a_quarter_more_room),
 		cmocka_unit_test(inodes_count_where_there_are_any),
-		cmocka_unit_test(it_says_how_much_is_left),
+		cmocka_unit_test(disk_pressure_names_the_free_bytes),
 	};
 
 	return cmocka_run_group_tests_name("kubelet_disk", tests, NULL, NULL);

@@ -414,7 +414,7 @@ static void a_deadline_that_is_added_ends_a_pod_that_crashes(void **state)
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
 }
 
-static void a_pod_that_somebody_declared_failed_is_stopped_and_stays_so(void **state)
+static void a_pod_that_a_client_declared_failed_is_stopped_and_stays_failed(void **state)
 {
 	struct testnode *n = *state;
 	struct hf_request request = {.verb = HF_VERB_PATCH,
@@ -552,7 +552,7 @@ static bool node_is_another(struct testnode *n, void *arg)
 	       hf_streq(STR(owner, "uid"), uid);
 }
 
-static void a_node_that_somebody_deletes_is_registered_anew(void **state)
+static void a_node_that_a_client_deletes_is_registered_anew(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTO_RESULT result = {0};
@@ -905,11 +905,11 @@ int main(int argc, char **argv)
 		T(a_deadline_that_is_added_ends_a_running_pod_for_good),
 		T(a_deadline_that_is_added_ends_a_pod_that_crashes),
 		T(a_pod_that_its_kubelet_ends_has_its_ends_told_together),
-		T(a_pod_that_somebody_declared_failed_is_stopped_and_stays_so),
+		T(a_pod_that_a_client_declared_failed_is_stopped_and_stays_failed),
 		T(a_signal_reaches_the_container_that_is_named),
 		T(too_much_memory_is_reported_as_such),
 		T(the_node_is_registered_and_its_lease_follows_every_end),
-		T(a_node_that_somebody_deletes_is_registered_anew),
+		T(a_node_that_a_client_deletes_is_registered_anew),
 		T(a_drain_ends_every_pod_and_starts_none),
 		T(a_drain_is_over_when_the_store_knows_how_each_pod_ended),
 		T(what_ended_by_itself_before_a_drain_stays_its_own_fault),

@@ -281,7 +281,7 @@ static void a_termination_message_is_taken_from_its_file(void **state)
 		"one\ntwo\n");
 }
 
-static void root_runs_containers_as_whom_they_say(void **state)
+static void root_runs_containers_as_the_user_of_their_spec(void **state)
 {
 	struct testnode *n = *state;
 
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		T(host_paths_are_checked_as_their_type_says),
 		T(paths_do_not_leave_their_volume),
 		T(a_termination_message_is_taken_from_its_file),
-		T(root_runs_containers_as_whom_they_say),
+		T(root_runs_containers_as_the_user_of_their_spec),
 		T(a_working_directory_and_aliases_are_kept),
 		H(environment_and_arguments_are_expanded),
 		H(without_mounts_only_what_is_in_place_can_be_had),

@@ -288,7 +288,7 @@ static void expect_sick(struct bench *bench, const char *names)
 	assert_string_equal(text.data ? text.data : "", names);
 }
 
-static void test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody(void **state)
+static void test_nodes_are_sick_while_their_agents_report_it_and_wake_no_job(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch;
@@ -709,7 +709,7 @@ int main(void)
 		N(test_what_does_not_count_is_not_told),
 		N(test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock),
 		N(test_what_concerns_the_last_record_is_told_late),
-		N(test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody),
+		N(test_nodes_are_sick_while_their_agents_report_it_and_wake_no_job),
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),

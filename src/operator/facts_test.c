@@ -103,7 +103,7 @@ static void test_unknown_once_more_is_another_time(void **state)
 	assert_true(brain.nodes[0].since >= since + HF_MINUTE);
 }
 
-static void test_a_kubelets_usual_report_wakes_nobody(void **state)
+static void test_a_kubelets_usual_report_wakes_no_job(void **state)
 {
 	struct bench *bench = *state;
 
@@ -338,7 +338,7 @@ static void test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm(v
 	assert_int_equal(brain.nodes[0].zone_lost, 3);
 }
 
-static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
+static void test_a_node_that_pods_name_without_a_node_object_is_gone(void **state)
 {
 	struct bench *bench = *state;
 
@@ -723,7 +723,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		N(test_a_node_is_seen_as_it_stands_and_since_when),
 		N(test_unknown_once_more_is_another_time),
-		N(test_a_kubelets_usual_report_wakes_nobody),
+		N(test_a_kubelets_usual_report_wakes_no_job),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
 		N(test_small_zones_that_are_all_silent_are_a_storm_of_the_cluster),
 		N(test_calm_begins_with_the_watch_and_anew_with_the_end_of_each_storm),
@@ -731,7 +731,7 @@ int main(void)
 		N(test_a_node_that_comes_to_a_zone_was_not_seen_calm_there),
 		N(test_a_cordon_takes_a_lost_node_out_after_a_day),
 		N(test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm),
-		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
+		N(test_a_node_that_pods_name_without_a_node_object_is_gone),
 		N(test_a_storm_is_a_metric),
 		N(test_without_the_right_to_see_nodes_none_is_told),
 		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),

@@ -204,7 +204,7 @@ static struct fake_watch *job_watch(struct life *life)
 
 /* --- alone ------------------------------------------------------------------------------------ */
 
-static void test_one_that_is_alone_acts_without_a_lease(void **state)
+static void test_an_operator_without_election_acts_without_a_lease(void **state)
 {
 	struct life *life = *state;
 
@@ -452,7 +452,7 @@ static void test_an_api_server_that_is_away_is_asked_again(void **state)
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
-static void test_a_status_that_somebody_else_writes_makes_it_step_back_at_once(void **state)
+static void test_a_status_by_another_writer_makes_the_operator_step_back_at_once(void **state)
 {
 	struct life *life = *state;
 
@@ -514,7 +514,7 @@ static void test_a_status_that_may_be_our_own_is_no_rivals(void **state)
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
 }
 
-static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)
+static void test_the_operator_comes_back_when_the_rival_has_fallen_silent(void **state)
 {
 	struct life *life = *state;
 
@@ -616,7 +616,7 @@ static void test_the_end_may_come_in_any_state(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		L(test_one_that_is_alone_acts_without_a_lease),
+		L(test_an_operator_without_election_acts_without_a_lease),
 		L(test_nothing_is_listed_before_the_lease_is_held),
 		L(test_a_lease_that_may_not_be_read_says_what_has_the_right),
 		L(test_a_lease_that_is_lost_ends_what_is_under_way),
@@ -627,10 +627,10 @@ int main(void)
 		L(test_a_go_operator_for_other_kinds_is_no_hindrance),
 		L(test_no_deployment_and_no_permission_to_look_are_no_hindrance),
 		L(test_an_api_server_that_is_away_is_asked_again),
-		L(test_a_status_that_somebody_else_writes_makes_it_step_back_at_once),
+		L(test_a_status_by_another_writer_makes_the_operator_step_back_at_once),
 		L(test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough),
 		L(test_a_status_that_may_be_our_own_is_no_rivals),
-		L(test_it_comes_back_when_the_other_has_fallen_silent),
+		L(test_the_operator_comes_back_when_the_rival_has_fallen_silent),
 		L(test_the_end_waits_for_replies_then_gives_the_lease_up),
 		L(test_the_end_does_not_wait_for_ever),
 		L(test_the_end_may_come_in_any_state),

@@ -151,7 +151,7 @@ static void test_other_namespaces_are_nobodys_rivals(void **state)
 	assert_false(shares(ARGS("\"-namespace\",\"b\",\"--namespace\",\"a\""), "b"));
 }
 
-static void test_its_namespace_may_be_of_the_environment(void **state)
+static void test_the_namespace_of_a_rival_may_be_of_the_environment(void **state)
 {
 #define ENV(value) "{\"name\":\"m\",\"env\":[{\"name\":\"KUBEFLOW_NAMESPACE\"," value "}]}"
 	assert_false(shares(ENV("\"value\":\"a\""), "b"));
@@ -205,7 +205,7 @@ int main(void)
 		cmocka_unit_test(test_our_own_deployment_may_have_its_name),
 		cmocka_unit_test(test_other_kinds_are_nobodys_rivals),
 		cmocka_unit_test(test_other_namespaces_are_nobodys_rivals),
-		cmocka_unit_test(test_its_namespace_may_be_of_the_environment),
+		cmocka_unit_test(test_the_namespace_of_a_rival_may_be_of_the_environment),
 		cmocka_unit_test(test_what_it_serves_and_cannot_be_known_may_be_all),
 		cmocka_unit_test(test_the_operators_container_is_found_among_others),
 	};

@@ -97,7 +97,7 @@ static void test_what_was_given_up_says_nothing_of_how_long_it_takes(void **stat
 	assert_int_equal(startups.lately, 0);
 }
 
-static void test_jobs_that_wait_for_machines_delay_nobody(void **state)
+static void test_jobs_that_wait_for_machines_delay_no_other_job(void **state)
 {
 	struct hf_startups startups = {0};
 
@@ -159,7 +159,7 @@ int main(void)
 		cmocka_unit_test(test_there_is_a_longest_wait),
 		cmocka_unit_test(test_more_load_counts_at_once_and_less_of_it_slowly),
 		cmocka_unit_test(test_what_was_given_up_says_nothing_of_how_long_it_takes),
-		cmocka_unit_test(test_jobs_that_wait_for_machines_delay_nobody),
+		cmocka_unit_test(test_jobs_that_wait_for_machines_delay_no_other_job),
 		cmocka_unit_test(test_each_is_counted_until_it_ends),
 		cmocka_unit_test(test_changes_gather_for_a_small_part_of_the_way),
 		cmocka_unit_test(test_a_job_alone_on_its_way_is_looked_at_soon),

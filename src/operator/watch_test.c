@@ -7,7 +7,7 @@
 
 /* Tests which changes of pods and services step a job, and how soon. */
 
-static void test_pods_wake_their_job_and_strangers_those_whose_name_they_have(void **state)
+static void test_pods_wake_their_job_and_foreign_pods_the_job_of_their_name(void **state)
 {
 	struct bench *bench = *state;
 
@@ -172,7 +172,7 @@ static void test_ranks_that_succeed_together_are_stepped_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
+		T(test_pods_wake_their_job_and_foreign_pods_the_job_of_their_name),
 		T(test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one),
 		T(test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not),
 		T(test_a_change_that_no_step_can_see_steps_nothing),

@@ -20,7 +20,7 @@ static bool tell(struct hf_mig_instances *instances, const char *name, const cha
 	return hf_mig_instances_add(instances, &mig, now);
 }
 
-static void a_part_is_of_whom_it_was_last_said_to_be(void **state)
+static void a_mig_instance_is_of_the_gpu_that_was_reported_last(void **state)
 {
 	struct hf_mig_instances *instances = hf_mig_instances_create();
 	struct hf_mig_instance mig;
@@ -106,7 +106,7 @@ static void where_there_is_no_room_the_one_of_longest_ago_goes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_part_is_of_whom_it_was_last_said_to_be),
+		cmocka_unit_test(a_mig_instance_is_of_the_gpu_that_was_reported_last),
 		cmocka_unit_test(some_names_of_instances_contain_their_gpu),
 		cmocka_unit_test(names_that_say_nothing_are_no_parts),
 		cmocka_unit_test(where_there_is_no_room_the_one_of_longest_ago_goes),

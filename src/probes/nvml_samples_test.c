@@ -137,7 +137,7 @@ static void beside_another_makers_devices_the_library_is_no_witness(void **state
 
 /* A hanging library is a fault of the NVIDIA driver on a node with NVIDIA devices, and while sysfs
  * has not counted the devices yet. */
-static void its_silence_is_not_held_against_another_makers_driver(void **state)
+static void silence_of_nvml_is_no_evidence_against_another_makers_driver(void **state)
 {
 	struct bench *b = *state;
 	struct hf_health_sample s;
@@ -346,7 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
 		T(beside_another_makers_devices_the_library_is_no_witness),
-		T(its_silence_is_not_held_against_another_makers_driver),
+		T(silence_of_nvml_is_no_evidence_against_another_makers_driver),
 		T(a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not),
 		T(what_the_library_does_not_tell_otherwise_is_not_mute),
 		T(a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer),

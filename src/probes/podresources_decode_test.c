@@ -46,7 +46,7 @@ static void both_shapes_of_a_list_are_read(void **state)
 	assert_string_equal(d->cdi, "k8s.gpu.nvidia.com/device=gpu-1");
 }
 
-static void an_empty_answer_is_nobody(void **state)
+static void an_empty_answer_names_no_pod(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
 	struct hf_podresources found = {.pods = 9};
@@ -197,7 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_shapes_of_a_list_are_read),
-		cmocka_unit_test(an_empty_answer_is_nobody),
+		cmocka_unit_test(an_empty_answer_names_no_pod),
 		cmocka_unit_test(no_part_of_an_answer_is_one),
 		cmocka_unit_test(bytes_that_are_no_message_are_refused),
 		cmocka_unit_test(names_and_lists_have_limits),

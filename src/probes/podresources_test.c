@@ -717,7 +717,7 @@ static size_t holdings_of(struct bench *b, const char *pod)
 	return count;
 }
 
-static void devices_of_others_push_out_nobody(void **state)
+static void devices_of_other_kinds_push_out_no_holder(void **state)
 {
 	static const char *const gpus[] = {"GPU-0", "known-by-name"};
 	struct bench *b = *state;
@@ -809,7 +809,7 @@ int main(void)
 		T(an_answer_that_cannot_be_read_ends_a_silence),
 		T(what_was_gone_is_not_back_by_an_answer_that_cannot_be_read),
 		T(what_was_gone_before_is_not_back_by_it_either),
-		T(devices_of_others_push_out_nobody),
+		T(devices_of_other_kinds_push_out_no_holder),
 		T(more_holders_than_are_kept_are_said),
 		T(the_port_of_a_pod_is_no_device_of_others),
 		T(turned_off_it_says_so),

@@ -347,7 +347,7 @@ static void a_fault_of_one_device_does_not_concern_the_holder_of_another(void **
 }
 
 /* The driver sees one fewer.  Which that is a device that is out tells; else it may be any. */
-static void one_that_is_missing_is_its_holders_where_it_is_known(void **state)
+static void a_missing_device_concerns_its_holder_if_it_is_known(void **state)
 {
 	struct world *w = *state;
 
@@ -926,7 +926,7 @@ int main(void)
 		TEST(a_pod_that_fails_again_and_again_makes_the_kubelet_be_asked_as_often),
 		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
 		TEST(a_fault_of_one_device_does_not_concern_the_holder_of_another),
-		TEST(one_that_is_missing_is_its_holders_where_it_is_known),
+		TEST(a_missing_device_concerns_its_holder_if_it_is_known),
 		TEST(a_number_that_another_device_has_now_is_that_ones),
 		TEST(the_librarys_word_of_an_xid_is_a_witness_of_the_kernels),
 		TEST(a_pod_of_the_same_name_is_another_holder),

@@ -91,7 +91,7 @@ static void the_taint_says_what_is_graver_and_nothing_milder(void **state)
 	assert_int_equal(w->met.quarantines, 1);
 }
 
-static void that_a_mark_is_gone_is_told(void **state)
+static void the_loss_of_a_mark_is_reported(void **state)
 {
 	struct rw *w = *state;
 
@@ -366,7 +366,7 @@ int main(void)
 		T(promise_5_the_breaker_does_not_open_as_well_nodes_go),
 		T(a_node_that_is_made_anew_spends_no_second_quarantine),
 		T(the_taint_says_what_is_graver_and_nothing_milder),
-		T(that_a_mark_is_gone_is_told),
+		T(the_loss_of_a_mark_is_reported),
 		T(a_taint_removed_for_the_third_time_stays_off),
 		T(promise_2_that_a_device_gets_better_brings_no_taint_back),
 		T(what_comes_and_goes_beside_a_plugin_spends_three),

@@ -58,7 +58,7 @@ static void ports_of_one_name_are_one_and_each_has_a_name(void **state)
 	brain_release(&b);
 }
 
-static void they_outlive_their_pods(void **state)
+static void services_outlive_their_pods(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -75,7 +75,7 @@ static void they_outlive_their_pods(void **state)
 	brain_release(&b);
 }
 
-static void one_that_is_lost_is_made_again_and_one_of_another_owner_is_left(void **state)
+static void a_lost_service_is_created_again_and_another_owners_stays(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -105,8 +105,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_headless_service_per_replica_before_its_pods),
 		cmocka_unit_test(ports_of_one_name_are_one_and_each_has_a_name),
-		cmocka_unit_test(they_outlive_their_pods),
-		cmocka_unit_test(one_that_is_lost_is_made_again_and_one_of_another_owner_is_left),
+		cmocka_unit_test(services_outlive_their_pods),
+		cmocka_unit_test(a_lost_service_is_created_again_and_another_owners_stays),
 		cmocka_unit_test(a_kind_may_have_none),
 	};
 

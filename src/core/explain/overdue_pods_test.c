@@ -23,7 +23,7 @@ static const struct hf_condition *stuck(void)
 	return hf_status_condition(&b.plan.status, HF_COND_POD_STUCK);
 }
 
-static void it_is_shown_half_a_minute_past_its_deadline_and_never_forced(void **state)
+static void a_stuck_pod_is_shown_30_s_after_its_deadline_and_never_forced(void **state)
 {
 	(void)state;
 	delete ();
@@ -47,7 +47,7 @@ static void it_is_shown_half_a_minute_past_its_deadline_and_never_forced(void **
 	brain_release(&b);
 }
 
-static void it_is_over_when_the_pod_is_gone(void **state)
+static void the_condition_ends_when_the_pod_is_gone(void **state)
 {
 	(void)state;
 	delete ();
@@ -109,8 +109,8 @@ static void the_first_by_name_stands_for_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_shown_half_a_minute_past_its_deadline_and_never_forced),
-		cmocka_unit_test(it_is_over_when_the_pod_is_gone),
+		cmocka_unit_test(a_stuck_pod_is_shown_30_s_after_its_deadline_and_never_forced),
+		cmocka_unit_test(the_condition_ends_when_the_pod_is_gone),
 		cmocka_unit_test(finalizers_are_named),
 		cmocka_unit_test(on_a_lost_node_it_is_not_stuck_but_held_there),
 		cmocka_unit_test(the_first_by_name_stands_for_all),

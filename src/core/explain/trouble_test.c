@@ -216,7 +216,7 @@ static void a_job_that_runs_well_has_nothing_to_say(void **state)
 	brain_release(&b);
 }
 
-static void a_job_of_another_controller_says_who_is_to_act(void **state)
+static void a_job_of_another_controller_names_the_controller_that_must_act(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -265,7 +265,7 @@ int main(void)
 		cmocka_unit_test(a_failing_readiness_check_is_told),
 		cmocka_unit_test(pods_on_their_way_are_no_trouble),
 		cmocka_unit_test(a_job_that_runs_well_has_nothing_to_say),
-		cmocka_unit_test(a_job_of_another_controller_says_who_is_to_act),
+		cmocka_unit_test(a_job_of_another_controller_names_the_controller_that_must_act),
 		cmocka_unit_test(a_name_too_long_for_services_is_told_and_not_tried),
 		cmocka_unit_test(a_suspended_job_says_so_once),
 	};

@@ -111,7 +111,7 @@ static void other_words_have_none(void **state)
 		assert_null(hf_container_reason_find(others[i]));
 }
 
-static void it_tells_what_never_started_and_whose_turn_it_is(void **state)
+static void the_text_names_what_never_started_and_the_next_action(void **state)
 {
 	assert_true(hf_container_reason_find("StartError")->never_started);
 	assert_true(hf_container_reason_find("OutOfnvidia.com/gpu")->never_started);
@@ -199,7 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_reason_has_a_sentence),
 		cmocka_unit_test(other_words_have_none),
-		cmocka_unit_test(it_tells_what_never_started_and_whose_turn_it_is),
+		cmocka_unit_test(the_text_names_what_never_started_and_the_next_action),
 		cmocka_unit_test(a_message_becomes_one_line_of_text),
 		cmocka_unit_test(of_a_long_message_the_beginning_and_the_end_stay),
 		cmocka_unit_test(signals_have_names_and_senders),

@@ -153,7 +153,7 @@ static const char *becomes(const char *type, const char *was, const char *is)
 	return compare(&a, &b);
 }
 
-static void that_a_job_runs_is_progress_and_that_it_does_not_is_a_decision(void **state)
+static void running_true_is_progress_and_running_false_is_a_decision(void **state)
 {
 	(void)state;
 	assert_string_equal(becomes("Created", NULL, "True"), "progress");
@@ -203,7 +203,7 @@ int main(void)
 		cmocka_unit_test(progress_may_wait),
 		cmocka_unit_test(decisions_may_not),
 		cmocka_unit_test(a_ledger_that_is_kept_is_no_news),
-		cmocka_unit_test(that_a_job_runs_is_progress_and_that_it_does_not_is_a_decision),
+		cmocka_unit_test(running_true_is_progress_and_running_false_is_a_decision),
 		cmocka_unit_test(a_job_that_begins_may_wait_unless_something_was_decided),
 	};
 

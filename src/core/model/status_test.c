@@ -27,7 +27,7 @@ static void names_of_enums_are_read_back(void **state)
 			r);
 }
 
-static void what_nobody_knows_has_a_safe_meaning(void **state)
+static void unknown_texts_have_a_safe_meaning(void **state)
 {
 	(void)state;
 	assert_int_equal(hf_class_parse("bad luck"), HF_CLASS_NONE);
@@ -89,7 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_enums_are_read_back),
-		cmocka_unit_test(what_nobody_knows_has_a_safe_meaning),
+		cmocka_unit_test(unknown_texts_have_a_safe_meaning),
 		cmocka_unit_test(finished_is_succeeded_or_failed_and_true),
 		cmocka_unit_test(restarts_are_told_in_words),
 	};

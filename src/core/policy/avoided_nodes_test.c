@@ -180,7 +180,7 @@ static void more_than_fit_are_cut_the_same_way_in_whatever_order_they_come(void 
 	hf_arena_destroy(world.arena);
 }
 
-static void devices_are_not_avoided_where_nobody_wants_it(void **state)
+static void devices_are_not_avoided_unless_the_job_wants_it(void **state)
 {
 	struct world world;
 
@@ -227,7 +227,7 @@ static void each_node_is_named_once(void **state)
 	expect(&world, "n2 n1");
 }
 
-static void nothing_is_added_where_somebody_else_places(void **state)
+static void nothing_is_added_to_a_pod_that_is_placed(void **state)
 {
 	struct world world;
 
@@ -242,7 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_that_is_out_of_service_must_be_avoided),
-		cmocka_unit_test(devices_are_not_avoided_where_nobody_wants_it),
+		cmocka_unit_test(devices_are_not_avoided_unless_the_job_wants_it),
 		cmocka_unit_test(what_is_out_of_service_now_must_be_avoided_whoever_had_it),
 		cmocka_unit_test(
 			only_replacements_that_ask_for_devices_are_kept_off_what_is_out_of_service),
@@ -251,7 +251,7 @@ int main(void)
 		cmocka_unit_test(other_ends_say_nothing_about_a_node),
 		cmocka_unit_test(a_day_is_enough),
 		cmocka_unit_test(each_node_is_named_once),
-		cmocka_unit_test(nothing_is_added_where_somebody_else_places),
+		cmocka_unit_test(nothing_is_added_to_a_pod_that_is_placed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,7 +114,7 @@ static void no_rank_starts_before_the_last_is_down(void **state)
 
 /* A rank that does not stop in time gets a new pod, which waits for the new generation, too.  The
  * pods of the other ranks stay. */
-static void who_does_not_answer_moves_and_the_others_wait(void **state)
+static void a_rank_that_is_not_down_in_time_moves_and_the_others_wait(void **state)
 {
 	(void)state;
 	begin("Job");
@@ -426,7 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gang_restarts_with_three_writes_and_no_pod_goes),
 		cmocka_unit_test(no_rank_starts_before_the_last_is_down),
-		cmocka_unit_test(who_does_not_answer_moves_and_the_others_wait),
+		cmocka_unit_test(a_rank_that_is_not_down_in_time_moves_and_the_others_wait),
 		cmocka_unit_test(a_second_failure_re_creates_all),
 		cmocka_unit_test(a_termination_counts_once_whichever_way_it_comes),
 		cmocka_unit_test(the_next_failure_in_the_same_pod_is_another_incident),

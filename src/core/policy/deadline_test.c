@@ -5,7 +5,7 @@
 
 static struct brain b;
 
-static void it_fires_at_the_second_it_said_and_needs_no_event(void **state)
+static void the_deadline_ends_the_job_at_the_announced_second_without_an_event(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -26,7 +26,7 @@ static void it_fires_at_the_second_it_said_and_needs_no_event(void **state)
 	brain_release(&b);
 }
 
-static void it_does_not_wait_for_nodes(void **state)
+static void the_deadline_does_not_wait_for_nodes(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -68,8 +68,9 @@ static void a_clock_that_steps_back_is_no_negative_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_fires_at_the_second_it_said_and_needs_no_event),
-		cmocka_unit_test(it_does_not_wait_for_nodes),
+		cmocka_unit_test(
+			the_deadline_ends_the_job_at_the_announced_second_without_an_event),
+		cmocka_unit_test(the_deadline_does_not_wait_for_nodes),
 		cmocka_unit_test(zero_is_over_at_once_and_absent_never),
 		cmocka_unit_test(a_clock_that_steps_back_is_no_negative_time),
 	};

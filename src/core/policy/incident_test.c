@@ -86,7 +86,7 @@ static void a_peer_that_began_before_it_costs_nothing_for_half_an_hour(void **st
 	brain_release(&b);
 }
 
-static void it_stays_open_while_a_rank_is_not_back(void **state)
+static void an_incident_stays_open_while_a_rank_is_not_back(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
@@ -243,7 +243,7 @@ int main(void)
 		cmocka_unit_test(two_hundred_peers_cost_one),
 		cmocka_unit_test(an_attempt_that_began_after_it_opens_the_next),
 		cmocka_unit_test(a_peer_that_began_before_it_costs_nothing_for_half_an_hour),
-		cmocka_unit_test(it_stays_open_while_a_rank_is_not_back),
+		cmocka_unit_test(an_incident_stays_open_while_a_rank_is_not_back),
 		cmocka_unit_test(a_late_peer_reopens_the_wait_for_all_ranks),
 		cmocka_unit_test(a_vanished_pod_belongs_to_what_is_being_mended),
 		cmocka_unit_test(evidence_of_infrastructure_takes_the_whole_incident),

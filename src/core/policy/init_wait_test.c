@@ -43,7 +43,7 @@ static void give_up(const char *name)
 	wait->finished_at = b.now;
 }
 
-static void who_waited_in_vain_is_made_anew_and_costs_nothing(void **state)
+static void a_pod_that_waited_in_vain_is_created_again_and_costs_nothing(void **state)
 {
 	const struct hf_ledger *ledger = &b.plan.status.ledger;
 
@@ -64,7 +64,7 @@ static void who_waited_in_vain_is_made_anew_and_costs_nothing(void **state)
 	brain_release(&b);
 }
 
-static void it_waits_for_a_tenth_of_the_time_so_far(void **state)
+static void the_delay_is_a_tenth_of_the_time_so_far(void **state)
 {
 	(void)state;
 	wait_for_the_boss();
@@ -124,7 +124,7 @@ static void a_users_container_of_that_name_is_his(void **state)
 	brain_release(&b);
 }
 
-static void its_restarts_in_place_do_not_count(void **state)
+static void restarts_of_the_added_init_container_do_not_count(void **state)
 {
 	(void)state;
 	wait_for_the_boss();
@@ -137,7 +137,7 @@ static void its_restarts_in_place_do_not_count(void **state)
 	brain_release(&b);
 }
 
-static void whom_it_waits_for_is_said(void **state)
+static void the_awaited_rank_is_named(void **state)
 {
 	bool said = false;
 
@@ -157,13 +157,13 @@ static void whom_it_waits_for_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_waited_in_vain_is_made_anew_and_costs_nothing),
-		cmocka_unit_test(it_waits_for_a_tenth_of_the_time_so_far),
+		cmocka_unit_test(a_pod_that_waited_in_vain_is_created_again_and_costs_nothing),
+		cmocka_unit_test(the_delay_is_a_tenth_of_the_time_so_far),
 		cmocka_unit_test(in_a_gang_it_goes_alone),
 		cmocka_unit_test(what_the_awaited_did_not_lack_is_a_failure),
 		cmocka_unit_test(a_users_container_of_that_name_is_his),
-		cmocka_unit_test(its_restarts_in_place_do_not_count),
-		cmocka_unit_test(whom_it_waits_for_is_said),
+		cmocka_unit_test(restarts_of_the_added_init_container_do_not_count),
+		cmocka_unit_test(the_awaited_rank_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,7 +379,7 @@ static void many_pods_are_one_line_and_the_hardest_guard_names_the_condition(voi
 	brain_release(&b);
 }
 
-static void who_is_blind_to_nodes_tells_what_the_status_says(void **state)
+static void a_caller_that_sees_no_nodes_repeats_the_status(void **state)
 {
 	struct brain_pod *pod;
 
@@ -437,7 +437,7 @@ int main(void)
 		cmocka_unit_test(what_an_earlier_job_has_left_is_given_up_by_the_same_evidence),
 		cmocka_unit_test(what_is_no_legacy_is_left_alone),
 		cmocka_unit_test(many_pods_are_one_line_and_the_hardest_guard_names_the_condition),
-		cmocka_unit_test(who_is_blind_to_nodes_tells_what_the_status_says),
+		cmocka_unit_test(a_caller_that_sees_no_nodes_repeats_the_status),
 		cmocka_unit_test(a_pending_verdict_gives_way_only_once),
 	};
 

@@ -117,7 +117,7 @@ static void on_a_lost_node_the_agents_last_word_is_of_the_past(void **state)
 	brain_release(&b);
 }
 
-static void who_looks_on_without_agents_repeats_what_stands(void **state)
+static void a_caller_without_agents_repeats_the_stored_condition(void **state)
 {
 	(void)state;
 	set_up(0);
@@ -179,7 +179,7 @@ int main(void)
 		cmocka_unit_test(what_was_said_before_the_deadline_may_be_over),
 		cmocka_unit_test(an_end_explains_why_the_others_wait),
 		cmocka_unit_test(on_a_lost_node_the_agents_last_word_is_of_the_past),
-		cmocka_unit_test(who_looks_on_without_agents_repeats_what_stands),
+		cmocka_unit_test(a_caller_without_agents_repeats_the_stored_condition),
 		cmocka_unit_test(the_rank_that_the_condition_names_stays_while_it_is_slow),
 		cmocka_unit_test(a_finished_job_has_no_straggler),
 	};

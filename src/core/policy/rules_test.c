@@ -186,7 +186,7 @@ static void reasons_match_the_pods_or_a_containers(void **state)
 	brain_release(&b);
 }
 
-static void what_nobody_knows_matches_nothing(void **state)
+static void a_rule_with_an_unknown_action_or_operator_matches_nothing(void **state)
 {
 	struct hf_rule rule = on_codes;
 
@@ -236,7 +236,7 @@ int main(void)
 		cmocka_unit_test(conditions_match_type_status_and_reason),
 		cmocka_unit_test(the_condition_that_matched_is_told),
 		cmocka_unit_test(reasons_match_the_pods_or_a_containers),
-		cmocka_unit_test(what_nobody_knows_matches_nothing),
+		cmocka_unit_test(a_rule_with_an_unknown_action_or_operator_matches_nothing),
 		cmocka_unit_test(a_persons_delete_is_no_failure),
 	};
 

@@ -217,7 +217,7 @@ static void leases_are_read_until_the_last_node_is_heard_of(void **state)
 	brain_release(&b);
 }
 
-static void a_node_that_nobody_watches_counts_as_silent(void **state)
+static void a_node_that_no_watch_shows_counts_as_silent(void **state)
 {
 	(void)state;
 	begin();
@@ -271,7 +271,7 @@ int main(void)
 		cmocka_unit_test(a_node_that_counts_as_lost_meanwhile_is_the_cause),
 		cmocka_unit_test(a_node_that_was_lost_before_its_pod_came_is_waited_for),
 		cmocka_unit_test(leases_are_read_until_the_last_node_is_heard_of),
-		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),
+		cmocka_unit_test(a_node_that_no_watch_shows_counts_as_silent),
 		cmocka_unit_test(nodes_without_pods_of_the_job_do_not_matter),
 		cmocka_unit_test(restarts_do_not_wait),
 	};

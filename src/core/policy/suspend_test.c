@@ -39,7 +39,7 @@ static void pods_and_services_go_and_active_falls_with_the_pods(void **state)
 	brain_release(&b);
 }
 
-static void its_clock_stands_still(void **state)
+static void the_clock_of_a_suspended_job_stands_still(void **state)
 {
 	(void)state;
 	begin();
@@ -62,7 +62,7 @@ static void its_clock_stands_still(void **state)
 }
 
 /* The ledger is written and the status is not, several times: active time is added only once. */
-static void its_clock_is_booked_once(void **state)
+static void the_active_time_before_a_suspension_is_added_once(void **state)
 {
 	(void)state;
 	begin();
@@ -144,7 +144,7 @@ static void resumed_before_the_old_pods_are_gone_it_waits_for_them(void **state)
 	brain_release(&b);
 }
 
-static void it_says_so_once(void **state)
+static void a_suspension_is_reported_once(void **state)
 {
 	(void)state;
 	begin();
@@ -215,12 +215,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_and_services_go_and_active_falls_with_the_pods),
-		cmocka_unit_test(its_clock_stands_still),
-		cmocka_unit_test(its_clock_is_booked_once),
+		cmocka_unit_test(the_clock_of_a_suspended_job_stands_still),
+		cmocka_unit_test(the_active_time_before_a_suspension_is_added_once),
 		cmocka_unit_test(resumed_before_the_status_said_so_it_begins_anew),
 		cmocka_unit_test(what_dies_of_it_is_ours_however_it_dies),
 		cmocka_unit_test(resumed_before_the_old_pods_are_gone_it_waits_for_them),
-		cmocka_unit_test(it_says_so_once),
+		cmocka_unit_test(a_suspension_is_reported_once),
 		cmocka_unit_test(suspending_again_and_again_keeps_the_counters),
 		cmocka_unit_test(a_job_born_suspended_has_nothing_and_begins_when_resumed),
 		cmocka_unit_test(pods_under_no_replicas_name_go_as_well),

@@ -60,7 +60,7 @@ static void an_end_beyond_the_replicas_is_ours(void **state)
 	brain_release(&b);
 }
 
-static void a_pod_that_ended_while_somebody_deletes_it_ended_by_that(void **state)
+static void a_pod_that_ended_during_its_deletion_ended_by_that(void **state)
 {
 	(void)state;
 	begin();
@@ -73,7 +73,7 @@ static void a_pod_that_ended_while_somebody_deletes_it_ended_by_that(void **stat
 	brain_release(&b);
 }
 
-static void a_pod_that_succeeds_while_somebody_deletes_it_has_succeeded(void **state)
+static void a_pod_that_succeeds_during_its_deletion_has_succeeded(void **state)
 {
 	(void)state;
 	begin();
@@ -111,7 +111,7 @@ static void a_pod_that_succeeded_and_went_unseen_has_succeeded(void **state)
 
 /* A pod of an older attempt that disappears was counted before, or the operator itself deleted
  * it. */
-static void who_went_unseen_counts_once(void **state)
+static void a_pod_that_vanished_counts_once(void **state)
 {
 	(void)state;
 	begin();
@@ -217,11 +217,11 @@ int main(void)
 		cmocka_unit_test(a_success_is_for_good_whatever_is_written_into_its_pod_later),
 		cmocka_unit_test(ends_of_older_attempts_and_generations_are_ours),
 		cmocka_unit_test(an_end_beyond_the_replicas_is_ours),
-		cmocka_unit_test(a_pod_that_ended_while_somebody_deletes_it_ended_by_that),
-		cmocka_unit_test(a_pod_that_succeeds_while_somebody_deletes_it_has_succeeded),
+		cmocka_unit_test(a_pod_that_ended_during_its_deletion_ended_by_that),
+		cmocka_unit_test(a_pod_that_succeeds_during_its_deletion_has_succeeded),
 		cmocka_unit_test(a_pod_that_never_was_seen_cannot_vanish),
 		cmocka_unit_test(a_pod_that_succeeded_and_went_unseen_has_succeeded),
-		cmocka_unit_test(who_went_unseen_counts_once),
+		cmocka_unit_test(a_pod_that_vanished_counts_once),
 		cmocka_unit_test(code_and_signal_are_those_of_the_kinds_container),
 		cmocka_unit_test(a_termination_counts_when_it_is_seen_and_its_restart_does_not),
 		cmocka_unit_test(

@@ -52,7 +52,7 @@ static const struct hf_condition *shown(void)
 	return hf_status_condition(&b.plan.status, HF_COND_POD_UNPLACED);
 }
 
-static void it_is_shown_once_and_looked_at_again(void **state)
+static void an_unschedulable_pod_is_shown_once_and_looked_at_again(void **state)
 {
 	(void)state;
 	wait_for_a_node();
@@ -192,7 +192,7 @@ static void what_the_scheduler_has_not_refused_is_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_shown_once_and_looked_at_again),
+		cmocka_unit_test(an_unschedulable_pod_is_shown_once_and_looked_at_again),
 		cmocka_unit_test(of_many_nodes_a_few_are_named),
 		cmocka_unit_test(a_job_that_is_suspended_waits_for_no_node),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),

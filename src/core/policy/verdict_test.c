@@ -18,7 +18,7 @@ static void pending(void)
 	assert_non_null(b.view.status.ledger.verdict.reason);
 }
 
-static void it_is_written_once_and_then_only_waits(void **state)
+static void a_verdict_is_written_once_and_then_only_waits(void **state)
 {
 	(void)state;
 	pending();
@@ -29,7 +29,7 @@ static void it_is_written_once_and_then_only_waits(void **state)
 	brain_release(&b);
 }
 
-static void it_outlives_the_pod_it_was_read_from(void **state)
+static void a_verdict_outlives_the_pod_that_it_was_read_from(void **state)
 {
 	(void)state;
 	pending();
@@ -147,7 +147,7 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 
 /* The ledger with the charge was written, and the status was not.  The verdict is not decided
  * again, and a suspension does not remove it. */
-static void one_that_was_carried_out_stands(void **state)
+static void a_verdict_that_was_carried_out_stands(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -220,15 +220,15 @@ static void the_message_counts_the_replicas_of_the_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_written_once_and_then_only_waits),
-		cmocka_unit_test(it_outlives_the_pod_it_was_read_from),
+		cmocka_unit_test(a_verdict_is_written_once_and_then_only_waits),
+		cmocka_unit_test(a_verdict_outlives_the_pod_that_it_was_read_from),
 		cmocka_unit_test(nothing_is_created_or_restarted_meanwhile),
 		cmocka_unit_test(what_finished_no_later_and_is_tried_again_withdraws_it),
 		cmocka_unit_test(infrastructure_withdraws_it),
 		cmocka_unit_test(what_withdraws_it_is_the_cause_of_nothing_else),
 		cmocka_unit_test(infrastructure_without_budget_changes_its_reason),
 		cmocka_unit_test(a_rule_that_a_person_wrote_is_not_withdrawn),
-		cmocka_unit_test(one_that_was_carried_out_stands),
+		cmocka_unit_test(a_verdict_that_was_carried_out_stands),
 		cmocka_unit_test(nor_for_a_node_that_was_lost_meanwhile),
 		cmocka_unit_test(success_overtakes_it),
 		cmocka_unit_test(the_message_counts_the_replicas_of_the_type),

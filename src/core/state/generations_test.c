@@ -24,7 +24,7 @@ static void stamps_above_the_ledger_are_believed(void **state)
 }
 
 /* A ledger that took over such high stamps would reach the limit of its counters. */
-static void stamps_that_nobody_counts_to_cost_only_their_pod(void **state)
+static void stamps_beyond_the_limit_cost_only_their_pod(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -94,7 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stamps_above_the_ledger_are_believed),
-		cmocka_unit_test(stamps_that_nobody_counts_to_cost_only_their_pod),
+		cmocka_unit_test(stamps_beyond_the_limit_cost_only_their_pod),
 		cmocka_unit_test(a_waiting_container_is_not_up),
 		cmocka_unit_test(only_the_kinds_container_decides_whether_a_pod_is_up),
 	};

@@ -251,7 +251,7 @@ static void texts_survive_writing_and_reading(void **state)
 	brain_release(&b);
 }
 
-static void a_ledger_that_nobody_can_read_holds_the_job(void **state)
+static void an_unreadable_ledger_holds_the_job(void **state)
 {
 	static const struct hf_role_ledger broken[] = {
 		{.attempts = "1"},   {.created = "3-1"},        {.succeeded = "x"},
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(an_erased_ledger_is_read_off_the_pods),
 		cmocka_unit_test(after_an_erasure_ends_of_the_open_incident_are_still_covered),
 		cmocka_unit_test(texts_survive_writing_and_reading),
-		cmocka_unit_test(a_ledger_that_nobody_can_read_holds_the_job),
+		cmocka_unit_test(an_unreadable_ledger_holds_the_job),
 		cmocka_unit_test(size_is_bounded_and_counts_every_text),
 		cmocka_unit_test(
 			what_it_weighs_does_not_depend_on_the_ranks_but_on_those_restarted_alone),

@@ -10,7 +10,7 @@ static const struct hf_ledger *ledger(void)
 	return &b.view.status.ledger;
 }
 
-static void it_is_creating_then_running_and_tearing_while_old_pods_are_left(void **state)
+static void the_phase_is_creating_then_running_and_tearing_while_old_pods_exist(void **state)
 {
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
@@ -88,7 +88,8 @@ static void a_rank_that_has_succeeded_need_not_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_creating_then_running_and_tearing_while_old_pods_are_left),
+		cmocka_unit_test(
+			the_phase_is_creating_then_running_and_tearing_while_old_pods_exist),
 		cmocka_unit_test(time_is_booked_as_productive_or_down),
 		cmocka_unit_test(a_recovery_ends_when_the_last_rank_runs),
 		cmocka_unit_test(a_rank_that_has_succeeded_need_not_run),

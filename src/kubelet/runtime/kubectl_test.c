@@ -168,7 +168,7 @@ static void a_program_runs_as_the_container_does_and_its_code_is_told(void **sta
 	assert_kubectl(f, "exec pi-worker-0 -- sh -c", "kill -9 $$", 137, "");
 }
 
-static void it_waits_until_the_container_runs_and_takes_no_init_container(void **state)
+static void exec_waits_until_the_container_runs_and_takes_no_init_container(void **state)
 {
 	struct fixture *f = *state;
 	char text[256];
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(a_program_runs_as_the_container_does_and_its_code_is_told),
-		T(it_waits_until_the_container_runs_and_takes_no_init_container),
+		T(exec_waits_until_the_container_runs_and_takes_no_init_container),
 		T(the_program_ends_with_its_client),
 		T(what_it_does_not_know_is_refused),
 		cmocka_unit_test(the_delivery_is_known_by_its_image_and_lack_of_a_command),
