@@ -184,7 +184,7 @@ static void a_word_is_of_use_where_it_would_end_something(void **state)
 	devices[2].state = HF_HEALTH_SUSPECT;
 	assert_true(hf_acknowledgement_is_of_use(&m));
 	devices[2].state = HF_HEALTH_HEALTHY;
-	/* Remembered, and nobody has seen it. */
+	/* The device is remembered, and no probe has seen it in this boot. */
 	devices[1].seen = false;
 	assert_true(hf_acknowledgement_is_of_use(&m));
 	devices[1].seen = true;

@@ -115,7 +115,7 @@ static void a_pod_that_is_not_known_yet_is_told_of_when_it_is(void **state)
 	t.gone = NULL;
 	assert_true(look());
 	assert_int_equal(publish()[0].seconds, 50);
-	/* What nobody knows is forgotten. */
+	/* A pod that the agent does not know is forgotten. */
 	t.gone = "x";
 	hf_fences_heard(t.fences, "x", 50, t.now);
 	t.now += HF_RANKS_SILENT_AFTER;

@@ -89,7 +89,7 @@ static void what_counters_say_at_first_is_old(void **state)
 	s = port(true);
 	s->ib.fatal_errors = s->ib.symbol_errors = s->ib.recoveries = 1000000;
 	health_step(&n, HF_SECOND);
-	/* Cleared by somebody. */
+	/* A tool has set the counters to 0. */
 	poll(true, HF_SECOND);
 	assert_int_equal(health_device(&n, "port-0")->faults_len, 0);
 }

@@ -351,7 +351,7 @@ static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **sta
 		   SICK("Unhealthy", "reboot", "true",
 			"\"holders\":[" WORKER_1("first") "," WORKER_1("second") "]"));
 	assert_int_equal(brain.n_late, 1);
-	/* Nobody remembers who it was. */
+	/* The operator has forgotten the pod that held the device. */
 	turn_for(bench, HF_POD_HISTORY_KEPT);
 	agent_says(bench, 203, "2026-01-01T00:05:09Z", sick);
 	assert_int_equal(brain.n_late, 0);

@@ -151,7 +151,7 @@ static void test_a_step_sees_what_the_job_owns_and_strangers_under_its_names(voi
 	add(bench, "ddp-worker-0", "p0", "u-1", "a");
 	/* a pod of a deleted job with the same name */
 	add(bench, "ddp-worker-1", "p1", "u-old", "b");
-	add(bench, "ddp-worker-2", "p2", NULL, "c");  /* nobody's */
+	add(bench, "ddp-worker-2", "p2", NULL, "c");  /* no owner */
 	add(bench, "ddp-worker-7", "p7", "u-1", "a"); /* beyond the replicas */
 	/* a pod of another owner, with a name that the job does not use */
 	add(bench, "ddp-worker-8", "p8", "u-old", "a");

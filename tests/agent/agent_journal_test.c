@@ -173,8 +173,8 @@ static void open_and_hear(struct world *w)
 	run_for(w, 2 * HF_SECOND);
 }
 
-/* In this boot DeviceHealth had said that a device is out of service: without the journal nobody
- * knows whether it still is. */
+/* In this boot DeviceHealth reported a device as out of service.  Without the journal the agent does
+ * not know whether it still is. */
 static void a_journal_that_is_missing_makes_nothing_well(void **state)
 {
 	struct world *w = *state;
@@ -264,7 +264,7 @@ static void a_journal_of_the_boot_before_makes_nothing_well(void **state)
 	expect_gpu(w, "Healthy", false);
 }
 
-/* What ended while nobody could be told: the journal is the later of the two. */
+/* A fault ended while the API server took no writes: the journal is newer than DeviceHealth. */
 static void what_the_journal_saw_end_is_in_no_doubt(void **state)
 {
 	struct world *w = *state;
@@ -294,8 +294,8 @@ static void what_the_journal_saw_end_is_in_no_doubt(void **state)
 	expect_gpu(w, "Healthy", false);
 }
 
-/* Nobody answers, and the agent is killed in the middle of it: what was published stays there until it
- * is read. */
+/* The API server does not answer, and the agent is killed meanwhile: the published DeviceHealth stays
+ * as it is until an agent has read it. */
 static void without_a_journal_a_published_fault_stays_until_devicehealth_is_read(void **state)
 {
 	struct world *w = *state;
@@ -327,7 +327,7 @@ static void bus_has(struct world *w, int count)
 	hf_intake_count(hf_agent_intake(w->agent), HF_COUNT_BUS, count);
 }
 
-/* The bus is empty and nobody offers anything any more: all agree, and the journal knows of three. */
+/* The bus is empty, and the kubelet offers no device: the sources agree, but the journal has three. */
 static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 {
 	struct world *w = *state;
@@ -363,7 +363,7 @@ static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 		hf_json_path_str(condition_of(w, &hf_nodes, "n1", "AcceleratorDegraded"), "reason",
 				 NULL),
 		"DeviceMissing");
-	/* And so it is after a restart of the node, first as what nobody knows. */
+	/* After a restart of the node the devices are missing as well; at first their number is unknown. */
 	w->agent = hf_agent_destroy(w->agent);
 	w->boot = "33333333-4444";
 	open_agent(w);
@@ -418,7 +418,7 @@ static void another_boot_ends_what_a_boot_ends(void **state)
 	kernel_says(w, LOST);
 	run_for(w, 3 * HF_SECOND);
 	w->agent = hf_agent_destroy(w->agent);
-	kernel_says(w, HUNG); /* of the boot before: nobody will read it */
+	kernel_says(w, HUNG); /* of the boot before: no agent will read it */
 	w->boot = "33333333-4444";
 	run_for(w, HF_MINUTE);
 	open_agent(w);

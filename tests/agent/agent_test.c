@@ -163,12 +163,13 @@ static void the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_
 	assert_int_equal(device_in(&health, GPU)->holders.len, 0);
 }
 
-/* A kubelet that is asked each ten seconds, and soon when poked; what it says is who is alive. */
+/* A kubelet that the agent asks each ten seconds, and soon after a poke.  Its answer names the pod
+ * that holds the device. */
 struct kubelet {
 	struct hf_probe base; /* first */
 	struct world *world;
 	struct hf_timer *timer;
-	char pod[64]; /* holds UUID; "": nobody does */
+	char pod[64]; /* holds UUID; "": no pod holds it */
 	int looks;
 };
 
@@ -626,7 +627,7 @@ static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(voi
 	kernel_says(w, LOST);
 	run_for(w, 3 * HF_SECOND);
 	assert_string_equal(state_now(w, GPU), "Unhealthy");
-	/* Of a moment before it failed: nobody had looked at that. */
+	/* The acknowledgement is older than the failure, so the person did not look at that failure. */
 	a_person_says(w, GPU, hf_loop_wall(w->loop) - 10 * HF_SECOND);
 	run_for(w, 7 * HF_MINUTE);
 	assert_string_equal(state_now(w, GPU), "Unhealthy");

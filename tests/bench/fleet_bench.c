@@ -19,7 +19,7 @@
  *         past JOBS_PER_NAMESPACE the next ones go to NAMESPACE-1 and so on, which must be there
  *     fleet_bench KUBECONFIG NAMESPACE floor N
  *         creates copies of the pods and services of job-0, as many as N jobs have: what the
- *         server needs for them when nobody decides anything
+ *         server needs for them without an operator's decisions
  *     fleet_bench KUBECONFIG NAMESPACE replace FIRST N
  *         one after the other, of job-FIRST and so on: worker-0 is made to have exited 137; from
  *         sending that until the pod that replaces it is seen

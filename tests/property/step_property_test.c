@@ -358,8 +358,8 @@ static bool is_on_a_lost_node(struct brain *b, const struct brain_pod *pod)
 			      brain_node(b, pod->node)->out_of_service);
 }
 
-/* What a plan itself ended opens no incident: somebody else ended something, something is
- * missing that was there, or a restart was asked for. */
+/* A pod that a plan itself ended opens no incident.  So if an incident opens, a pod was ended by
+ * another actor, a pod is missing, or a restart was asked for. */
 static void no_incident_of_ours(struct life *life)
 {
 	struct brain *b = life->b;
@@ -747,7 +747,7 @@ static void every_plan_keeps_them_whatever_agents_report_of_programs(void **stat
 struct cut {
 	int step;
 	size_t action;
-	bool reply_lost; /* the action was done, but nobody knows */
+	bool reply_lost; /* the action was done, and its reply was lost */
 };
 
 /* Performs the stages up to the cut; true: it died there. */

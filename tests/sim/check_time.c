@@ -199,7 +199,7 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 	}
 }
 
-/* --- 34, of nodes that are avoided: who waits for no other node says so ------------------------ */
+/* --- 34, of nodes that are avoided: a pod without another node is reported --------------------- */
 
 /* Within this time the operator deletes a pod that is to be created again, or writes the
  * condition. */

@@ -308,7 +308,7 @@ static void a_node_that_is_made_anew_disturbs_its_job_no_second_time(void **stat
 	assert_true(rw_tainted(w, 3));
 }
 
-/* A fault that nobody has confirmed must not make the taint graver, because the taint would keep
+/* A fault that is not confirmed must not make the taint graver, because the taint would keep
  * it. */
 static void a_suspicion_makes_no_taint_graver(void **state)
 {

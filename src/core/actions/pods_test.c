@@ -103,7 +103,7 @@ static void the_delay_holds_every_create_back(void **state)
 		brain_start_all(&b);
 		brain_quiet(&b);
 	}
-	brain_terminate(&b, "demo-hand-1"); /* somebody deletes a peer meanwhile */
+	brain_terminate(&b, "demo-hand-1"); /* a client deletes a peer meanwhile */
 	brain_quiet(&b);
 	brain_terminating_gone(&b);
 	brain_quiet(&b);

@@ -190,7 +190,7 @@ static void a_job_that_begins_may_wait_unless_something_was_decided(void **state
 	b.ledger.generation = 0; /* pods that another operator made */
 	assert_string_equal(compare(&a, &b), "urgent");
 	b.ledger.generation = 1;
-	a.conditions = &condition; /* somebody erased the ledger alone */
+	a.conditions = &condition; /* a client erased the ledger alone */
 	a.conditions_len = b.conditions_len = 1;
 	b.conditions = &condition;
 	assert_string_equal(compare(&a, &b), "urgent");
