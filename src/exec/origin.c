@@ -9,9 +9,9 @@
 #include <string.h>
 
 /*
- * Reads the mark that a launcher or an exception puts before the line of another rank: "[3]:",
- * "host:", "rank 3:".  Input: one line without escape sequences.  Output: whether the line is of
- * this pod's rank.
+ * Reads the mark that a launcher or an exception puts before the line of another host or rank, such
+ * as "[node7] …", "worker-1 | …" or "1:…".  Input: one line without escape sequences.  Output: enum
+ * hf_exec_origin.
  */
 
 /* ---- marks of launchers ------------------------------------------------------------------------ */

@@ -13,8 +13,8 @@
  * Makes the documents of pods, services and extra objects.
  *
  * Input: the job's document and an action with its edits.  Output: the job's template with the
- * edits, or an error that names the field.  The pod template of the job is copied whole, with
- * unknown fields.
+ * edits, or an error that says what of the template cannot be used.  The pod template of the job is
+ * copied whole, with unknown fields.
  */
 
 /* most bytes of the init container template after its variables are replaced */
