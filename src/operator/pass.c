@@ -400,12 +400,19 @@ static void take_ledger_reply(void *arg, const struct hf_reply *reply)
 	hf_gate_open(op);
 }
 
+/* The patch of a status carries the ledger, which may also stand in an annotation. */
+static bool has_ledger(struct hf_doc *patch)
+{
+	return hf_json_type(hf_json_path(hf_doc_json(patch), "status", "recovery", NULL)) ==
+	       HF_JSON_OBJECT;
+}
+
 static void take_good_status(struct hf_pass *pass, struct hf_doc *object)
 {
 	bool arrived = hf_status_arrived(pass->patch, object);
 
 	hf_pacing_note_written(pass);
-	if (arrived && pass->plan.status.ledger.present && !pass->plan.status.ledger.kept)
+	if (arrived && has_ledger(pass->patch))
 		pass->kind->keeps = true;
 	take_written_job(pass, object);
 	if (!arrived && hf_narrow_learn(pass, object)) {
