@@ -316,7 +316,8 @@ static void add_holder(struct hf_holders *h, const struct hf_holding *holding, h
 		name_holder(holder, pod);
 }
 
-/* Whether the holding goes on: false if the name now belongs to another pod. */
+/* Whether the pod that holds the device is still the same: false if the pod's name now belongs to
+ * another pod. */
 static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = find_holding_pod(h, &holder->holding, asked_at);
