@@ -48,7 +48,7 @@ HF_BEGIN_DECLS
 struct hf_detector_report {
 	const char *name;  /* "name": "xid", "nvml" */
 	const char *state; /* "state": On, Off, Stale */
-	/* "reason": why persistence mode is not On, as text for people; NULL: it is On */
+	/* "reason": why the detector is Off or Stale, as text for people; NULL: it is On */
 	const char *reason;
 	hf_time since; /* "since" */
 };
@@ -66,7 +66,7 @@ struct hf_device_fault {
 	/* "line": the evidence, such as the kernel's line; NULL: none */
 	const char *line;
 	hf_time first; /* "firstTime" */
-	hf_time last;  /* "lastTime": when it was last seen */
+	hf_time last;  /* "lastTime": when the fault was last seen */
 	int64_t count; /* "count" */
 	bool acts;     /* "active": the fault counts against the device now */
 };
@@ -99,7 +99,8 @@ struct hf_device_report {
 	const char *cls;
 	const char *action; /* "action" that the faults require; NULL: none */
 	hf_time since;      /* "since": when the device entered its present state */
-	/* "holdUntil": until when the device is kept out of use; HF_TIME_NONE: it is not */
+	/* "holdUntil": until when the device is kept out of use; HF_TIME_NONE: the device is not
+	 * kept out */
 	hf_time hold_until;
 	int64_t generation; /* "generation": grows with each change of the state */
 	HF_LIST(struct hf_device_fault) faults;
@@ -123,7 +124,7 @@ struct hf_rank_report {
 	const char *state;   /* "state" */
 	int64_t step, total; /* "step", "totalSteps"; 0: unknown */
 	int64_t own_us;      /* "ownMicros": median of a step's own work; 0: not yet known */
-	hf_time advanced_at; /* "advancedTime": when its last step ended */
+	hf_time advanced_at; /* "advancedTime": when the process's last step ended */
 	hf_time heard_at;    /* "heardTime": when the agent received the last report */
 };
 
@@ -149,7 +150,7 @@ struct hf_process_report {
 	const char *cause;        /* "cause": one word; NULL: none */
 	const char *message;      /* "message": what the program printed last; NULL: none */
 	int64_t step, saved_step; /* "step", "savedStep"; 0: unknown */
-	hf_time at;               /* "time": since when; HF_TIME_NONE: unknown */
+	hf_time at;               /* "time": when exec told the phase; HF_TIME_NONE: unknown */
 };
 
 struct hf_device_health {

@@ -113,7 +113,8 @@ struct hf_remediation_status {
 	const char *message;
 	const char *outcome; /* "outcome": the phase that follows Restoring; NULL: not decided */
 	HF_LIST(struct hf_remediation_condition) conditions;
-	/* "approval": when the operator allowed the act to begin; at HF_TIME_NONE: it has not */
+	/* "approval": when the operator allowed the act to begin; at HF_TIME_NONE: the act is not
+	 * allowed yet */
 	struct {
 		hf_time at; /* "time", of the operator's clock */
 		const char *boot_id, *node_version;

@@ -29,7 +29,7 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 {
 	static const struct {
 		const char *api_version;
-		const struct hf_schema *schema; /* its name is the kind's */
+		const struct hf_schema *schema; /* the schema of the kind with the same name */
 	} kinds[] = {
 		{"v1", &hf_schema_binding},
 		{"v1", &hf_schema_config_map},

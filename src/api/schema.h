@@ -26,7 +26,7 @@ enum hf_schema_type {
 	HF_SCHEMA_MICRO_TIME,    /* RFC 3339, six digits of fraction */
 	HF_SCHEMA_INT_OR_STRING, /* a number or a name */
 	HF_SCHEMA_RAW,           /* any JSON */
-	HF_SCHEMA_OBJECT,        /* of the table `schema` */
+	HF_SCHEMA_OBJECT,        /* an object with the fields of the table `schema` */
 };
 
 enum hf_schema_shape {
