@@ -32,8 +32,8 @@
 /* A deleted Node object counts as proof after this time.  A node that registers again does so
  * within seconds, and Kubernetes' pod garbage collector waits as long. */
 #define GONE_SECONDS 40
-/* A read older than this is out of date.  While a read is awaited, the operator repeats it every
- * two seconds. */
+/* A live read of a Node or of its Lease proves nothing once it is older than this.  While a job
+ * asks for the read, the operator reads the object every two seconds. */
 #define LOOK_FRESH_SECONDS 10
 
 /* ---- evidence of death ---------------------------------------------------------------------- */

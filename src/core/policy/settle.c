@@ -18,7 +18,8 @@
  * counts as lost. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* The node has become lost while the pod was on it, and counts as lost: the wait for it is over. */
+/* The node has become lost while the pod was on it, and counts as lost: the verdict no longer waits
+ * for the node. */
 static bool is_news(const struct hf_brain *b, const struct hf_node *node, const struct hf_pod *pod)
 {
 	return hf_node_is_lost(node->seen) && !hf_node_was_lost_before(node->seen, pod) &&
