@@ -68,7 +68,8 @@ struct event {
 
 /* A group: the events that differ only in their messages. */
 struct group {
-	char key[DIGEST_SIZE];        /* first member: find_or_create fills it in */
+	/* must be the first member: find_or_create fills in the key */
+	char key[DIGEST_SIZE];
 	uint64_t messages[ALIKE_MAX]; /* hashes of the messages */
 	size_t n_messages;
 	hf_time last;
@@ -77,7 +78,7 @@ struct group {
 /* The object of an event, with its token bucket. The bucket is kept as one time: when it will be
  * full again. */
 struct source {
-	char key[DIGEST_SIZE]; /* first member: find_or_create fills it in */
+	char key[DIGEST_SIZE]; /* must be the first member: find_or_create fills in the key */
 	hf_time full_at;
 };
 
