@@ -73,8 +73,8 @@ static void ask_process(struct hf_save_process *process, int fd)
 	if (sendto(fd, request, sizeof(request) - 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 		   (const struct sockaddr *)&process->sender.name, process->sender.len) >= 0)
 		process->asked = true;
-	/* A full queue has room later, so exec asks again.  A socket that is gone cannot answer, so exec does not
-	 * wait for it. */
+	/* If the queue of the process's socket is full, exec asks the process again later.  A process without its
+	 * socket cannot answer, so exec does not wait for the process. */
 	else if (errno != EAGAIN && errno != ENOBUFS)
 		process->done = true;
 }
