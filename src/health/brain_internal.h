@@ -13,11 +13,12 @@ struct hf_health_brain {
 	const struct hf_health_config *config;
 	struct hf_arena *arena;
 	hf_time now;
-	struct hf_health_memory *memory; /* the new one */
-	size_t devices_cap;              /* of its devices */
+	struct hf_health_memory *memory; /* the memory that the step makes */
+	size_t devices_cap;              /* for how many devices memory->devices has room */
 	struct hf_health_plan *plan;
 	bool changed;
-	struct hf_health_evidence *evidence; /* what came and what samples made */
+	/* the evidence of the input, and that made from samples */
+	struct hf_health_evidence *evidence;
 	size_t evidence_len, evidence_cap;
 	struct hf_health_move *moves;
 	size_t moves_len, moves_cap;

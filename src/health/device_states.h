@@ -17,14 +17,14 @@ enum hf_health_event {
 	HF_HEALTH_STOPPED,   /* event: evidence of a class that stops the device */
 	HF_HEALTH_QUIET,     /* event: the device has had no fault for long enough */
 	HF_HEALTH_MENDED,    /* event: positive evidence has ended the fatal faults of the device */
-	/* event: positive evidence has ended the fatal faults; a weaker one is open */
+	/* event: positive evidence has ended the fatal faults; a weaker fault is still open */
 	HF_HEALTH_EASED,
 	HF_HEALTH_COVERED, /* event: a fault of the node covers the faults of the device */
 	HF_HEALTH_BOOTED,
 	HF_HEALTH_FLAPPED,  /* event: the device entered Suspect too often within the window */
 	HF_HEALTH_RELAPSED, /* event: new evidence during the probation after a remediation */
 	HF_HEALTH_PASSED,   /* event: the device has passed its probation without new evidence */
-	/* The events from here on are orders. This one: the device is quarantined. */
+	/* The events from here on are orders. TAKEN: the device is quarantined. */
 	HF_HEALTH_TAKEN,
 	HF_HEALTH_BEGUN,
 	HF_HEALTH_VERIFIED,

@@ -20,8 +20,9 @@ struct hf_health_drain {
 	bool paused;       /* the policy or the node is paused, or the breaker is open */
 	hf_time grace, timeout;
 	hf_time now;
-	hf_time quarantined_at; /* when Holdfast quarantined the node; NONE: it has not */
-	bool stale;             /* the facts about the node are too old, or of another boot */
+	/* when Holdfast quarantined the node; NONE: not quarantined by Holdfast */
+	hf_time quarantined_at;
+	bool stale; /* the facts about the node are too old, or of another boot */
 	unsigned
 		/* number of pods that came in spite of the quarantine and were evicted */
 		came_back;
@@ -51,7 +52,7 @@ enum hf_health_drain_why {
 	HF_HEALTH_DRAIN_OLD,        /* the facts about the node are too old, or of another boot */
 	HF_HEALTH_DRAIN_GRACE,      /* the pod still has time to end by itself */
 	HF_HEALTH_DRAIN_RESTARTING, /* the pod's job restarts already, which ends the pod too */
-	/* a disruption budget refused the eviction; it is tried again */
+	/* a disruption budget refused the eviction; Holdfast tries the eviction again */
 	HF_HEALTH_DRAIN_REFUSED,
 };
 

@@ -75,7 +75,8 @@ enum hf_health_code {
 	HF_HEALTH_CODE_PORT_ERRORS = 3, /* a counter rose that must not */
 	HF_HEALTH_CODE_PORT_SLOW = 4,   /* counters that rise too fast */
 	HF_HEALTH_CODE_PORT_MISSING = 5,
-	HF_HEALTH_CODE_PORT_BLINK = 6, /* link_downed rose: written down */
+	/* ib: the counter link_downed rose; the fault is only recorded */
+	HF_HEALTH_CODE_PORT_BLINK = 6,
 
 	HF_HEALTH_CODE_MISMATCH = 1, /* driver */
 	HF_HEALTH_CODE_NOT_LOADED = 2,
@@ -92,21 +93,22 @@ enum hf_health_code {
 	HF_HEALTH_CODE_AER_PORT = 2,
 	/* aer: the kernel (DPC) has cut off everything below a port */
 	HF_HEALTH_CODE_CONTAINED = 3,
-	HF_HEALTH_CODE_UNRECOVERED = 4, /* aer: the kernel reports that its recovery has failed */
+	HF_HEALTH_CODE_UNRECOVERED = 4, /* aer: the kernel could not recover the device */
 	/* aer: the link of a slot is down; for a GPU this becomes buslost 79 */
 	HF_HEALTH_CODE_LINK_DOWN = 5,
-	HF_HEALTH_CODE_INACCESSIBLE = 6, /* reads return only ones; likewise */
+	/* aer: reads from the device return only ones; for a GPU this becomes buslost 79 */
+	HF_HEALTH_CODE_INACCESSIBLE = 6,
 
 	HF_HEALTH_CODE_MLX5_LEAK = 1, /* mlx5: a command timed out, and its resources are lost */
 	HF_HEALTH_CODE_MLX5_HEALTH = 2,
 	HF_HEALTH_CODE_MLX5_HARDWARE = 3,
-	HF_HEALTH_CODE_MLX5_TIMEOUT = 4, /* transmit queue */
+	HF_HEALTH_CODE_MLX5_TIMEOUT = 4, /* mlx5: a transmit or receive queue timed out */
 	HF_HEALTH_CODE_MLX5_POWER = 5,
 	HF_HEALTH_CODE_MLX5_HOT = 6,
 	HF_HEALTH_CODE_MLX5_CABLE = 7,
 	/* mlx5: the driver gives the adapter up and tries to recover it */
 	HF_HEALTH_CODE_MLX5_FATAL = 8,
-	HF_HEALTH_CODE_MLX5_UNRECOVERED = 9, /* and the recovery failed */
+	HF_HEALTH_CODE_MLX5_UNRECOVERED = 9, /* mlx5: the driver could not recover the adapter */
 	HF_HEALTH_CODE_MLX5_COLD_RESET = 10, /* mlx5: the firmware asks for a power cycle */
 	HF_HEALTH_CODE_MLX5_SYNDROME = 11,   /* mlx5: the firmware reports an error of its own */
 	/* mlx5: queues could not be opened again after a timeout */

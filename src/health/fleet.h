@@ -134,7 +134,7 @@ struct hf_health_node {
 /* The breaker: it opens by itself, and a person closes it.  The caller keeps it durably between decisions. */
 struct hf_health_breaker {
 	bool tripped;
-	uint64_t epoch;    /* of the last closing */
+	uint64_t epoch;    /* epoch of the last closing */
 	hf_time closed_at; /* evidence from before this time has no effect; NONE: never closed */
 };
 
@@ -158,7 +158,7 @@ struct hf_health_fleet {
 enum hf_health_answer {
 	HF_HEALTH_NOTHING, /* there is nothing to do */
 	HF_HEALTH_GO,
-	HF_HEALTH_WOULD, /* Holdfast would do it, but the policy only observes */
+	HF_HEALTH_WOULD, /* the answer would be GO, but the policy's mode only shows the action */
 	/* the decision is held back: a limit, a pause or another rule forbids it */
 	HF_HEALTH_HELD,
 	/* the decision waits for something under way, such as a remedy on the node */

@@ -106,12 +106,12 @@ enum hf_health_truth {
 	HF_HEALTH_FALSE,
 };
 
-const char *hf_health_truth_name(enum hf_health_truth truth); /* as Kubernetes writes it */
+const char *hf_health_truth_name(enum hf_health_truth truth); /* "True", "False" or "Unknown" */
 
 /* A condition of the Node; status True is a problem. */
 struct hf_health_condition {
 	enum hf_health_truth status;
-	hf_time changed_at; /* of the status */
+	hf_time changed_at; /* when `status` last changed */
 	char reason[HF_HEALTH_REASON_MAX];
 	char message[HF_HEALTH_MESSAGE_MAX];
 };
@@ -125,13 +125,17 @@ struct hf_health_memory {
 	uint64_t rules_hash;
 	/* number of pieces of evidence that were older than the boot or a verified cure */
 	uint64_t evidence_dropped;
-	uint64_t faults_dropped; /* no room */
-	/* The conditions of the last plan that wrote them, and the limit of writes. */
+	/* number of open faults and of devices for which the memory had no room */
+	uint64_t faults_dropped;
+	/* The conditions, the time and the hash of the devices, as of the last plan with a write
+	 * to the API server. */
 	struct hf_health_condition conditions[HF_HEALTH_CONDITIONS];
 	hf_time written_at;
-	uint64_t written_hash; /* of the devices */
+	uint64_t written_hash;
+	/* The limit of writes: tokens_ms grows by one each millisecond, and a write costs 1000.
+	 * tokens_at: the time up to which the growth is counted. */
 	hf_time tokens_at;
-	int64_t tokens_ms; /* a write costs 1000 */
+	int64_t tokens_ms;
 	/* The largest number of GPUs named in this boot, and in the boot before; bus: the same for GPUs on the
 	 * bus, with GPUs of other drivers. */
 	uint32_t gpus, gpus_before;

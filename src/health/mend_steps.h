@@ -74,7 +74,7 @@ struct hf_mend_target {
 /* A device as the newest DeviceHealth shows it. */
 struct hf_mend_seen {
 	const char *id, *uuid; /* uuid NULL: none */
-	bool out;              /* hf_health_is_out of its state */
+	bool out;              /* hf_health_is_out is true for the device's state */
 	/* when the newest fault that acts was last seen; NONE: no fault acts */
 	hf_time fault_at;
 	const char *fault; /* class of the newest fault that acts; NULL: no fault acts */
@@ -144,9 +144,10 @@ struct hf_mend_view {
 enum hf_mend_do {
 	HF_MEND_DO_NOTHING,
 	HF_MEND_QUARANTINE,   /* put the taint on the node */
-	HF_MEND_TAKE_LEASE,   /* holdfast-mend-NODE */
+	HF_MEND_TAKE_LEASE,   /* take the Lease holdfast-mend-NODE */
 	HF_MEND_OPERANDS_OFF, /* do: write saved.labels, then change the labels of the Node */
-	HF_MEND_MOVE_PODS, /* do: ask the job operator to move its pods, and evict the other pods */
+	/* do: ask the job operator to move the pods of jobs, and evict the other pods */
+	HF_MEND_MOVE_PODS,
 	/* do: create the pod of the actor, which performs the act on the node */
 	HF_MEND_CREATE_POD,
 	HF_MEND_DELETE_POD,
@@ -158,17 +159,18 @@ enum hf_mend_do {
 
 struct hf_mend_step {
 	enum hf_mend_phase next; /* the view's phase: the phase stays */
-	/* Written together with `next`; HF_MEND_PENDING: no outcome, or erase it. */
+	/* The outcome to write together with `next`; HF_MEND_PENDING: erase a stored outcome. */
 	enum hf_mend_phase outcome;
 	bool approve; /* write status.approval with `next` */
 	/* Erase status.approval and status.act when `next` is written: nothing was done, and another try needs a
 	 * new approval. */
 	bool unapprove;
-	bool prove; /* write status.proof when `next` is written; its text is the message */
+	/* write status.proof when `next` is written; `message` is the text of the proof */
+	bool prove;
 	enum hf_mend_do act;
 	/* text for status.message; "": the stored message stays */
 	char message[HF_MEND_MESSAGE_MAX];
-	hf_time wake_at; /* when the answer may change by time alone; NEVER: it does not */
+	hf_time wake_at; /* when the answer may change by time alone; NEVER: time changes nothing */
 };
 
 void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step);

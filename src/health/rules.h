@@ -23,8 +23,8 @@ struct hf_health_rule {
 	int32_t code_min, code_max;
 	int32_t subcode;                  /* -1: any */
 	enum hf_health_severity severity; /* UNSAID: any */
-	uint32_t bits_any; /* bits of which one must be set in the first word; 0: not checked */
-	/* bits without which none may be set in the first word; 0: not checked */
+	uint32_t bits_any; /* the first word must have at least one of these bits; 0: not checked */
+	/* the first word must have no bits besides these; 0: not checked */
 	uint32_t bits_only;
 	/* How the rule rates the evidence that it matches. */
 	enum hf_health_class cls;
@@ -33,7 +33,7 @@ struct hf_health_rule {
 	enum hf_health_clear clear;
 	/* The class holds only from the count-th time within the window on; before that the class is `below`.
 	 * Times that are closer together than the burst count once. */
-	int32_t count; /* the class holds from this time on; 0 and 1: from the first time */
+	int32_t count; /* 0 and 1: the class holds from the first time on */
 	hf_time window;
 	hf_time burst;
 	enum hf_health_class below;

@@ -21,7 +21,7 @@ struct hf_health_config {
 	/* number of sightings of weak evidence, within confirm_window, that make the device
 	 * Degraded */
 	int32_t confirm_count;
-	hf_time confirm_window; /* the time within which those sightings count */
+	hf_time confirm_window; /* the time within which confirm_count sightings must fall */
 	hf_time clear_after;    /* a quiet time of this length ends Suspect and Degraded */
 	hf_time probation;
 	/* number of entries into Suspect that hold the device there ever longer */
@@ -35,7 +35,7 @@ struct hf_health_config {
 	/* within this time two reports are one event, and a fault may follow from another */
 	hf_time same_event;
 	hf_time event_max; /* the longest span of one event */
-	/* the same for a lost bus, about which the kernel prints several lines */
+	/* as same_event, for a lost bus: the kernel prints several lines about one loss */
 	hf_time same_bus;
 	hf_time peers_window;
 	/* conditions are written again after this time, ± 20 % by the node's name */
@@ -180,7 +180,8 @@ struct hf_health_input {
 	char boot_id[HF_HEALTH_BOOT_MAX];
 	/* evidence from before this time is not of this boot; NONE: take all evidence */
 	hf_time boot_at;
-	/* when a boot begins: more may have been known of it (doubted of hf_health_memory) */
+	/* facts of this boot may be lost; the step copies the value into its memory when a boot
+	 * begins (see doubted of struct hf_health_memory) */
 	bool doubted;
 	const char *node;
 	const struct hf_health_presence *devices;

@@ -86,7 +86,7 @@ enum hf_health_scope {
 enum hf_health_clear {
 	HF_HEALTH_BY_AGE,    /* the fault ends by itself, after `age` of struct hf_health_config */
 	HF_HEALTH_BY_SIGNAL, /* the driver reports a recovery, or a reset was verified */
-	HF_HEALTH_BY_BOOT,   /* only a boot ends it */
+	HF_HEALTH_BY_BOOT,   /* only a boot ends the fault */
 	HF_HEALTH_BY_LEVEL,  /* the detector measures that the fault has ended */
 	HF_HEALTH_BY_PERSON,
 	HF_HEALTH_CLEARS
@@ -120,7 +120,8 @@ enum hf_health_detector {
 	HF_HEALTH_AMD,
 	HF_HEALTH_AER,
 	HF_HEALTH_MLX5,
-	/* a fault of the node: several of its devices have it at once; the step makes it */
+	/* a fault of the node: several devices of the node have the same fault, or all have faults,
+	 * at once; the step makes the evidence */
 	HF_HEALTH_PEERS,
 	HF_HEALTH_DETECTORS
 };
