@@ -34,7 +34,7 @@ struct hf_link_tls {
 	/* True: the last read did not fill the buffer, so the kernel has no more bytes. */
 	bool drained;
 	bool eof;
-	size_t receive_left; /* limit on the bytes received in this call, counts down */
+	size_t receive_left; /* how many more bytes the present call may receive */
 	char in[HF_LINK_READ_BYTES];
 };
 

@@ -73,7 +73,8 @@ struct hf_http_peer {
 
 struct hf_http_server {
 	struct hf_loop *loop;
-	/* The caller's settings with default limits filled in; their texts are not kept. */
+	/* The caller's settings with default limits filled in. Texts that the settings point to are
+	 * not kept. */
 	struct hf_http_server_spec spec;
 	struct MHD_Daemon *daemon;
 	uint16_t port;
