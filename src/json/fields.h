@@ -66,7 +66,8 @@ struct hf_int_or_string {
 struct hf_field_pair {
 	const char *key;
 	const char *value;
-	int64_t milli; /* map of quantities only; value is then the text as written */
+	/* in a map of quantities: the quantity in thousandths; `value` has the text as written */
+	int64_t milli;
 };
 
 enum hf_field_flags {
