@@ -74,8 +74,8 @@ struct hf_kube {
 
 void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
 		     const struct hf_kube_op_class *kind);
-/* Removes the op from the store's list. Cancels its transfer, its retry delay and its wait for
- * credentials. */
+/* Removes the op from the store's list, and does not free the op. Cancels the op's transfer, retry
+ * delay and wait for credentials. */
 void hf_kube_op_unlink(struct hf_kube_op *op);
 /* Sends the op as soon as credentials are ready. Never calls a callback of the store's user. */
 void hf_kube_op_start(struct hf_kube_op *op);
