@@ -205,7 +205,8 @@ struct hf_op {
 	struct hf_json *causes; /* NULL: no problems yet */
 	size_t bytes; /* size in bytes of the object that will be stored; set by hf_op_size_check */
 	bool applied; /* the server-side apply has already set managedFields */
-	bool scales;  /* the request writes the subresource scale, and so its object */
+	/* the request writes the subresource scale, and so the object that has the scale */
+	bool scales;
 };
 
 /* Results (engine_result.c). The functions return the code, for "return hf_op_fail(…)". */
