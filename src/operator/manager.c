@@ -136,8 +136,8 @@ static void step_back(struct hf_manager *manager, const char *why)
 	hf_call_cancel(manager->look);
 	manager->look = NULL;
 	drop_operator(manager);
-	/* A rival that appears after this long is a new one, so the wait begins with the shortest
-	 * time. */
+	/* A rival that appears after this operator has led for so long is a new one, so the
+	 * operator yields for the shortest time again. */
 	if (led && hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
 		hf_backoff_reset(&manager->patience);
 	hf_timer_arm(manager->timer, hf_backoff_next(&manager->patience, &manager->rng));
