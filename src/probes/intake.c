@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of what one step takes. A flood is processed in pieces: the intake refuses what does not
- * fit, and the probe delivers it again later. */
+/* Most pieces of evidence, and most samples, that the intake gathers for one step. What does not
+ * fit is refused, and the probe delivers the refused items again later. */
 #define EVIDENCE_MAX HF_HEALTH_INPUT_MAX
 #define SAMPLES_MAX HF_HEALTH_INPUT_MAX
 /* Number of items whose memory is kept between two steps; memory for a flood is freed. */

@@ -43,8 +43,9 @@ struct hf_holdings {
 	/* when the kubelet was asked: by this list, a pod that was created later holds nothing;
 	 * NONE: the kubelet has not answered yet */
 	hf_time asked_at;
-	bool known; /* false: the kubelet could not be asked since this list came */
-	bool cut;   /* the list was cut at its limit, so a container outside it may hold a device */
+	/* false: the list may be old, because the last question to the kubelet failed */
+	bool known;
+	bool cut; /* the list was cut at its limit, so a container outside it may hold a device */
 };
 /* Order of holdings for qsort and bsearch. It compares all bytes, so the unused bytes behind each
  * text must be NULs. */

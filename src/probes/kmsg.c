@@ -62,7 +62,7 @@ struct kmsg {
 
 	enum mode mode;
 	hf_time opened_at; /* monotonic */
-	/* since it was opened, something was read from the source or it stayed open for a while */
+	/* something was read from the source since it was opened, or it stayed open for a while */
 	bool heard;
 	uint64_t records_before;
 	int fd;
@@ -82,7 +82,7 @@ struct kmsg {
 	uint64_t line_at; /* offset in the file at which `line` begins */
 	struct hf_health_record record;
 	struct hf_health_line_reader reader;
-	/* evidence that the intake refused because it was full; it is offered again */
+	/* evidence that the full intake refused; the probe offers the evidence again */
 	struct hf_health_evidence held;
 	bool holding;
 	struct hf_kmsg_place held_place; /* the place in the log before the record of `held` */

@@ -31,7 +31,7 @@ static void on_done(void *arg)
 
 /* What the thread works with; the thread touches nothing else. */
 struct errand {
-	struct hf_look_thread *thread; /* the thread does not touch it */
+	struct hf_look_thread *thread; /* only the loop uses this member */
 	void (*look)(void *bench);
 	void (*release)(void *bench);
 	void *bench;

@@ -18,8 +18,9 @@ struct hf_look_thread;
 
 struct hf_look_thread_options {
 	struct hf_intake *intake;
-	enum hf_intake_probe probe; /* under which its times are counted */
-	hf_time deadline;           /* 0: as above */
+	/* the probe for which the intake counts the times of the looks */
+	enum hf_intake_probe probe;
+	hf_time deadline; /* 0: HF_LOOK_THREAD_DEADLINE */
 	/* Memory that the thread fills. The caller reads it only after `looked`. The look thread
 	 * owns it and frees it with `release`, perhaps on the thread. */
 	void *bench;

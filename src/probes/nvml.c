@@ -34,7 +34,7 @@ struct hf_nvml_watch {
 	struct hf_reader *reader;
 	int ask_fd; /* -1: none */
 	bool asked, dying;
-	bool begun;  /* the library has started in this child */
+	bool begun;  /* the present child has started NVML's library */
 	bool silent; /* a deadline has passed since the last answer */
 	hf_time asked_at;
 	hf_time patience; /* how long a child may take to start the library */

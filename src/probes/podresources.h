@@ -38,7 +38,7 @@ struct hf_podresources_device {
 	const char
 		/* "nvidia.com/gpu"; for a claim: the name of the DRA driver, "gpu.nvidia.com" */
 		*resource;
-	const char *id;   /* as the device plugin names it; for a claim: as the pool does */
+	const char *id;   /* name of the device in its device plugin; for a claim: in the pool */
 	const char *pool; /* pool of a claim's device */
 	/* the ResourceClaim that the device was allocated for; "" for a device of a device
 	 * plugin */

@@ -16,12 +16,14 @@ HF_BEGIN_DECLS
  */
 
 struct hf_probe_once_options {
-	const char *kmsg;    /* the kernel's log; "" or NULL, here and below: this source is off */
-	const char *library; /* of NVML */
+	/* path of the kernel's log; "" or NULL, here and in the members below: the source is not
+	 * read */
+	const char *kmsg;
+	const char *library;           /* path of NVML's library */
 	const char *const *child_argv; /* as in probes/nvml.h */
 	const char *sys_root, *proc_root;
 	const char *podresources; /* the kubelet's socket */
-	hf_time timeout;          /* of each source */
+	hf_time timeout;          /* time limit of each source */
 };
 
 #define HF_PROBE_ONCE_BYTES_MAX ((size_t)4 << 20)

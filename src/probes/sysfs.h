@@ -63,7 +63,7 @@ struct hf_sysfs_gpu {
 	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
 	/* excluded by NVreg_ExcludedGpus (procfs): no program can use the device */
 	bool kept_back;
-	/* its PCI class is display (VGA); such a device may compute as well */
+	/* the device's PCI class is display (VGA); such a device may compute as well */
 	bool draws;
 	/* The link's present width and speed, and the best that device and slot support together;
 	 * 0: not known. */
@@ -78,7 +78,8 @@ struct hf_sysfs_gpu {
 struct hf_sysfs_gpus {
 	size_t len;
 	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
-	/* further devices: with a foreign driver, reserved for one, or displays without a driver */
+	/* number of devices left out of `items`: with a foreign driver, reserved for a foreign
+	 * driver, or displays without a driver */
 	size_t foreign;
 	bool known; /* false: sysfs shows no PCI bus */
 };
