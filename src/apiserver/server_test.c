@@ -192,7 +192,7 @@ static void unsupported_requests_are_refused_in_an_api_servers_words(void **stat
 		{"POST " MAPS "/a", "", "{}", "\"code\":405}"},
 		{"POST " MAPS, "Content-Type: application/cbor\r\n", "k8s", "\"code\":415}"},
 		{"POST " MAPS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
-		 "cannot read the body: protobuf: Unknown: it does not begin with"},
+		 "cannot read the body: protobuf: Unknown: the message does not begin with"},
 		{"PATCH " MAPS "/a", "Content-Type: application/apply-patch+yaml\r\n", "{}",
 		 "fieldManager: Required value: is required for apply patch"},
 		{"PATCH " MAPS "/a", "Content-Type: application/json\r\n", "{}", "\"code\":415}"},
