@@ -540,35 +540,71 @@ static bool is_met(const struct met *met)
 		met->execs_killed > 0 && met->timeouts > 0 && met->people > 0 && met->lost > 0);
 }
 
-int main(int argc, char **argv)
+static int run_corpus(const char *path, struct met *met)
 {
-	uint64_t start = 1, seeds = 200, only = 0;
-	bool aloud = false, go_on = false;
-	struct met met = {0};
+	FILE *file = fopen(path, "r");
 	int failures = 0;
+	char line[256];
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (file == NULL) {
+		printf("cannot read '%s'\n", path);
+		return 1;
+	}
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned long long seed;
+
+		if (sscanf(line, "%llu", &seed) == 1)
+			failures += run_seed(seed, false, met);
+	}
+	(void)fclose(file);
+	return failures;
+}
+
+struct args {
+	uint64_t start, seeds, only;
+	const char *corpus;
+	bool aloud, go_on;
+};
+
+static bool read_args(int argc, char **argv, struct args *args)
+{
 	for (int i = 1; i < argc; i++) {
 		const char *value = i + 1 < argc ? argv[i + 1] : "0";
 
 		if (hf_streq(argv[i], "--verbose"))
-			aloud = true;
+			args->aloud = true;
 		else if (hf_streq(argv[i], "--go-on"))
-			go_on = true;
+			args->go_on = true;
+		else if (hf_streq(argv[i], "--corpus"))
+			args->corpus = value, i++;
 		else if (hf_streq(argv[i], "--seed"))
-			only = strtoull(value, NULL, 10), i++;
+			args->only = strtoull(value, NULL, 10), i++;
 		else if (hf_streq(argv[i], "--seeds"))
-			seeds = strtoull(value, NULL, 10), i++;
+			args->seeds = strtoull(value, NULL, 10), i++;
 		else if (hf_streq(argv[i], "--start"))
-			start = strtoull(value, NULL, 10), i++;
+			args->start = strtoull(value, NULL, 10), i++;
 		else
-			return 2;
+			return false;
 	}
-	if (only != 0)
-		return run_seed(only, aloud, &met);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct args args = {.start = 1, .seeds = 200};
+	struct met met = {0};
+	int failures = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!read_args(argc, argv, &args))
+		return 2;
+	if (args.only != 0)
+		return run_seed(args.only, args.aloud, &met);
 	failures += count_writes(&met);
-	for (uint64_t seed = start; seed < start + seeds && (go_on || failures == 0); seed++)
-		failures += run_seed(seed, false, &met);
+	if (args.corpus != NULL)
+		failures += run_corpus(args.corpus, &met);
+	for (uint64_t n = 0; n < args.seeds && (args.go_on || failures == 0); n++)
+		failures += run_seed(args.start + n, false, &met);
 	printf("%llu seeds, %llu charged of %llu faults: %llu restarts in place, %llu pods moved at "
 	       "the barrier, %llu re-creations, %llu barriers, %llu time-outs of exec, %llu deaths "
 	       "of operators, %llu of agents, %llu of execs, %llu lost nodes, %llu deeds of people, "

@@ -18,19 +18,22 @@
  * The world knows each process: its pod, generation, attempt and node. Checked at every start of a
  * process and every write of the job:
  *
- * - No process starts beside a process of another generation, and no rank has two processes. Nodes
- *   that are cut off are not counted.
- * - No more is charged than the world broke, and each incident is charged once.
- * - A barrier stands no longer than its deadlines allow, where all nodes are well.
- * - A time-out of exec, a lost order and a stop by the agent are charged to nothing.
- * - In the end, with all well again, the job runs: each rank's process has the ledger's generation
- *   and attempt, and no rank is held.
- * - In a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
- *   at most nodes + 4 writes.
+ * - no process of a generation starts beside a process of another one, and no rank has two, but on
+ *   nodes that are cut off;
+ * - no more is charged than the world broke, and each incident is charged once;
+ * - a barrier stands no longer than its deadlines allow, where all nodes are well;
+ * - where all ranks restart together, no rank begins once more in a generation in which it was let
+ *   start: its peers would go on without it;
+ * - a time-out of exec, a lost order and a stop by the agent are charged to nothing;
+ * - in the end, with all well again, the job runs: each rank's process has the ledger's generation
+ *   and attempt, and nothing is held;
+ * - in a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
+ *   nodes + 4 writes at most.
  */
 #define WALL_START (1767225600 * HF_SECOND)
 #define NODES 4
 #define WORKERS_MAX 6
+#define RANKS_MAX (1 + WORKERS_MAX)
 #define PODS_MAX 100000
 #define GRACE_SECONDS 5
 #define WAIT (60 * HF_SECOND)     /* inPlaceWaitSeconds */
@@ -119,6 +122,10 @@ struct world {
 	hf_time hold_since;   /* since when ranks are held; 0: no rank is held */
 	hf_time unwell_until; /* until then a node is, or was, not well */
 	int64_t generation, restarts, incident, running_in;
+	/* Of the master and of each worker: the generation in which it was let start, and whether
+	 * people have scaled it away. */
+	int64_t let_start[RANKS_MAX];
+	bool retired[RANKS_MAX];
 	unsigned long long agent_writes, job_writes;
 	struct met *met;
 	bool failed;
@@ -135,6 +142,7 @@ void ip_check_barrier(struct world *w);
  * the result. NULL: the job has none. */
 struct hf_json *ip_ledger(struct hf_doc *job);
 void ip_check_job(struct world *w, struct hf_doc *doc);
+void ip_check_made(const struct pod *pod);
 void ip_check_start(struct pod *pod);
 int ip_create(struct world *w, const struct hf_resource *resource, const char *ns,
 	      const char *text);
@@ -169,6 +177,8 @@ void ip_stop_exec(struct pod *pod);
 /* --- in_place_agent.c: agents and nodes --- */
 
 long long ip_index_of(const struct pod *pod);
+/* The pod counts for its rank by the ledger, and the rank is not held. */
+bool ip_is_let_start(const struct pod *pod, const struct hf_json *ledger);
 void ip_agent_dies(struct node *node, hf_time away);
 void ip_agent_hears(struct pod *pod);
 void ip_job_changed(struct world *w);

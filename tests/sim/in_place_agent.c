@@ -174,6 +174,14 @@ static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 	return pod->g0 >= base && pod->g0 <= g && pod->a0 + alone == a;
 }
 
+bool ip_is_let_start(const struct pod *pod, const struct hf_json *ledger)
+{
+	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
+
+	return is_of_now(pod, ledger) &&
+	       !in_ranges(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod));
+}
+
 static void give_order(struct pod *pod, const struct hf_json *job, const struct hf_json *ledger)
 {
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);

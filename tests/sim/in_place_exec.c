@@ -375,6 +375,7 @@ static void pod_made(struct world *w, struct hf_doc *doc)
 	w->met->moved += pod->hold;
 	ip_tell(w, "store: %s is made, %lld.%lld%s", pod->name, (long long)pod->g0,
 		(long long)pod->a0, pod->hold ? ", held" : "");
+	ip_check_made(pod);
 	hf_timer_arm(pod->start, ip_span(w, HF_SECOND));
 }
 
@@ -417,6 +418,8 @@ void ip_on_change(void *arg, const struct hf_memstore_change *change)
 		(void)snprintf(w->job_uid, sizeof(w->job_uid), "%s", hf_doc_uid(change->after));
 		w->faults = w->generation = w->restarts = w->incident = 0;
 		w->hold_since = 0;
+		memset(w->let_start, 0, sizeof(w->let_start));
+		memset(w->retired, 0, sizeof(w->retired));
 	}
 	if (change->after == NULL)
 		w->hold_since = 0;

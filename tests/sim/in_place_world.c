@@ -183,6 +183,45 @@ void ip_check_start(struct pod *pod)
 	}
 }
 
+/* The place of the pod's rank in the world's lists. */
+static size_t find_place(const struct pod *pod)
+{
+	long long index = ip_index_of(pod);
+
+	hf_assert(index >= 0 && index < WORKERS_MAX);
+	return hf_streq(ip_type_of(pod), "Master") ? 0 : 1 + (size_t)index;
+}
+
+void ip_check_made(const struct pod *pod)
+{
+	struct world *w = pod->w;
+	size_t place = find_place(pod);
+
+	if (w->scope_job && !w->retired[place] && w->let_start[place] == pod->g0 &&
+	    hf_streq(pod->job_uid, w->job_uid))
+		ip_fail_world(w, "%s begins once more in generation %lld, and its peers go on",
+			      pod->name, (long long)pod->g0);
+}
+
+static void note_starts(struct world *w, const struct hf_json *job, const struct hf_json *ledger)
+{
+	int64_t workers = hf_json_i64(
+		hf_json_path(job, "spec", "pytorchReplicaSpecs", "Worker", "replicas", NULL), 0);
+	const char *key;
+	void *value;
+
+	for (int64_t i = workers; i < WORKERS_MAX; i++)
+		w->retired[1 + i] = true;
+	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);) {
+		const struct pod *pod = value;
+
+		if (pod->container && !pod->leaving && hf_streq(pod->job_uid, w->job_uid) &&
+		    ip_is_let_start(pod, ledger))
+			w->let_start[find_place(pod)] =
+				hf_json_i64(hf_json_get(ledger, "generation"), 0);
+	}
+}
+
 int64_t ip_sum_restarts(const struct hf_json *ledger)
 {
 	static const char *const budgets[] = {"application", "infrastructure", "device"};
@@ -227,6 +266,7 @@ void ip_check_job(struct world *w, struct hf_doc *doc)
 	} else if (!held) {
 		w->hold_since = 0;
 	}
+	note_starts(w, hf_doc_json(doc), ledger);
 	if (generation > w->generation) {
 		bool in_place = hf_json_true(hf_json_path(ledger, "last", "inPlace", NULL), false);
 

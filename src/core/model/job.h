@@ -263,7 +263,9 @@ struct hf_job_view {
 #define HF_FENCE_AFTER_SECONDS_MIN 40
 /* The exit code of `holdfast exec` when it ends a process because its node has no contact. */
 #define HF_FENCED_EXIT_CODE 226
-/* A pod with this variable starts its program only when the agent gives the order. */
+/* The exit code of `holdfast exec` when no order to start came in time. */
+#define HF_BARRIER_EXIT_CODE 227
+/* A pod with this variable starts its program only when the agent says so. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 

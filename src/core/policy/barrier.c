@@ -8,9 +8,11 @@
 /*
  * The barrier of a restart in place.
  *
- * Words: a rank is held while the ledger's `hold` lists it.  A held rank is down when its agent
- * reports that no process of it runs and that exec waits for the order (hf_slot_is_down).  A rank
- * fell (slot->fell) if its pod ended after the order and before the next process ran.
+ * - a rank that is not down at its deadline, or whose pod has ended: its pod is re-created, and
+ *   the others wait;
+ * - a new pod that ends or does not report that it waits: all pods are re-created;
+ * - a new pod that does not come in inPlaceWaitSeconds: the others start without it;
+ * - a rank that was let start and ends without a report that it ran: all ranks restart once more.
  *
  * The agent stops the process of a held rank, and starts the next process when the rank is no
  * longer held.  If all ranks restart, they are released in one write, once no old process runs and
@@ -28,14 +30,28 @@
  * charged.  Writes: the slots, the newest record, the generation if all pods are re-created.
  */
 
-static void record_recreation(struct hf_brain *b)
+/* The incident of the last record restarts all ranks once more. */
+static void record_again(struct hf_brain *b, bool in_place)
 {
+	struct hf_record *last = &b->ledger.records[0];
+
 	if (b->ledger.records_len == 0)
 		return;
-	b->ledger.records[0].scope = "Job";
-	b->ledger.records[0].generation = b->ledger.generation;
-	b->ledger.records[0].in_place = false;
-	b->ledger.records[0].running_at = HF_TIME_NONE;
+	last->scope = "Job";
+	last->generation = b->ledger.generation;
+	last->in_place = in_place;
+	last->running_at = HF_TIME_NONE;
+	if (in_place)
+		last->down_at = HF_TIME_NONE;
+}
+
+static void mark_restarting(struct hf_brain *b, int role, int32_t count)
+{
+	if (hf_cond_is_true(b, HF_COND_RESTARTING) || b->restarting)
+		return;
+	b->restarting = true;
+	b->restarting_role = role;
+	b->restarting_count = count;
 }
 
 /* Give up the restart in place: re-create all pods as a new generation. */
@@ -48,7 +64,7 @@ static void recreate_all(struct hf_brain *b, const char *why)
 	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 	hf_gang_restart(b);
 	hf_in_place_count(b, false);
-	record_recreation(b);
+	record_again(b, false);
 	hf_event(b, true, "InPlaceGivenUp", message);
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
@@ -92,8 +108,27 @@ static const char *find_failure(const struct hf_brain *b, int role, int32_t inde
 			       name_rank(b, role, index));
 }
 
-/* The held rank has not reported in time that its process is down.  If there is time left, sets the
- * wake-up. */
+/* The rank was let start and has not started, and its peers run without it: all ranks restart once
+ * more, of the same incident. */
+static void restart_again(struct hf_brain *b, int role, int32_t index)
+{
+	const char *message = hf_arena_printf(
+		b->arena, "%s ended before the restart in place was done: all ranks restart again",
+		name_rank(b, role, index));
+	bool in_place;
+
+	/* The rank is not to fail in a loop. */
+	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
+	in_place = hf_gang_restart_any(b);
+	record_again(b, false);
+	hf_in_place_count(b, in_place);
+	record_again(b, in_place);
+	mark_restarting(b, role, 1);
+	hf_event(b, true, "InPlaceEscalated", message);
+	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
+}
+
+/* The rank does not answer in time; else sets the wake-up. */
 static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_container_seen *own =
@@ -112,9 +147,8 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	return b->now >= deadline;
 }
 
-/* Re-create the pods of ranks whose restart in place failed.  If a restart of all ranks had given
- * such a rank a new pod already, re-create the pods of all ranks instead, and return false. */
-static bool replace_failed_ranks(struct hf_brain *b, struct moved *moved)
+/* False: all ranks restart once more. */
+static bool answer_ends(struct hf_brain *b, struct moved *moved)
 {
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
@@ -125,6 +159,10 @@ static bool replace_failed_ranks(struct hf_brain *b, struct moved *moved)
 				continue;
 			if (slot->held && hf_barrier_is_of_all(b) && hf_slot_has_new_pod(b, slot)) {
 				recreate_all(b, find_failure(b, r, i));
+				return false;
+			}
+			if (!slot->held && hf_barrier_is_of_all(b)) {
+				restart_again(b, r, i);
 				return false;
 			}
 			move_rank(b, r, i, moved);
@@ -144,11 +182,7 @@ static void tell_moved(struct hf_brain *b, const struct moved *moved)
 
 	if (b->ledger.records_len > 0)
 		b->ledger.records[0].running_at = HF_TIME_NONE;
-	if (!hf_cond_is_true(b, HF_COND_RESTARTING) && !b->restarting) {
-		b->restarting = true;
-		b->restarting_role = moved->role;
-		b->restarting_count = moved->count;
-	}
+	mark_restarting(b, moved->role, moved->count);
 	hf_event(b, true, "InPlaceEscalated", message);
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }

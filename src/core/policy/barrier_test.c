@@ -10,9 +10,6 @@
  * on two nodes with agents.  The tests count every status write of the operator.
  */
 
-/* The exit code of `holdfast exec` if no order to start came in time. */
-#define EXEC_CODE_BARRIER 227
-
 static struct brain b;
 static int writes;
 
@@ -156,7 +153,7 @@ static void a_second_failure_re_creates_all(void **state)
 	turn();
 	assert_true(brain_creates(&b, "demo-hand-1"));
 	brain_start(&b, "demo-hand-1");
-	brain_exit(&b, "demo-hand-1", EXEC_CODE_BARRIER);
+	brain_exit(&b, "demo-hand-1", HF_BARRIER_EXIT_CODE);
 	turn();
 	assert_int_equal(ledger()->generation, 3);
 	assert_int_equal(ledger()->in_place_base, 0);
@@ -174,7 +171,61 @@ static void a_second_failure_re_creates_all(void **state)
 	brain_release(&b);
 }
 
-/* The operator was away: the agent's report and the failed pod describe the same termination. */
+/* The agent's last report is gone with its exec: the code alone tells that no order came. */
+static void a_new_pod_that_waited_in_vain_is_not_charged(void **state)
+{
+	(void)state;
+	begin("Job");
+	brain_exit(&b, "demo-hand-1", 137);
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_start(&b, "demo-hand-1");
+	brain_report(&b, "demo-hand-1", HF_PROCESS_WAITING, 2, 1);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_pod(&b, "demo-hand-1")->reported = false;
+	brain_exit(&b, "demo-hand-1", HF_BARRIER_EXIT_CODE);
+	turn();
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->incident.id, 1);
+	brain_release(&b);
+}
+
+/* A gang does not train without the rank that its dead agent did not let start. */
+static void all_ranks_restart_again_if_one_does_not_start(void **state)
+{
+	(void)state;
+	begin("Job");
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_report(&b, "demo-hand-0", HF_PROCESS_RUNNING, 2, 0);
+	brain_report(&b, "demo-hand-2", HF_PROCESS_RUNNING, 2, 0);
+	brain_exit(&b, "demo-boss-0", HF_BARRIER_EXIT_CODE);
+	turn();
+	assert_int_equal(ledger()->generation, 3);
+	assert_int_equal(ledger()->in_place_base, 1);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	assert_string_equal(ledger()->roles[BRAIN_BOSS].attempts, "0:1");
+	assert_true(brain_deletes(&b, "demo-boss-0"));
+	assert_int_equal(hf_plan_actions(&b.plan), 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->in_place_streak, 2);
+	assert_non_null(brain_event(&b, "InPlaceEscalated"));
+	brain_report_all(&b, HF_PROCESS_DOWN, 3);
+	turn();
+	assert_true(brain_creates(&b, "demo-boss-0"));
+	brain_start(&b, "demo-boss-0");
+	brain_report(&b, "demo-boss-0", HF_PROCESS_WAITING, 3, 1);
+	turn();
+	assert_null(ledger()->roles[BRAIN_HAND].hold);
+	brain_release(&b);
+}
+
+/* The operator was away: the report and the failed pod speak of one termination. */
 static void a_termination_counts_once_whichever_way_it_comes(void **state)
 {
 	(void)state;
@@ -428,6 +479,8 @@ int main(void)
 		cmocka_unit_test(no_rank_starts_before_the_last_is_down),
 		cmocka_unit_test(a_rank_that_is_not_down_in_time_moves_and_the_others_wait),
 		cmocka_unit_test(a_second_failure_re_creates_all),
+		cmocka_unit_test(a_new_pod_that_waited_in_vain_is_not_charged),
+		cmocka_unit_test(all_ranks_restart_again_if_one_does_not_start),
 		cmocka_unit_test(a_termination_counts_once_whichever_way_it_comes),
 		cmocka_unit_test(the_next_failure_in_the_same_pod_is_another_incident),
 		cmocka_unit_test(agents_are_told_the_resolved_configuration),

@@ -266,7 +266,7 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 	enum hf_termination_kind kind;
 	struct hf_pod_count count;
 
-	if (hf_slot_has_run(b, slot))
+	if (hf_slot_has_run(b, role, slot))
 		return false;
 	if (!pod) {
 		slot->fell = slot->created;

@@ -234,7 +234,7 @@ const struct hf_process_seen *hf_slot_process(const struct hf_brain *b, int role
 bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
 			const struct hf_process_seen *process);
 /* A process of the present generation and attempt has run, as far as is known. */
-bool hf_slot_has_run(const struct hf_brain *b, const struct hf_slot *slot);
+bool hf_slot_has_run(const struct hf_brain *b, int role, const struct hf_slot *slot);
 /* No process of the rank runs, and exec waits for the order to start the present attempt. */
 bool hf_slot_is_down(const struct hf_brain *b, int role, const struct hf_slot *slot);
 /* The held ranks restart together (scope Job), not each for itself. */
