@@ -21,9 +21,7 @@
  */
 
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
-/* The cause of an incident that a person started: a planned restart. */
-#define CAUSE_PLANNED "user"
-/* The most replica types that a job can have. */
+/* Replica types of a job. */
 #define TYPES_MAX 16
 
 struct type_orders {
@@ -158,10 +156,9 @@ static void read_spans(struct hf_job_orders *o, const struct hf_json *ledger)
 	o->wait_s = (uint32_t)read_count(ledger, "inPlaceWaitSeconds", 0, HF_PROCESS_SPAN_MAX);
 	o->grace_s = (uint32_t)read_count(ledger, "inPlaceGraceSeconds", 0, HF_PROCESS_SPAN_MAX);
 	o->save_s = (uint32_t)read_count(ledger, "inPlaceSaveSeconds", 0, HF_PROCESS_SPAN_MAX);
-	/* Only a restart that a person started leaves time to save.  After a failure the other ranks wait for the
-	 * failed rank in vain, and cannot save. */
-	if (!hf_streq(hf_json_str(hf_json_path(ledger, "incident", "cause", NULL), ""),
-		      CAUSE_PLANNED))
+	/* The operator asks for a save before a planned end alone: after a failure the other ranks wait for the failed one in
+	 * vain. */
+	if (hf_json_get(ledger, "saveUntil") == NULL)
 		o->save_s = 0;
 }
 

@@ -74,16 +74,14 @@ static void test_targets(void **state HF_UNUSED)
 	       LINE2("wait=9 grace=30"));
 }
 
-/* The grace period is that of the restart, or else that of the pod.  Ranks get time to save only if a person
- * started the restart. */
+/* The grace of a restart, else that of the pod; ranks save only where the operator asks for it. */
 static void test_spans(void **state HF_UNUSED)
 {
 #define SPANS(more) RECOVERY("\"generation\":2,\"inPlaceWaitSeconds\":9," more "," ATTEMPTS)
 	expect(SPANS("\"inPlaceGraceSeconds\":5"), LINE2("wait=9 grace=5"));
-	expect(SPANS("\"inPlaceSaveSeconds\":120,\"incident\":{\"cause\":\"user\"}"),
+	expect(SPANS("\"inPlaceSaveSeconds\":120,\"saveUntil\":\"2026-01-01T00:00:00.000000Z\""),
 	       LINE2("wait=9 grace=30 save=120"));
-	expect(SPANS("\"inPlaceSaveSeconds\":120,\"incident\":{\"cause\":\"application\"}"),
-	       LINE2("wait=9 grace=30"));
+	expect(SPANS("\"inPlaceSaveSeconds\":120"), LINE2("wait=9 grace=30"));
 }
 
 /* The operator does not count on this pod any more: another pod replaces it, or will.  Such a pod may come back,

@@ -102,6 +102,7 @@ static void read_record(struct hf_reader *r, const struct hf_json *object,
 		.in_place = hf_reader_bool(r, object, "inPlace").value,
 		.ended_at = hf_reader_time(r, object, "endedAt"),
 		.down_at = hf_reader_time(r, object, "downAt"),
+		.stepped_at = hf_reader_time(r, object, "steppedAt"),
 		.step = read_number(r, object, "step"),
 		.saved_step = read_number(r, object, "savedStep"),
 	};
@@ -183,6 +184,11 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 	ret_ledger->in_place_grace_seconds = read_number(r, ledger, "inPlaceGraceSeconds");
 	ret_ledger->in_place_save_seconds = read_number(r, ledger, "inPlaceSaveSeconds");
 	ret_ledger->in_place_streak = read_number(r, ledger, "inPlaceStreak");
+	ret_ledger->save_until = hf_reader_time(r, ledger, "saveUntil");
+	ret_ledger->step = read_number(r, ledger, "step");
+	ret_ledger->saved_step = read_number(r, ledger, "savedStep");
+	ret_ledger->save_ms = read_number(r, ledger, "saveMillis");
+	ret_ledger->steps_at = hf_reader_time(r, ledger, "stepsAt");
 	ret_ledger->best_step = read_number(r, ledger, "bestStep");
 	ret_ledger->no_progress_streak = read_number(r, ledger, "noProgressStreak");
 	ret_ledger->restart_handled = hf_reader_str(r, ledger, "restartHandled");

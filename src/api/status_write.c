@@ -113,6 +113,7 @@ static struct hf_json *write_record(const struct hf_record *record)
 		hf_json_set(object, "inPlace", hf_json_bool(true));
 	hf_write_micro_time(object, "endedAt", record->ended_at);
 	hf_write_micro_time(object, "downAt", record->down_at);
+	hf_write_micro_time(object, "steppedAt", record->stepped_at);
 	hf_write_count(object, "step", record->step);
 	hf_write_count(object, "savedStep", record->saved_step);
 	return object;
@@ -200,6 +201,11 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	hf_write_count(object, "inPlaceGraceSeconds", ledger->in_place_grace_seconds);
 	hf_write_count(object, "inPlaceSaveSeconds", ledger->in_place_save_seconds);
 	hf_write_count(object, "inPlaceStreak", ledger->in_place_streak);
+	hf_write_micro_time(object, "saveUntil", ledger->save_until);
+	hf_write_count(object, "step", ledger->step);
+	hf_write_count(object, "savedStep", ledger->saved_step);
+	hf_write_count(object, "saveMillis", ledger->save_ms);
+	hf_write_micro_time(object, "stepsAt", ledger->steps_at);
 	hf_write_count(object, "bestStep", ledger->best_step);
 	hf_write_count(object, "noProgressStreak", ledger->no_progress_streak);
 	hf_write_text(object, "restartHandled", ledger->restart_handled);

@@ -199,8 +199,25 @@ static bool restart_each(struct hf_brain *b)
 	return in_place;
 }
 
-/* Restart the ranks that terminated.  If one of the terminations has scope Job, restart all
- * ranks. */
+/* The pods are to go for a reason outside of the program, and their programs still run: the others
+ * are well, and can save.  A device that has failed makes its peers wait in vain. */
+static bool are_all_planned(const struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		const struct hf_termination *termination = &b->terminations[i];
+		const struct hf_container_seen *own =
+			termination->pod ? hf_own_container(b, termination->role, termination->pod)
+					 : NULL;
+
+		if (termination->kind != HF_TERMINATION_DELETED || !own ||
+		    own->phase != HF_CONTAINER_RUNNING || termination->cls == HF_CLASS_DEVICE ||
+		    hf_node_lost(b, termination->pod))
+			return false;
+	}
+	return true;
+}
+
+/* Restart the terminated ranks; with scope Job in any termination, restart all ranks. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;
@@ -234,6 +251,8 @@ static void restart_ended(struct hf_brain *b)
 	hf_incident_ensure_record(b, first);
 	/* hf_barrier_is_of_all reads the scope, so it is set before the ranks restart. */
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
+	if (scope == HF_SCOPE_JOB && are_all_planned(b))
+		hf_job_save_request(b);
 	in_place = scope == HF_SCOPE_JOB ? hf_gang_restart_any(b) : restart_each(b);
 	hf_in_place_count(b, in_place);
 	b->ledger.records[0].in_place = in_place;

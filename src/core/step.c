@@ -252,6 +252,7 @@ static void run_job(struct hf_brain *b)
 	hf_overdue_pods_tell(b);
 	hf_sidecar_step(b);
 	hf_barrier_tell(b);
+	hf_job_save_tell(b);
 	hf_progress_tell(b);
 	hf_trouble_tell(b);
 	hf_init_wait_tell(b);
@@ -299,6 +300,7 @@ static void decide_job(struct hf_brain *b)
 	if (b->ledger.present) {
 		hf_phase_book(b);
 		hf_barrier_hold_old(b);
+		hf_job_save_finish(b);
 		if (!hf_cond_finished(b))
 			hf_in_place_tell_agents(b);
 		hf_ledger_write(b);

@@ -86,7 +86,8 @@ static void no_status(struct hf_status *status)
 	status->start_time = status->completion_time = HF_TIME_NONE;
 	status->last_reconcile_time = HF_TIME_NONE;
 	status->ledger.since = status->ledger.not_before = HF_TIME_NONE;
-	status->ledger.in_place_at = HF_TIME_NONE;
+	status->ledger.in_place_at = status->ledger.save_until = status->ledger.steps_at =
+		HF_TIME_NONE;
 	status->ledger.incident.opened_at = status->ledger.verdict.at = HF_TIME_NONE;
 }
 

@@ -164,6 +164,7 @@ static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
 		hf_strbuf_addstr(sb, ", inPlace: true");
 	instant(sb, "endedAt", record->ended_at);
 	instant(sb, "downAt", record->down_at);
+	instant(sb, "steppedAt", record->stepped_at);
 	number(sb, "step", record->step);
 	number(sb, "savedStep", record->saved_step);
 	flow_end(sb, mark);
@@ -235,6 +236,11 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 	number(sb, "inPlaceGraceSeconds", ledger->in_place_grace_seconds);
 	number(sb, "inPlaceSaveSeconds", ledger->in_place_save_seconds);
 	number(sb, "inPlaceStreak", ledger->in_place_streak);
+	instant(sb, "saveUntil", ledger->save_until);
+	number(sb, "step", ledger->step);
+	number(sb, "savedStep", ledger->saved_step);
+	number(sb, "saveMillis", ledger->save_ms);
+	instant(sb, "stepsAt", ledger->steps_at);
 	number(sb, "bestStep", ledger->best_step);
 	number(sb, "noProgressStreak", ledger->no_progress_streak);
 	flow_end(sb, mark);

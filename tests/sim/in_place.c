@@ -134,13 +134,15 @@ static void make_job(struct world *w)
 		text, sizeof(text),
 		"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'ddp',"
 		"'namespace':'default'},'spec':{'runPolicy':{'recovery':{'restartScope':'%s',"
+		"'checkpoint':{'graceSeconds':%lld},"
 		"'backoff':{'initialSeconds':1,'maxSeconds':20}}},'pytorchReplicaSpecs':{'Master':{"
 		"'replicas':1,'restartPolicy':'OnFailure','template':{'spec':{"
 		"'terminationGracePeriodSeconds':%d,'containers':[{'name':'pytorch','image':'i'}]"
 		"}}},'Worker':{'replicas':%d,'restartPolicy':'OnFailure','template':{'spec':{"
 		"'terminationGracePeriodSeconds':%d,'containers':[{'name':'pytorch','image':'i'}]"
 		"}}}}}}",
-		w->scope_job ? "Job" : "Replica", GRACE_SECONDS, workers, GRACE_SECONDS);
+		w->scope_job ? "Job" : "Replica", (long long)w->save_seconds, GRACE_SECONDS,
+		workers, GRACE_SECONDS);
 	w->jobs++;
 	if (ip_create(w, &hf_pytorchjobs, "default", text) != 0)
 		ip_fail_world(w, "the job cannot be made");
@@ -242,6 +244,7 @@ static void people_act(struct world *w)
 		/* If the watch loses this delete, the pod looks as if it had vanished, which is
 		 * charged. */
 		w->faults++;
+		pod->excused = true;
 		(void)ip_delete_object(w, &hf_pods, "default", pod->name, pod->uid,
 				       HF_GRACE_DEFAULT);
 		break;
@@ -416,6 +419,7 @@ static void world_begin(struct world *w, uint64_t seed, bool aloud, struct met *
 	w->scope_job = ip_below(w, 3) != 0;
 	w->narrow = seed % 5 == 4;
 	w->quiet = ip_below(w, 6) == 0;
+	w->save_seconds = ip_below(w, 2) == 0 ? 0 : 10 + (int64_t)ip_below(w, 30);
 	w->n_lives = ip_below(w, 4) == 0 ? 2 : 1;
 	w->loop = hf_loop_create_virtual(WALL_START);
 	if (hf_memstore_create(w->loop, &options, &w->memstore, &err) != 0)
@@ -531,13 +535,83 @@ static bool count_writes(struct met *met)
 	return failed;
 }
 
-/* True if the seeds met each kind of trouble. Else their success would prove nothing. */
+/* --- saves before a planned end ------------------------------------------------------------------------------------------- */
+
+static size_t count_objects(const struct world *w)
+{
+	const char *key;
+	void *value;
+	size_t count = 0;
+
+	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);)
+		count += ((const struct pod *)value)->object;
+	return count;
+}
+
+/* How long seven ranks take to go when people suspend the job; NONE: they stay. */
+static hf_time time_suspend(struct world *w)
+{
+	hf_time from;
+
+	(void)ip_patch(w, &hf_pytorchjobs, "default", "ddp", NULL,
+		       "{'spec':{'runPolicy':{'recovery':{'checkpoint':{'graceSeconds':20}}},"
+		       "'pytorchReplicaSpecs':{'Worker':{'replicas':6}}}}");
+	run_until(w, 3 * HF_MINUTE);
+	from = ip_now(w);
+	(void)ip_patch(w, &hf_pytorchjobs, "default", "ddp", NULL,
+		       "{'spec':{'runPolicy':{'suspend':true}}}");
+	while (count_objects(w) > 0 && ip_now(w) < from + 2 * HF_MINUTE)
+		run_until(w, ip_now(w) + HF_SECOND / 4);
+	return count_objects(w) > 0 ? HF_TIME_NONE : ip_now(w) - from;
+}
+
+/* All ranks answer; none answers; the agent of one node is dead. */
+static bool check_saves(struct met *met)
+{
+	static const struct {
+		const char *what;
+		bool never, dead;
+		unsigned long long saves; /* at least */
+		hf_time least, most;
+	} cases[] = {
+		{"all ranks save", false, false, 7, 0, 15 * HF_SECOND},
+		{"no rank answers", true, false, 0, 20 * HF_SECOND, 32 * HF_SECOND},
+		{"an agent is dead", false, true, 1, 0, 32 * HF_SECOND},
+	};
+	bool failed = false;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		unsigned long long before = met->saves;
+		struct world w;
+		hf_time took;
+
+		world_begin(&w, 1, false, met);
+		w.quiet = true;
+		hf_timer_disarm(w.deeds);
+		w.never_saves = cases[i].never;
+		run_until(&w, HF_MINUTE);
+		if (cases[i].dead)
+			ip_agent_dies(&w.nodes[0], HF_HOUR);
+		took = time_suspend(&w);
+		printf("suspend, %s: %llu saves, the pods are gone after %lld ms\n", cases[i].what,
+		       met->saves - before, (long long)(took / HF_MS));
+		if (w.failed)
+			printf("%s\n", w.failure);
+		failed |= w.failed || took == HF_TIME_NONE || took < cases[i].least ||
+			  took > cases[i].most || met->saves - before < cases[i].saves;
+		world_end(&w);
+	}
+	return failed;
+}
+
+/* Each thing was met, or the seeds show nothing. */
 static bool is_met(const struct met *met)
 {
 	return met->seeds < 100 ||
 	       (met->in_place > 0 && met->moved > 0 && met->recreated > 0 && met->barriers > 0 &&
 		met->deaths > 0 && met->node_losses > 0 && met->agent_deaths > 0 &&
-		met->execs_killed > 0 && met->timeouts > 0 && met->people > 0 && met->lost > 0);
+		met->execs_killed > 0 && met->saves > 0 && met->unsaved > 0 && met->timeouts > 0 &&
+		met->people > 0 && met->lost > 0);
 }
 
 static int run_corpus(const char *path, struct met *met)
@@ -600,7 +674,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (args.only != 0)
 		return run_seed(args.only, args.aloud, &met);
-	failures += count_writes(&met);
+	failures += count_writes(&met) + check_saves(&met);
 	if (args.corpus != NULL)
 		failures += run_corpus(args.corpus, &met);
 	for (uint64_t n = 0; n < args.seeds && (args.go_on || failures == 0); n++)
@@ -608,10 +682,11 @@ int main(int argc, char **argv)
 	printf("%llu seeds, %llu charged of %llu faults: %llu restarts in place, %llu pods moved at "
 	       "the barrier, %llu re-creations, %llu barriers, %llu time-outs of exec, %llu deaths "
 	       "of operators, %llu of agents, %llu of execs, %llu lost nodes, %llu deeds of people, "
-	       "%llu lost replies, %llu requests\n",
+	       "%llu saves, %llu requests to save without an answer, %llu lost replies, %llu "
+	       "requests\n",
 	       met.seeds, met.charged, met.faults, met.in_place, met.moved, met.recreated,
 	       met.barriers, met.timeouts, met.deaths, met.agent_deaths, met.execs_killed,
-	       met.node_losses, met.people, met.lost, met.requests);
+	       met.node_losses, met.people, met.saves, met.unsaved, met.lost, met.requests);
 	if (failures == 0 && !is_met(&met)) {
 		printf("not everything was met\n");
 		return 1;

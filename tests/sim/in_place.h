@@ -24,6 +24,8 @@
  * - a barrier stands no longer than its deadlines allow, where all nodes are well;
  * - where all ranks restart together, no rank begins once more in a generation in which it was let
  *   start: its peers would go on without it;
+ * - no process that was asked to save is killed before it has saved or the ledger's time for that is
+ *   over, but with its node or by people;
  * - a time-out of exec, a lost order and a stop by the agent are charged to nothing;
  * - in the end, with all well again, the job runs: each rank's process has the ledger's generation
  *   and attempt, and nothing is held;
@@ -71,11 +73,15 @@ struct pod {
 	int64_t g, a;
 	int ordinal, code;
 	bool process, stopping;
+	bool saving, saved; /* it was asked to save; it has saved */
+	bool excused;       /* people or the loss of its node took the pod */
+	hf_time written_at; /* since when it is there */
 	bool connected, stays;
-	bool written;   /* the store has the agent's last report of this exec */
-	int64_t tg, ta; /* generation and attempt of the last order */
+	bool written;   /* its report is in the agent's last write */
+	int64_t tg, ta; /* the last order */
 	bool thold, told;
-	hf_time since; /* since when exec is in its phase */
+	int64_t tsave; /* seconds that the order gives for a save; 0: none is asked for */
+	hf_time since; /* of the phase */
 	struct hf_timer *start, *stop, *connect, *kubelet, *wait, *ends_soon;
 	int soon_code;
 };
@@ -100,7 +106,8 @@ struct life {
 
 struct met {
 	unsigned long long seeds, faults, in_place, moved, recreated, barriers, deaths, node_losses,
-		agent_deaths, execs_killed, timeouts, people, charged, lost, requests;
+		agent_deaths, execs_killed, timeouts, people, charged, lost, requests, saves,
+		unsaved;
 };
 
 struct world {
@@ -115,12 +122,16 @@ struct world {
 	int n_lives;
 	struct hf_timer *deeds;
 	bool calm, quiet, aloud, scope_job;
-	bool narrow; /* the CRD has no field for the ledger, so it is in an annotation */
+	bool narrow;          /* the CRD has no place for the ledger: it is in an annotation */
+	int64_t save_seconds; /* recovery.checkpoint.graceSeconds */
+	hf_time save_since;   /* the operator asks for saves; 0: it does not */
+	bool never_saves;     /* requests to save are not answered */
 	char job_uid[64];
-	int jobs;             /* jobs that were created so far */
-	int64_t faults;       /* faults of the present job */
-	hf_time hold_since;   /* since when ranks are held; 0: no rank is held */
-	hf_time unwell_until; /* until then a node is, or was, not well */
+	int jobs;              /* made so far */
+	int64_t faults;        /* of the present job */
+	hf_time hold_since;    /* 0: nothing is held */
+	hf_time delayed_until; /* of the restart, as the ledger says; on the server's clock */
+	hf_time unwell_until;  /* a node was, until then */
 	int64_t generation, restarts, incident, running_in;
 	/* Of the master and of each worker: the generation in which it was let start, and whether
 	 * people have scaled it away. */
@@ -144,6 +155,7 @@ struct hf_json *ip_ledger(struct hf_doc *job);
 void ip_check_job(struct world *w, struct hf_doc *doc);
 void ip_check_made(const struct pod *pod);
 void ip_check_start(struct pod *pod);
+void ip_check_kill(const struct pod *pod);
 int ip_create(struct world *w, const struct hf_resource *resource, const char *ns,
 	      const char *text);
 int ip_delete_object(struct world *w, const struct hf_resource *resource, const char *ns,

@@ -46,7 +46,9 @@ void ip_agent_hears(struct pod *pod)
 		return;
 	give_orders(node);
 	if (pod->phase == RUNNING)
-		write_soon(node, pod->ordinal == 1 ? ip_span(node->w, 3 * HF_SECOND) : HEARTBEAT);
+		write_soon(node, pod->ordinal == 1 || !pod->written
+					 ? ip_span(node->w, 3 * HF_SECOND)
+					 : HEARTBEAT);
 	else if (pod->phase == DOWN && !is_wave_over(node))
 		write_soon(node, HF_SECOND);
 	else
@@ -98,9 +100,13 @@ void ip_on_write(void *arg)
 	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);) {
 		struct pod *pod = value;
 
+		if (pod->node == node && !pod->connected)
+			pod->written = false;
 		if (pod->node != node || !pod->connected)
 			continue;
 		add_process(&list, pod);
+		if (!pod->written)
+			pod->written_at = ip_now(w);
 		pod->written = true;
 	}
 	hf_strbuf_addf(&text, "{'status':{'observedTime':'%s','processes':[%s]}}",
@@ -178,7 +184,9 @@ bool ip_is_let_start(const struct pod *pod, const struct hf_json *ledger)
 {
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
 
+	/* The operator makes a pod again, and counts nothing, that has gone before it was noted. */
 	return is_of_now(pod, ledger) &&
+	       in_ranges(hf_json_str(hf_json_get(role, "created"), NULL), ip_index_of(pod)) &&
 	       !in_ranges(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod));
 }
 
@@ -204,6 +212,9 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 	pod->ta = a;
 	pod->thold = in_ranges(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod)) ||
 		     !is_of_now(pod, ledger);
+	pod->tsave = hf_json_get(ledger, "saveUntil") != NULL
+			     ? hf_json_i64(hf_json_get(ledger, "inPlaceSaveSeconds"), 0)
+			     : 0;
 	pod->told = true;
 	ip_obey(pod);
 }
@@ -220,9 +231,9 @@ static void give_orders(struct node *node)
 	for (size_t it = 0; hf_map_next(node->w->pods, &it, &key, &value);) {
 		struct pod *pod = value;
 
-		/* An operator that has not heard of an exec does not hold its rank. So only an exec
-		 * that the agent has reported gets orders. */
-		if (pod->node == node && pod->connected && pod->written && n < HF_ARRAY_LEN(list))
+		/* An operator that does not know of an exec does not hold it. */
+		if (pod->node == node && pod->connected && pod->written && !pod->leaving &&
+		    n < HF_ARRAY_LEN(list))
 			list[n++] = pod;
 	}
 	HF_AUTO_JSON ledger = ip_ledger(node->job);

@@ -43,22 +43,40 @@ static void start_process(struct pod *pod, int64_t g, int64_t a)
 	enter(pod, RUNNING);
 }
 
-/* Exec obeys its last order as far as it can now: it stops a process of an older attempt, waits, or
- * starts the next one. */
-void ip_obey(struct pod *pod)
+/* Most end at once; some need all of their grace, and are killed. */
+static void end_process(struct pod *pod)
+{
+	pod->saving = false;
+	hf_timer_arm(pod->stop, ip_trouble(pod->w, 100) ? GRACE_SECONDS * HF_SECOND
+							: ip_span(pod->w, 300 * HF_MS));
+}
+
+/* Some never answer, and have all the time that the order gives. */
+static void begin_save(struct pod *pod)
 {
 	struct world *w = pod->w;
+	bool never = w->never_saves || ip_trouble(w, 300);
+	hf_time most = pod->tsave * HF_SECOND;
 
+	pod->saving = true;
+	pod->saved = !never;
+	ip_tell(w, "exec: %s is asked to save within %lld s", pod->name, (long long)pod->tsave);
+	hf_timer_arm(pod->stop, never ? most : ip_span(w, most / 2));
+}
+
+/* The order is obeyed as far as it can be now. */
+void ip_obey(struct pod *pod)
+{
 	if (!pod->container || !pod->told || pod->stopping)
 		return;
 	if (pod->process) {
 		if (!ip_is_lower(pod))
 			return;
 		pod->stopping = true;
-		/* Most programs end at once on SIGTERM. Some use all of their grace and are
-		 * killed. */
-		hf_timer_arm(pod->stop, ip_trouble(w, 100) ? GRACE_SECONDS * HF_SECOND
-							   : ip_span(w, 300 * HF_MS));
+		if (pod->tsave > 0)
+			begin_save(pod);
+		else
+			end_process(pod);
 		return;
 	}
 	if (ip_is_lower(pod) || (pod->phase == WAITING && !pod->thold)) {
@@ -87,6 +105,11 @@ static void on_stop(void *arg)
 {
 	struct pod *pod = arg;
 
+	if (pod->container && pod->saving) {
+		*(pod->saved ? &pod->w->met->saves : &pod->w->met->unsaved) += 1;
+		end_process(pod);
+		return;
+	}
 	pod->stopping = false;
 	if (!pod->container)
 		return;
@@ -157,6 +180,7 @@ static void container_starts(struct pod *pod)
 	pod->started = hf_loop_wall(w->loop);
 	pod->ordinal = 0;
 	pod->told = pod->stays = pod->connected = pod->stopping = pod->written = false;
+	pod->saving = pod->saved = false;
 	pod->g = pod->g0;
 	pod->a = pod->a0;
 	hf_timer_arm(pod->connect, ip_span(w, HF_SECOND));
@@ -209,7 +233,7 @@ void ip_report_ended(struct pod *pod, const char *phase)
 
 void ip_stop_exec(struct pod *pod)
 {
-	pod->container = pod->process = pod->connected = pod->stopping = false;
+	pod->container = pod->process = pod->connected = pod->stopping = pod->saving = false;
 	hf_timer_disarm(pod->stop);
 	hf_timer_disarm(pod->wait);
 	hf_timer_disarm(pod->connect);
@@ -307,6 +331,7 @@ static void on_kubelet(void *arg)
 
 	if (pod->node != NULL && (!pod->node->power || !pod->node->link))
 		return; /* when the node is back */
+	ip_check_kill(pod);
 	ip_stop_exec(pod);
 	if (pod->object)
 		(void)ip_delete_object(pod->w, &hf_pods, "default", pod->name, pod->uid, 0);
@@ -392,6 +417,7 @@ static void pod_seen(struct world *w, const struct hf_memstore_change *change)
 		return;
 	if (change->after == NULL) {
 		pod->object = false;
+		pod->excused |= !ip_is_reachable(pod) || pod->node->unknown;
 		ip_tell(w, "store: %s is gone", pod->name);
 		if (pod->container)
 			hf_timer_arm(pod->kubelet, ip_span(w, 2 * HF_SECOND));
@@ -401,9 +427,13 @@ static void pod_seen(struct world *w, const struct hf_memstore_change *change)
 	    pod->leaving)
 		return;
 	pod->leaving = true;
-	hf_timer_arm(pod->kubelet, pod->node == NULL || !pod->process
-					   ? ip_span(w, HF_SECOND)
-					   : ip_span(w, GRACE_SECONDS * HF_SECOND));
+	pod->excused |= !ip_is_reachable(pod) || pod->node->unknown;
+	if (pod->node == NULL || !pod->process)
+		hf_timer_arm(pod->kubelet, ip_span(w, HF_SECOND));
+	else if (pod->saving)
+		hf_timer_arm(pod->kubelet, GRACE_SECONDS * HF_SECOND);
+	else
+		hf_timer_arm(pod->kubelet, ip_span(w, GRACE_SECONDS * HF_SECOND));
 }
 
 void ip_on_change(void *arg, const struct hf_memstore_change *change)

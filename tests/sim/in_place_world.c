@@ -144,16 +144,24 @@ struct hf_json *ip_ledger(struct hf_doc *job)
 	return hf_json_parse(text, strlen(text), NULL, &ledger, &err) == 0 ? ledger : NULL;
 }
 
-/* A restart of all ranks does not start before the ledger's notBefore. */
+/* A time of the ledger; 0: it has none. */
+static hf_time read_wall(const struct hf_json *ledger, const char *key)
+{
+	const char *text = hf_json_path_str(ledger, key, NULL);
+	hf_time at;
+
+	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : 0;
+}
+
+/* A restart of all ranks waits for its delay. */
 static void check_delay(struct pod *pod)
 {
 	struct world *w = pod->w;
 	HF_AUTO_JSON ledger = ip_ledger(ip_job_doc(w));
-	const char *text = hf_json_path_str(ledger, "notBefore", NULL);
-	hf_time at;
+	hf_time at = read_wall(ledger, "notBefore");
 
-	if (w->scope_job && pod->g == w->generation && pod->ordinal > 1 && text != NULL &&
-	    hf_time_parse(text, &at, NULL) == 0 && hf_loop_wall(w->loop) < at)
+	if (w->scope_job && pod->g == w->generation && pod->ordinal > 1 &&
+	    hf_loop_wall(w->loop) < at)
 		ip_fail_world(w, "%s starts %lld ms before the delay is over", pod->name,
 			      (long long)((at - hf_loop_wall(w->loop)) / HF_MS));
 }
@@ -183,6 +191,24 @@ void ip_check_start(struct pod *pod)
 	}
 }
 
+void ip_check_kill(const struct pod *pod)
+{
+	struct world *w = pod->w;
+	struct hf_doc *job = ip_job_doc(w);
+	hf_time now = hf_loop_wall(w->loop);
+
+	/* The operator did not know of the exec when it decided. */
+	if (!pod->process || !pod->saving || pod->excused || pod->written_at >= w->save_since ||
+	    job == NULL || !hf_streq(hf_doc_uid(job), pod->job_uid) ||
+	    hf_json_path(hf_doc_json(job), "metadata", "deletionTimestamp", NULL) != NULL)
+		return;
+	HF_AUTO_JSON ledger = ip_ledger(job);
+
+	if (now < read_wall(ledger, "saveUntil"))
+		ip_fail_world(w, "%s is killed %lld ms before its time to save is over", pod->name,
+			      (long long)((read_wall(ledger, "saveUntil") - now) / HF_MS));
+}
+
 /* The place of the pod's rank in the world's lists. */
 static size_t find_place(const struct pod *pod)
 {
@@ -203,13 +229,17 @@ void ip_check_made(const struct pod *pod)
 			      pod->name, (long long)pod->g0);
 }
 
-static void note_starts(struct world *w, const struct hf_json *job, const struct hf_json *ledger)
+static void note_ledger(struct world *w, const struct hf_json *job, const struct hf_json *ledger)
 {
 	int64_t workers = hf_json_i64(
 		hf_json_path(job, "spec", "pytorchReplicaSpecs", "Worker", "replicas", NULL), 0);
 	const char *key;
 	void *value;
 
+	if (hf_json_get(ledger, "saveUntil") == NULL)
+		w->save_since = 0;
+	else if (w->save_since == 0)
+		w->save_since = ip_now(w);
 	for (int64_t i = workers; i < WORKERS_MAX; i++)
 		w->retired[1 + i] = true;
 	for (size_t it = 0; hf_map_next(w->pods, &it, &key, &value);) {
@@ -266,7 +296,8 @@ void ip_check_job(struct world *w, struct hf_doc *doc)
 	} else if (!held) {
 		w->hold_since = 0;
 	}
-	note_starts(w, hf_doc_json(doc), ledger);
+	w->delayed_until = read_wall(ledger, "notBefore");
+	note_ledger(w, hf_doc_json(doc), ledger);
 	if (generation > w->generation) {
 		bool in_place = hf_json_true(hf_json_path(ledger, "last", "inPlace", NULL), false);
 
@@ -282,6 +313,7 @@ void ip_check_job(struct world *w, struct hf_doc *doc)
 void ip_check_barrier(struct world *w)
 {
 	if (w->hold_since != 0 && ip_now(w) - w->hold_since > HOLD_MAX &&
+	    hf_loop_wall(w->loop) > w->delayed_until + HOLD_MAX &&
 	    ip_now(w) > w->unwell_until + HOLD_MAX)
 		ip_fail_world(w, "ranks are held for %lld s",
 			      (long long)((ip_now(w) - w->hold_since) / HF_SECOND));

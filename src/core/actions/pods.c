@@ -29,6 +29,18 @@ static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 		 hf_arena_printf(edits->arena, "%lld", (long long)value));
 }
 
+/* The kubelet kills all processes at the end of the pod's grace, and the program needs a moment after
+ * its save. */
+#define AFTER_SAVE_SECONDS 5
+
+static int64_t find_save_seconds(const struct hf_brain *b, int role)
+{
+	int64_t seconds = b->job.recovery.checkpoint_grace_seconds;
+	int64_t most = hf_template_grace_seconds(b, role) - AFTER_SAVE_SECONDS;
+
+	return seconds < most ? seconds : most;
+}
+
 /* Common edits come first, then the kind's.  Labels of Holdfast override those of the template,
  * and the kind's variables stand behind the user's. */
 static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
@@ -36,6 +48,7 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 {
 	const struct hf_framework *framework = b->job.framework;
 	const struct hf_role *role = &b->job.roles[rank->role];
+	int64_t save_seconds = find_save_seconds(b, rank->role);
 	int labels_len;
 	const struct hf_key_value *labels =
 		hf_replica_labels(b, rank->role, rank->index, &labels_len);
@@ -63,6 +76,9 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 	if (b->job.recovery.fence_seconds > 0)
 		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
 			     (long long)b->job.recovery.fence_seconds);
+	if (save_seconds > 0)
+		hf_edits_env(edits, (int)role->default_container, HF_SAVE_ENV, "%lld",
+			     (long long)save_seconds);
 	if (b->roles[rank->role].slots[rank->index].held)
 		hf_edits_env(edits, (int)role->default_container, HF_HOLD_ENV, "1");
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
@@ -138,7 +154,9 @@ static void plan_rank(struct hf_brain *b, int role, int32_t index, struct missin
 		struct hf_opt_int none = {0};
 		bool gang = b->ledger.phase == HF_PHASE_TEARING;
 
-		hf_pod_delete(b, slot->pod, gang ? b->job.recovery.restart_grace_seconds : none);
+		if (!hf_job_save_is_awaited(b, role, slot))
+			hf_pod_delete(b, slot->pod,
+				      gang ? b->job.recovery.restart_grace_seconds : none);
 		if (wanted && missing->leaving++ == 0)
 			missing->leaving_name = slot->pod->name;
 	} else if (wanted && !slot->pod && !slot->succeeded) {

@@ -267,6 +267,8 @@ struct hf_job_view {
 #define HF_BARRIER_EXIT_CODE 227
 /* A pod with this variable starts its program only when the agent says so. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
+/* How long SIGTERM of the kubelet waits for a save of the ranks. */
+#define HF_SAVE_ENV "HOLDFAST_SAVE_SECONDS"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };

@@ -131,7 +131,7 @@ void hf_ledger_blank(struct hf_ledger *ledger)
 	ledger->phase = HF_PHASE_CREATING;
 	ledger->since = HF_TIME_NONE;
 	ledger->not_before = HF_TIME_NONE;
-	ledger->in_place_at = HF_TIME_NONE;
+	ledger->in_place_at = ledger->save_until = ledger->steps_at = HF_TIME_NONE;
 	ledger->incident.opened_at = HF_TIME_NONE;
 	ledger->incident.charged = HF_BUDGET_NONE;
 	ledger->verdict.at = HF_TIME_NONE;

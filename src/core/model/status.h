@@ -125,6 +125,7 @@ struct hf_record {
 	hf_time down_at;    /* "downAt": no old process ran any more, and the ranks may start */
 	int64_t step;       /* "step": the last step before the restart; 0: unknown */
 	int64_t saved_step; /* "savedStep": the last step that was saved; 0: unknown */
+	hf_time stepped_at; /* "steppedAt": a rank had done a step after the restart */
 };
 
 /*
@@ -202,6 +203,14 @@ struct hf_ledger {
 	 * restart in place.  "inPlaceGraceSeconds": from SIGTERM to SIGKILL, 0: that of the pod.
 	 * "inPlaceSaveSeconds": for a save before a planned restart. */
 	int64_t in_place_wait_seconds, in_place_grace_seconds, in_place_save_seconds;
+	/* "saveUntil": a planned end was decided.  Agents ask ranks to save before they stop them, and
+	 * no pod with a rank that may still save is deleted earlier. */
+	hf_time save_until;
+	/* "step", "savedStep": the last step that any rank has done and has saved, as noted at
+	 * "stepsAt"; 0: unknown.  "saveMillis": how long the slowest rank saved, when it was last
+	 * asked; 0: unknown. */
+	int64_t step, saved_step, save_ms;
+	hf_time steps_at;
 	int64_t in_place_streak;    /* "inPlaceStreak": such restarts in a row without a new step */
 	int64_t best_step;          /* "bestStep": the highest step of any rank at a restart */
 	int64_t no_progress_streak; /* "noProgressStreak": restarts in a row without a new best step */

@@ -165,7 +165,9 @@ static bool are_same_streaks(const struct hf_ledger *a, const struct hf_ledger *
 	       a->in_place_grace_seconds == b->in_place_grace_seconds &&
 	       a->in_place_save_seconds == b->in_place_save_seconds &&
 	       a->in_place_streak == b->in_place_streak && a->best_step == b->best_step &&
-	       a->no_progress_streak == b->no_progress_streak;
+	       a->no_progress_streak == b->no_progress_streak &&
+	       /* That a save is over is progress. */
+	       (a->save_until == b->save_until || b->save_until == HF_TIME_NONE);
 }
 
 static bool is_same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)
@@ -187,6 +189,14 @@ static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }
 
+/* What ranks report, and the end of a request to save. */
+static bool are_same_steps(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	return a->save_until == b->save_until && a->step == b->step &&
+	       a->saved_step == b->saved_step && a->save_ms == b->save_ms &&
+	       a->steps_at == b->steps_at;
+}
+
 static bool is_same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
@@ -195,11 +205,12 @@ static bool is_same_progress(const struct hf_ledger *a, const struct hf_ledger *
 			return false;
 	}
 	for (size_t i = 0; i < a->records_len; i++) {
-		if (a->records[i].running_at != b->records[i].running_at)
+		if (a->records[i].running_at != b->records[i].running_at ||
+		    a->records[i].stepped_at != b->records[i].stepped_at)
 			return false;
 	}
-	return a->phase == b->phase && a->since == b->since && a->not_before == b->not_before &&
-	       a->downtime_seconds == b->downtime_seconds &&
+	return are_same_steps(a, b) && a->phase == b->phase && a->since == b->since &&
+	       a->not_before == b->not_before && a->downtime_seconds == b->downtime_seconds &&
 	       a->productive_seconds == b->productive_seconds;
 }
 

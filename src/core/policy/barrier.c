@@ -155,7 +155,7 @@ static bool answer_ends(struct hf_brain *b, struct moved *moved)
 			struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if (!slot->fell && !is_overdue(b, r, slot) &&
-			    !(slot->held && !b->job.recovery.in_place))
+			    !(slot->held && slot->current && !b->job.recovery.in_place))
 				continue;
 			if (slot->held && hf_barrier_is_of_all(b) && hf_slot_has_new_pod(b, slot)) {
 				recreate_all(b, find_failure(b, r, i));

@@ -305,8 +305,12 @@ static void agents_are_told_the_resolved_configuration(void **state)
 	assert_int_equal(ledger()->in_place_grace_seconds, 1);
 	file.recovery.in_place = "Never";
 	turn();
+	/* Ranks save before a planned end all the same. */
 	assert_int_equal(ledger()->in_place_wait_seconds, 0);
 	assert_int_equal(ledger()->in_place_grace_seconds, 0);
+	assert_int_equal(ledger()->in_place_save_seconds, 90);
+	file.recovery.checkpoint_grace_seconds = HF_SOME_INT(0);
+	turn();
 	assert_int_equal(ledger()->in_place_save_seconds, 0);
 	brain_quiet(&b);
 	brain_release(&b);

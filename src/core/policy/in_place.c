@@ -34,7 +34,7 @@ static bool does_role_report(const struct hf_brain *b, int role)
 	return cache->reports[role];
 }
 
-static bool is_agent_heard(const struct hf_brain *b, const struct hf_pod *pod)
+bool hf_agent_is_heard(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_node *node = hf_node_of(b, pod);
 
@@ -53,7 +53,7 @@ static bool is_pod_present(const struct hf_slot *slot)
 static bool is_pod_unfit(const struct hf_brain *b, const struct hf_slot *slot)
 {
 	return slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
-	       !is_agent_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod);
+	       !hf_agent_is_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod);
 }
 
 enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index)
@@ -131,17 +131,22 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
  * it waits. */
 #define ARRIVE_SECONDS 15
 
-static int64_t find_grace(const struct hf_brain *b, int role)
+int64_t hf_template_grace_seconds(const struct hf_brain *b, int role)
 {
-	const struct hf_recovery *recovery = &b->job.recovery;
 	const struct hf_role *spec = &b->job.roles[role];
 
-	if (recovery->restart_grace_seconds.set)
-		return recovery->restart_grace_seconds.value;
 	if (spec->present && spec->pod->termination_grace_seconds.set &&
 	    spec->pod->termination_grace_seconds.value >= 0)
 		return spec->pod->termination_grace_seconds.value;
 	return POD_GRACE_SECONDS;
+}
+
+static int64_t find_grace(const struct hf_brain *b, int role)
+{
+	const struct hf_recovery *recovery = &b->job.recovery;
+
+	return recovery->restart_grace_seconds.set ? recovery->restart_grace_seconds.value
+						   : hf_template_grace_seconds(b, role);
 }
 
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot)
@@ -149,11 +154,12 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 	hf_time from;
 
 	hf_assert(slot->held && slot->pod);
-	if (!hf_slot_has_new_pod(b, slot))
-		return hf_time_add(b->ledger.in_place_at == HF_TIME_NONE ? b->now
-									 : b->ledger.in_place_at,
-				   hf_seconds(b->job.recovery.checkpoint_grace_seconds +
-					      find_grace(b, role) + DOWN_SECONDS));
+	if (!hf_slot_has_new_pod(b, slot)) {
+		from = b->ledger.in_place_at == HF_TIME_NONE ? b->now : b->ledger.in_place_at;
+		if (b->ledger.save_until != HF_TIME_NONE && b->ledger.save_until > from)
+			from = b->ledger.save_until;
+		return hf_time_add(from, hf_seconds(find_grace(b, role) + DOWN_SECONDS));
+	}
 	from = slot->pod->news_at != HF_TIME_NONE ? slot->pod->news_at : b->ledger.since;
 	return hf_time_add(from == HF_TIME_NONE ? b->now : from, hf_seconds(ARRIVE_SECONDS));
 }
@@ -189,14 +195,17 @@ void hf_in_place_tell_agents(struct hf_brain *b)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
 	struct hf_ledger *ledger = &b->ledger;
-	bool told = ledger->in_place_wait_seconds > 0;
+	bool told = ledger->in_place_wait_seconds > 0 || ledger->in_place_save_seconds > 0;
 
 	ledger->in_place_wait_seconds = ledger->in_place_grace_seconds =
 		ledger->in_place_save_seconds = 0;
-	if (!recovery->in_place || (!told && !does_any_report(b)))
+	if (!told && !does_any_report(b))
+		return;
+	/* Ranks save before a planned end also where nothing restarts in place. */
+	ledger->in_place_save_seconds = recovery->checkpoint_grace_seconds;
+	if (!recovery->in_place)
 		return;
 	ledger->in_place_wait_seconds = recovery->in_place_wait_seconds;
-	ledger->in_place_save_seconds = recovery->checkpoint_grace_seconds;
 	if (recovery->restart_grace_seconds.set)
 		ledger->in_place_grace_seconds = recovery->restart_grace_seconds.value > 0
 							 ? recovery->restart_grace_seconds.value

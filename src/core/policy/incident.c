@@ -298,6 +298,7 @@ void hf_incident_record(struct hf_brain *b, const struct hf_termination *termina
 		.running_at = HF_TIME_NONE,
 		.ended_at = HF_TIME_NONE,
 		.down_at = HF_TIME_NONE,
+		.stepped_at = HF_TIME_NONE,
 	};
 	if (termination)
 		record_end(b, termination, first);
@@ -324,6 +325,8 @@ void hf_incident_open(struct hf_brain *b, const struct hf_termination *terminati
 	incident->opened_at = b->now;
 	incident->cause = cause;
 	incident->charged = budget;
+	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
+	b->ledger.save_until = HF_TIME_NONE;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			b->roles[r].slots[i].covered = false;

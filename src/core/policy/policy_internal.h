@@ -234,7 +234,11 @@ enum hf_in_place {
 	HF_IN_PLACE_REFUSED, /* the program runs outside of exec, so nothing can restart in place */
 };
 enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index);
-/* Writes the resolved settings of restarts in place into the ledger, for the agents. */
+/* The agent of the pod's node is heard of, and the node is not lost. */
+bool hf_agent_is_heard(const struct hf_brain *b, const struct hf_pod *pod);
+/* terminationGracePeriodSeconds of the role's pods. */
+int64_t hf_template_grace_seconds(const struct hf_brain *b, int role);
+/* Writes the resolved configuration into the ledger, for the agents. */
 void hf_in_place_tell_agents(struct hf_brain *b);
 /* hf_in_place_allows_all: all ranks together can restart in place now. hf_in_place_allows_rank:
  * this rank alone can. */
@@ -261,6 +265,17 @@ void hf_barrier_tell(const struct hf_brain *b);
 void hf_steps_note(struct hf_brain *b);
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls);
 const char *hf_steps_message(const struct hf_brain *b);
+
+/* ---- save.c: writes the ledger's saveUntil ------------------------------------------------------------------ */
+
+/* A planned end: ask the ranks to save, unless they were asked.  Before the slots are changed. */
+void hf_job_save_request(struct hf_brain *b);
+/* The rank's process may still save, so its pod is not deleted yet; sets the wake-up. */
+bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_slot *slot);
+/* Tells which ranks are waited for. */
+void hf_job_save_tell(const struct hf_brain *b);
+/* Ends the request when no rank has to stop any more.  After all other policies. */
+void hf_job_save_finish(struct hf_brain *b);
 
 /* ---- suspend.c, sidecar.c --------------------------------------------------------------------------------- */
 

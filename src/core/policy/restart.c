@@ -72,8 +72,10 @@ void hf_restart_retire_ranks(struct hf_brain *b)
 		     b->roles[r].present && i < b->roles[r].slots_len; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (slot->current)
+			if (slot->current) {
+				hf_job_save_request(b);
 				slot->attempt++;
+			}
 			slot->in_place = slot->in_place_since = 0;
 			slot->held = false;
 			slot->seen = slot->init_seen = 0;

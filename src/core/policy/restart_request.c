@@ -57,6 +57,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	hf_steps_note(b);
+	hf_job_save_request(b);
 	b->ledger.records[0].scope = "Replica";
 	b->ledger.records[0].replica = hf_rank_name(b->arena, b->roles[role].type, index);
 	b->ledger.records[0].pod = slot->pod->name;
@@ -159,6 +160,7 @@ void hf_restart_request_step(struct hf_brain *b)
 	hf_delay_next(b, hf_class_budget(HF_CLASS_USER));
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	hf_steps_note(b);
+	hf_job_save_request(b);
 	b->ledger.records[0].scope = "Job";
 	b->ledger.records[0].in_place = hf_gang_restart_any(b);
 	b->ledger.records[0].generation = b->ledger.generation;

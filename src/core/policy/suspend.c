@@ -37,6 +37,7 @@ static void book_suspension(struct hf_brain *b)
 	/* Decide now whether the job ran for long enough to reset the streaks: after the resume,
 	 * this run does not count. */
 	hf_delay_reset(b);
+	hf_job_save_request(b);
 	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
 	ledger->not_before = HF_TIME_NONE;
@@ -67,11 +68,23 @@ bool hf_suspend_is_due(const struct hf_brain *b)
 	       (b->ledger.phase == HF_PHASE_SUSPENDED && !hf_cond_is_true(b, HF_COND_SUSPENDED));
 }
 
-/* Runs in each step while the job is suspended: delete every pod and service, including those that
- * were created late. */
+static bool is_any_awaited(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			if (hf_job_save_is_awaited(b, r, &b->roles[r].slots[i]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* In each step while suspended: delete every pod and service, also those that were created late.
+ * Pods whose ranks may still save go later. */
 void hf_suspend_step(struct hf_brain *b)
 {
 	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);
+	bool awaited;
 
 	hf_assert(hf_suspend_is_due(b) && !hf_cond_finished(b));
 	b->job.suspend = true;
@@ -82,19 +95,22 @@ void hf_suspend_step(struct hf_brain *b)
 	hf_phase_step(b);
 	hf_barrier_release_gone(b);
 	hf_counts_take(b);
+	awaited = is_any_awaited(b);
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (slot->pod)
+			if (slot->pod && !hf_job_save_is_awaited(b, r, slot))
 				hf_pod_delete(b, slot->pod, (struct hf_opt_int){0});
-			if (slot->service)
+			/* Ranks that save may look up each other's names. */
+			if (slot->service && !awaited)
 				hf_service_delete(b, slot->service);
 		}
 	}
 	for (size_t i = 0; i < b->strays_len; i++)
 		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
-	hf_say(b, b->now, HF_TOPIC_NEXT, "the job waits to be resumed");
+	hf_job_save_tell(b);
+	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
 }
 
 void hf_resume(struct hf_brain *b)

@@ -271,6 +271,10 @@ static size_t count_in_place_bytes(const struct hf_ledger *ledger)
 	return count_scalar_bytes(ledger->in_place_base != 0) +
 	       count_scalar_bytes(ledger->in_place_incident != 0) +
 	       count_scalar_bytes(ledger->in_place_at != HF_TIME_NONE) +
+	       count_scalar_bytes(ledger->save_until != HF_TIME_NONE) +
+	       count_scalar_bytes(ledger->step != 0) + count_scalar_bytes(ledger->saved_step != 0) +
+	       count_scalar_bytes(ledger->save_ms != 0) +
+	       count_scalar_bytes(ledger->steps_at != HF_TIME_NONE) +
 	       count_scalar_bytes(ledger->in_place_wait_seconds != 0) +
 	       count_scalar_bytes(ledger->in_place_grace_seconds != 0) +
 	       count_scalar_bytes(ledger->in_place_save_seconds != 0) +
@@ -284,6 +288,7 @@ static size_t count_record_bytes(const struct hf_record *record)
 	return count_scalar_bytes(record->in_place) +
 	       count_scalar_bytes(record->ended_at != HF_TIME_NONE) +
 	       count_scalar_bytes(record->down_at != HF_TIME_NONE) +
+	       count_scalar_bytes(record->stepped_at != HF_TIME_NONE) +
 	       count_scalar_bytes(record->step != 0) + count_scalar_bytes(record->saved_step != 0);
 }
 
@@ -333,7 +338,9 @@ static bool is_in_place_sane(const struct hf_ledger *ledger)
 	       is_within(ledger->in_place_grace_seconds, HF_SECONDS_MAX) &&
 	       is_within(ledger->in_place_save_seconds, HF_SECONDS_MAX) &&
 	       is_within(ledger->in_place_streak, HF_COUNTER_MAX) &&
-	       is_within(ledger->best_step, INT64_MAX) &&
+	       is_within(ledger->best_step, INT64_MAX) && is_within(ledger->step, INT64_MAX) &&
+	       is_within(ledger->saved_step, INT64_MAX) &&
+	       is_within(ledger->save_ms, HF_SECONDS_MAX) &&
 	       is_within(ledger->no_progress_streak, HF_COUNTER_MAX);
 }
 
