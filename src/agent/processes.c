@@ -554,6 +554,8 @@ static struct hf_json *make_item(const struct hf_process_entry *report, hf_time 
 		hf_json_set_i64(item, "step", (int64_t)state->step);
 	if (state->has_saved)
 		hf_json_set_i64(item, "savedStep", (int64_t)state->saved);
+	if (state->save_ms > 0)
+		hf_json_set_i64(item, "saveMillis", (int64_t)state->save_ms);
 	hf_time_format_micro(hf_time_add(report->at, wall_less), text);
 	hf_json_set_str(item, "time", text);
 	return item;

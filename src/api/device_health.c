@@ -325,7 +325,7 @@ static const struct hf_field_table fence_table = HF_FIELD_TABLE(fence_fields, st
 struct process {
 	uint64_t present;
 	const char *ns, *pod, *uid, *job, *phase, *cause, *message;
-	int64_t generation, attempt, ordinal, code, signal, step, saved_step;
+	int64_t generation, attempt, ordinal, code, signal, step, saved_step, save_ms;
 	hf_time at;
 };
 enum { PROCESS_GENERATION, PROCESS_ATTEMPT, PROCESS_CODE, PROCESS_SIGNAL, PROCESS_TIME };
@@ -346,6 +346,7 @@ static const struct hf_field process_fields[] = {
 	HF_FIELD_INT64("ordinal", struct process, ordinal, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("step", struct process, step, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("savedStep", struct process, saved_step, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("saveMillis", struct process, save_ms, 0, INT32_MAX, 0),
 };
 static const struct hf_field_table process_table = HF_FIELD_TABLE(process_fields, struct process);
 
@@ -492,6 +493,7 @@ static struct hf_process_report process_of(const struct process *p)
 		.message = p->message,
 		.step = p->step,
 		.saved_step = p->saved_step,
+		.save_ms = p->save_ms,
 		.at = hf_field_time(p->present, PROCESS_TIME, p->at),
 	};
 }

@@ -59,9 +59,9 @@ static const struct hf_schema_field backoff_fields[] = {
 static const struct hf_schema backoff = {"Backoff", backoff_fields};
 
 static const struct hf_schema_field node_lost_fields[] = {
-	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after this time in Unknown without a sign of life. After a storm in its zone the time begins anew, at least 15 s. Default: 60."),
-	FIELD("forceDelete", STRING, ONE, "Evidence for a forced delete of a pod on a lost node. Presumed: silence. Proven: node or pod have ended. Never: a person decides. Default: Presumed."),
-	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after their node's last contact. Pods have restartPolicy Never. Default: false."),
+	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after this time in Unknown. After a storm of its zone the time begins anew. Default: 60."),
+	FIELD("forceDelete", STRING, ONE, "Evidence for a forced delete of a pod on a lost node. Presumed: silence. Proven: node or pod have ended. Never: none. Default: Presumed."),
+	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after the last contact. Default: false."),
 	END,
 };
 static const struct hf_schema node_lost = {"NodeLost", node_lost_fields};
@@ -80,8 +80,8 @@ static const struct hf_schema_field checkpoint_fields[] = {
 static const struct hf_schema checkpoint = {"Checkpoint", checkpoint_fields};
 
 static const struct hf_schema_field recovery_fields[] = {
-	FIELD("restartScope", STRING, ONE, "Replica: the failed rank restarts. Job: all ranks restart as one generation. Default: Replica."),
-	FIELD("infrastructureLimit", INT32, ONE, "Infrastructure incidents that the job survives: node loss, preemption, eviction, refused admission. Default: unlimited."),
+	FIELD("restartScope", STRING, ONE, "Replica: the failed rank restarts. Job: all ranks do. Default: Replica."),
+	FIELD("infrastructureLimit", INT32, ONE, "Incidents of nodes, preemption and eviction that the job survives. Default: unlimited."),
 	FIELD("deviceLimit", INT32, ONE, "Device incidents that the job survives. Default: unlimited."),
 	FIELD_OF("backoff", backoff, ONE, "Delays of restarts that are charged to the application."),
 	FIELD("incidentSeconds", INT32, ONE, "Time after the restart in which a late termination belongs to the incident. Default: 1800."),
@@ -97,8 +97,8 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD("inPlaceLimit", INT32, ONE, "In-place restarts in a row without a new step. Default: 3."),
 	FIELD("inPlaceWaitSeconds", INT32, ONE, "How long exec waits for an order. Default: 60."),
 	FIELD_OF("checkpoint", checkpoint, ONE, "Checkpoints."),
-	FIELD("sidecarGraceSeconds", INT32, ONE, "If only other containers still run after the training container ended with 0, Holdfast ends the pod after this time, and the rank has succeeded. Default: never."),
-	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended and kept with their logs. Keep: they go on, as under training-operator. Default: Stop."),
+	FIELD("sidecarGraceSeconds", INT32, ONE, "Time that other containers have after the training container ended with 0; then the pod ends. Default: never."),
+	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: they end and keep their logs. Keep: they go on. Default: Stop."),
 	END,
 };
 static const struct hf_schema recovery = {"Recovery", recovery_fields};
@@ -189,7 +189,7 @@ static const struct hf_schema_field streaks_fields[] = {
 	FIELD("application", INT64, ONE, NULL),
 	FIELD("infrastructure", INT64, ONE, NULL),
 	FIELD("device", INT64, ONE, NULL),
-	FIELD("user", INT64, ONE, "Restarts in a row that a person asked for."),
+	FIELD("user", INT64, ONE, "Restarts that people asked for."),
 	END,
 };
 static const struct hf_schema streaks = {"Streaks", streaks_fields};
@@ -212,25 +212,26 @@ static const struct hf_schema replica_ledger = {"ReplicaLedger", replica_ledger_
 static const struct hf_schema_field record_fields[] = {
 	FIELD("generation", INT64, ONE, "Generation after the restart."),
 	FIELD("incident", INT64, ONE, "Number of the incident."),
-	FIELD("cause", STRING, ONE, "Class: application, out-of-memory, infrastructure, device, admission or user."),
+	FIELD("cause", STRING, ONE, "Class of the cause."),
 	FIELD("reason", STRING, ONE, "One word, such as NodeLost, Evicted or OOMKilled."),
-	FIELD("message", STRING, ONE, "The node's text for the reason; in the newest record only."),
-	FIELD("scope", STRING, ONE, "Restarted part: Replica, Job or Container. Absent if the job ended."),
+	FIELD("message", STRING, ONE, "The node's text; newest record only."),
+	FIELD("scope", STRING, ONE, "Replica, Job or Container; absent if the job ended."),
 	FIELD("replica", STRING, ONE, "Replica type and index."),
 	FIELD("pod", STRING, ONE, "Name of the pod."),
 	FIELD("node", STRING, ONE, "Node of the pod."),
 	FIELD("device", STRING, ONE, "Failed device of the pod."),
-	FIELD("exitCode", INT32, ONE, "Exit code of the training container, or of the one that a rule matched."),
-	FIELD("signal", INT32, ONE, "Signal that ended the training container."),
+	FIELD("exitCode", INT32, ONE, "Its exit code."),
+	FIELD("signal", INT32, ONE, "Its signal."),
 	FIELD("rule", STRING, ONE, "Rule by name or number, or the restart annotation."),
 	FIELD("detectedAt", TIME, ONE, "When the operator saw the termination."),
 	FIELD("decidedAt", TIME, ONE, "When the operator decided."),
 	FIELD("runningAt", TIME, ONE, "When all ranks ran again."),
 	FIELD("inPlace", BOOL, ONE, "Processes restarted in their pods."),
-	FIELD("endedAt", TIME, ONE, "When the process ended, or the pod if that was seen late."),
+	FIELD("endedAt", TIME, ONE, "When the process ended."),
 	FIELD("downAt", TIME, ONE, "When no process of the old generation ran."),
 	FIELD("step", INT64, ONE, "Last step before the termination."),
 	FIELD("savedStep", INT64, ONE, "Last saved step then."),
+	FIELD("steppedAt", TIME, ONE, "First step after the restart."),
 	END,
 };
 static const struct hf_schema record = {"Record", record_fields};
@@ -245,14 +246,14 @@ static const struct hf_schema verdict = {"Verdict", verdict_fields};
 
 static const struct hf_schema_field ledger_fields[] = {
 	FIELD("schema", INT64, ONE, "Version of the ledger."),
-	FIELD("generation", INT64, ONE, "Number of the generation. A restart of all ranks raises it."),
+	FIELD("generation", INT64, ONE, "Restarts of all ranks raise it."),
 	FIELD("phase", STRING, ONE, "Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
 	FIELD("since", TIME, ONE, "Begin of the phase."),
-	FIELD_OF("incident", incident, ONE, "The present incident, or the last incident."),
+	FIELD_OF("incident", incident, ONE, "The present or last incident."),
 	FIELD("notBefore", TIME, ONE, "Pods are not created before this time."),
-	FIELD("activeSeconds", INT64, ONE, "Activity before the present run, for activeDeadlineSeconds."),
+	FIELD("activeSeconds", INT64, ONE, "Activity before the present run."),
 	FIELD_OF("restarts", budgets, ONE, "Charged incidents, by budget."),
-	FIELD("summary", STRING, ONE, "Charged incidents in words, such as 3 (2 application, 1 device)."),
+	FIELD("summary", STRING, ONE, "Charged incidents in words."),
 	FIELD_OF("streak", streaks, ONE, "Incidents in a row. The delay of restarts grows with them."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
@@ -263,10 +264,15 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("inPlaceIncident", INT64, ONE, "Incident of the restart in place."),
 	FIELD("inPlaceAt", TIME, ONE, "Order of the restart in place."),
 	FIELD("inPlaceStreak", INT64, ONE, "Restarts in place without a new best step."),
+	FIELD("saveUntil", TIME, ONE, "Ranks save until then."),
+	FIELD("step", INT64, ONE, "Last step of any rank."),
+	FIELD("savedStep", INT64, ONE, "Last saved step."),
+	FIELD("saveMillis", INT64, ONE, "Time of the last requested save."),
+	FIELD("stepsAt", TIME, ONE, "When step was noted."),
 	FIELD("bestStep", INT64, ONE, "Furthest step of any attempt."),
 	FIELD("noProgressStreak", INT64, ONE, "Restarts without a new best step."),
-	FIELD("restartHandled", STRING, ONE, "Value of the restart annotation that was handled last."),
-	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails. It may change until it settles."),
+	FIELD("restartHandled", STRING, ONE, "Last restart annotation."),
+	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails; may change."),
 	END,
 };
 static const struct hf_schema ledger = {"Ledger", ledger_fields};

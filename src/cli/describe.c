@@ -55,6 +55,7 @@ static void print_conditions(FILE *out, const struct hf_json *job)
 static void add_record(struct hf_table *table, const struct hf_json *record)
 {
 	const struct hf_json *code = hf_json_get(record, "exitCode");
+	int64_t lost = hf_record_lost_read(record);
 
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "decidedAt", NULL), ""));
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "cause", NULL), ""));
@@ -66,12 +67,16 @@ static void add_record(struct hf_table *table, const struct hf_json *record)
 		hf_table_cell(table, "-");
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "reason", NULL), "-"));
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "rule", NULL), "-"));
+	if (lost >= 0)
+		hf_table_cell(table, "%" PRId64, lost);
+	else
+		hf_table_cell(table, "-");
 }
 
 static void print_restarts(FILE *out, const struct hf_json *job)
 {
 	static const char *const headers[] = {"DECIDED", "CAUSE",  "SCOPE", "REPLICA",
-					      "CODE",    "REASON", "RULE"};
+					      "CODE",    "REASON", "RULE",  "LOST STEPS"};
 	HF_AUTO_JSON recovery = hf_job_recovery(job);
 	const struct hf_json *last = hf_json_get(recovery, "last");
 	const struct hf_json *history = hf_json_get(recovery, "history");
@@ -118,6 +123,27 @@ static void print_disk(void *arg, const char *node, const char *why)
 	fputc('\n', cli->out);
 }
 
+/* Lines of what ranks report; none for a job that reports nothing. */
+static void print_training(FILE *out, const struct hf_json *job, hf_time now)
+{
+	struct hf_job_training training;
+	char span[HF_TIME_TEXT_MAX];
+
+	hf_job_training_read(job, now, &training);
+	if (training.step > 0 && training.saved_step > 0)
+		fprintf(out, "%-14s %" PRId64 " done, %" PRId64 " saved\n", "Steps:", training.step,
+			training.saved_step);
+	else if (training.step > 0)
+		fprintf(out, "%-14s %" PRId64 " done\n", "Steps:", training.step);
+	if (training.has_ettr)
+		fprintf(out, "%-14s %" PRId64 ".%" PRId64 "%%\n",
+			"ETTR:", training.ettr_permille / 10, training.ettr_permille % 10);
+	if (!training.has_advice)
+		return;
+	hf_span_format(training.advice.seconds * HF_SECOND, span);
+	print_field(out, "Save every:", span);
+}
+
 static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
 {
 	const struct hf_json *root = hf_doc_json(job);
@@ -148,6 +174,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	print_field(cli->out, "Generation:", line.data);
 	hf_restarts_text(facts.restarts, restarts);
 	print_field(cli->out, "Restarts:", restarts);
+	print_training(cli->out, root, hf_loop_wall(cli->loop));
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 

@@ -88,8 +88,61 @@ int64_t hf_job_restarts(const struct hf_job_facts *facts)
 	return total;
 }
 
-/* Returns the reason why a container waits or has ended: kubectl prints it as the pod's status.
- * NULL: the container has no such reason. */
+static hf_time time_of(const struct hf_json *object, const char *key)
+{
+	const char *text = hf_json_path_str(object, key, NULL);
+	hf_time at;
+
+	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
+}
+
+/* Any client may have edited the numbers. */
+static int64_t count_of(const struct hf_json *object, const char *key)
+{
+	int64_t count = number_of(object, key);
+
+	return count < 0 || count > INT32_MAX ? 0 : count;
+}
+
+void hf_job_training_read(const struct hf_json *job, hf_time now,
+			  struct hf_job_training *ret_training)
+{
+	const struct hf_json *status = hf_json_get(job, "status");
+	const struct hf_json *condition = hf_job_last_condition(job);
+	HF_AUTO_JSON recovery = hf_job_recovery(job);
+	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
+	struct hf_condition state = {
+		.type = hf_str_or(hf_json_path_str(condition, "type", NULL), ""), .status = "True"};
+	struct hf_status known = {
+		.conditions = &state,
+		.conditions_len = 1,
+		.start_time = time_of(status, "startTime"),
+		.completion_time = time_of(status, "completionTime"),
+		.ledger = {.present = recovery != NULL,
+			   .since = time_of(recovery, "since"),
+			   .active_seconds = count_of(recovery, "activeSeconds"),
+			   .productive_seconds = count_of(recovery, "productiveSeconds"),
+			   .save_ms = count_of(recovery, "saveMillis")},
+	};
+
+	known.ledger.verdict.reason = hf_json_path_str(recovery, "verdict", "reason", NULL);
+	for (int i = 0; i < HF_BUDGETS; i++)
+		known.ledger.restarts[i] = count_of(restarts, hf_budget_name((enum hf_budget)i));
+	*ret_training = (struct hf_job_training){.step = number_of(recovery, "step"),
+						 .saved_step = number_of(recovery, "savedStep")};
+	ret_training->has_ettr = hf_status_ettr(&known, now, &ret_training->ettr_permille);
+	ret_training->has_advice = hf_status_advise(&known, now, &ret_training->advice);
+}
+
+int64_t hf_record_lost_read(const struct hf_json *record)
+{
+	const struct hf_record known = {.step = number_of(record, "step"),
+					.saved_step = number_of(record, "savedStep")};
+
+	return hf_record_lost_steps(&known);
+}
+
+/* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
 static const char *container_reason(const struct hf_json *status)
 {
 	const struct hf_json *state = hf_json_get(status, "state");

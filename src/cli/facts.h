@@ -32,7 +32,20 @@ int64_t hf_job_restarts(const struct hf_job_facts *facts);
  * does, so `ready` is not added. */
 int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready);
 
-/* The facts of one pod, for a row of a table, with the status that kubectl prints. */
+/* How far a job has come, and what of its time was training. */
+struct hf_job_training {
+	int64_t step, saved_step; /* 0: unknown */
+	bool has_ettr;
+	int64_t ettr_permille;
+	bool has_advice;
+	struct hf_checkpoint_advice advice;
+};
+void hf_job_training_read(const struct hf_json *job, hf_time now,
+			  struct hf_job_training *ret_training);
+/* Steps that the restart of this record lost; -1: unknown. */
+int64_t hf_record_lost_read(const struct hf_json *record);
+
+/* A pod in one row, with the status that kubectl prints. */
 struct hf_pod_facts {
 	char status[64]; /* "Running", "CrashLoopBackOff", "Init:0/1", "Terminating", … */
 	int64_t ready, containers, restarts;

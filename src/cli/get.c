@@ -66,8 +66,11 @@ static void docs_add(struct docs *docs, struct hf_doc *doc)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static const char *const job_headers[] = {"NAMESPACE", "KIND",     "NAME", "STATE", "READY",
-					  "GEN",       "RESTARTS", "AGE",  "CAUSE", "MESSAGE"};
+static const char *const job_headers[] = {"NAMESPACE", "KIND",     "NAME",   "STATE", "READY",
+					  "GEN",       "RESTARTS", "AGE",    "STEP",  "SAVED",
+					  "ETTR",      "CAUSE",    "MESSAGE"};
+#define JOB_COLUMNS_WIDE 5
+#define COLUMNS_WIDE 2
 static const char *const pod_headers[] = {"NAMESPACE", "NAME", "READY", "STATUS",
 					  "RESTARTS",  "AGE",  "IP",    "NODE"};
 static const char *const node_headers[] = {"NAME", "STATUS", "AGE", "CPU", "MEMORY"};
@@ -94,6 +97,28 @@ static void add_namespace(const struct getting *get, struct hf_table *table, str
 		hf_table_cell(table, "%s", hf_str_or(hf_doc_namespace(doc), "-"));
 }
 
+static void add_step(struct hf_table *table, int64_t step)
+{
+	if (step > 0)
+		hf_table_cell(table, "%" PRId64, step);
+	else
+		hf_table_cell(table, "-");
+}
+
+static void add_training(struct hf_table *table, struct hf_doc *doc, hf_time now)
+{
+	struct hf_job_training training;
+
+	hf_job_training_read(hf_doc_json(doc), now, &training);
+	add_step(table, training.step);
+	add_step(table, training.saved_step);
+	if (training.has_ettr)
+		hf_table_cell(table, "%" PRId64 ".%" PRId64 "%%", training.ettr_permille / 10,
+			      training.ettr_permille % 10);
+	else
+		hf_table_cell(table, "-");
+}
+
 static void add_job_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
 			hf_time now)
 {
@@ -117,6 +142,7 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	hf_table_cell(table, "%s", restarts);
 	add_age(table, doc, now);
 	if (get->output.kind == HF_OUTPUT_WIDE) {
+		add_training(table, doc, now);
 		hf_table_cell(table, "%s",
 			      hf_str_or(hf_json_path_str(hf_doc_json(doc), "status", "recovery",
 							 "last", "cause", NULL),
@@ -195,13 +221,15 @@ static struct hf_table *make_table(const struct getting *get)
 {
 	const char *const *headers = other_headers;
 	size_t n = HF_ARRAY_LEN(other_headers);
-	size_t wide = get->output.kind == HF_OUTPUT_WIDE ? 0 : 2; /* columns left out */
+	/* Columns left out. */
+	size_t wide = get->output.kind == HF_OUTPUT_WIDE ? 0 : COLUMNS_WIDE;
 
 	if (is_only(get, &hf_nodes))
 		return hf_table_create(node_headers, HF_ARRAY_LEN(node_headers) - wide);
 	if (get->jobs) {
 		headers = job_headers;
-		n = HF_ARRAY_LEN(job_headers) - wide;
+		n = HF_ARRAY_LEN(job_headers) -
+		    (get->output.kind == HF_OUTPUT_WIDE ? 0 : JOB_COLUMNS_WIDE);
 	} else if (is_only(get, &hf_pods)) {
 		headers = pod_headers;
 		n = HF_ARRAY_LEN(pod_headers) - wide;

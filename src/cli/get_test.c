@@ -39,7 +39,9 @@ static void jobs_are_listed_with_what_they_are_doing(void **state)
 		    "PyTorchJob   b      Running   2/3     0     0          0s\n",
 		    "");
 	cli_world_run(w, "get", "jobs", "b", "--no-headers", "-o", "wide", NULL);
-	assert_said(w, 0, "PyTorchJob   b   Running   2/3   0   0   0s   <none>   it is so\n", "");
+	assert_said(w, 0,
+		    "PyTorchJob   b   Running   2/3   0   0   0s   -   -   -   <none>   it is so\n",
+		    "");
 	cli_world_run(w, "get", "-A", NULL);
 	assert_has(w->out, "NAMESPACE   KIND");
 	assert_has(w->out, "default     PyTorchJob   a");
@@ -56,13 +58,40 @@ static void restarts_are_shown_by_what_they_were_charged_to(void **state)
 	cli_world_run(w, "get", "jobs", "@latest", "-o", "wide", NULL);
 	assert_has(
 		w->out,
-		"4     6 (1 application, 2 infrastructure, 3 device)   0s    device   it is so\n");
-	/* A number of restarts that is not in the valid range is printed as "?", not as 0. */
+		"4     6 (1 application, 2 infrastructure, 3 device)   0s    -      -       -      device   it is so\n");
+	/* A number that the server does not know is not printed as 0. */
 	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
 			"{'status':{'recovery':{'restarts':{'application':-1,"
 			"'infrastructure':99999999999}}}}");
 	cli_world_run(w, "get", "jobs", NULL);
 	assert_has(w->out, "?          0s");
+}
+
+static void training_is_shown_where_ranks_report(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'startTime':'2000-01-01T00:00:00Z','completionTime':"
+			"'2000-01-01T00:10:00Z','recovery':{'step':1200,'savedStep':1000,"
+			"'productiveSeconds':540,'saveMillis':3000,'restarts':{'application':2},"
+			"'last':{'cause':'application','step':1100,'savedStep':1000}}}}");
+	cli_world_run(w, "get", "jobs", "-o", "wide", NULL);
+	assert_has(w->out, "STEP   SAVED   ETTR    CAUSE");
+	assert_has(w->out, "1200   1000    90.0%   application");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_has(w->out, "Steps:         1200 done, 1000 saved\n");
+	assert_has(w->out, "ETTR:          90.0%\n");
+	/* sqrt(2 * 3 s * 300 s) */
+	assert_has(w->out, "Save every:    42s\n");
+	assert_has(w->out, "RULE   LOST STEPS\n");
+	assert_has(w->out, "-      100\n");
+	/* A number that makes no sense is left out. */
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'recovery':{'productiveSeconds':-5,'saveMillis':9e18}}}");
+	cli_world_run(w, "get", "jobs", "-o", "wide", NULL);
+	assert_has(w->out, "1200   1000    -      application");
 }
 
 static void pods_have_the_columns_of_kubectl(void **state)
@@ -383,6 +412,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(jobs_are_listed_with_what_they_are_doing,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(restarts_are_shown_by_what_they_were_charged_to,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(training_is_shown_where_ranks_report,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(pods_have_the_columns_of_kubectl, cli_world_setup,
 						cli_world_teardown),

@@ -206,9 +206,16 @@ static void fail_by_deadline(struct hf_brain *b)
 	hf_finish_failed(b);
 }
 
+/* The ranks of the last restart do not all run again. */
+static bool is_recovering(const struct hf_brain *b)
+{
+	return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
+}
+
 static void run_job(struct hf_brain *b)
 {
 	struct hf_judgement judgement;
+	bool recovering;
 
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
 		hf_resume(b);
@@ -234,11 +241,15 @@ static void run_job(struct hf_brain *b)
 		decide_terminations(b);
 	if (hf_cond_finished(b))
 		return;
+	hf_steps_keep(b);
 	if (!hf_verdict_pending(b))
 		hf_init_wait_restart(b);
 	hf_unschedulable_step(b);
 	hf_barrier_step(b);
+	recovering = is_recovering(b);
 	hf_phase_step(b);
+	if (recovering && !is_recovering(b))
+		hf_recovered_event(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
 	judge_counts(b, &judgement);

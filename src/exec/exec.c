@@ -207,12 +207,20 @@ static size_t ask_for_save(struct hf_exec_run *x)
 static void begin_save(struct hf_exec_run *x, enum hf_exec_saving why, uint32_t seconds)
 {
 	x->saving = why;
+	x->save_from_ms = x->now_ms;
 	x->save_until_ms = x->now_ms + (int64_t)seconds * 1000;
 }
 
+/* A rank that has saved nothing since it was asked says nothing about the time of a save. */
 static bool is_save_over(struct hf_exec_run *x)
 {
-	return x->now_ms >= x->save_until_ms || ask_for_save(x) == 0;
+	if (x->now_ms >= x->save_until_ms)
+		return true;
+	if (ask_for_save(x) > 0)
+		return false;
+	if ((hf_save_has_any(&x->save) || x->saved_since) && x->now_ms > x->save_from_ms)
+		x->orders.told.save_ms = (uint32_t)(x->now_ms - x->save_from_ms);
+	return true;
 }
 
 /* Begins a save before SIGTERM is passed on to CMD.  True: SIGTERM waits for the save.  A second SIGTERM does not

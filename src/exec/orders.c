@@ -146,8 +146,10 @@ void hf_exec_orders_started(struct hf_exec_orders *o, int64_t now_ms)
 
 	raise_start(&o->own, &o->obeyed);
 	raise_start(&o->own, &o->target.start);
-	o->told = (struct hf_process_state){
-		.ordinal = ordinal, .has_saved = o->told.has_saved, .saved = o->told.saved};
+	o->told = (struct hf_process_state){.ordinal = ordinal,
+					    .has_saved = o->told.has_saved,
+					    .saved = o->told.saved,
+					    .save_ms = o->told.save_ms};
 	hf_exec_orders_move(o, HF_EXEC_GO, now_ms);
 }
 

@@ -68,6 +68,14 @@ void hf_save_did(struct hf_save *save, const char *proc, pid_t pid)
 		process->done = true;
 }
 
+bool hf_save_has_any(const struct hf_save *save)
+{
+	for (size_t i = 0; i < save->len; i++)
+		if (save->items[i].asked && save->items[i].done)
+			return true;
+	return false;
+}
+
 static void ask_process(struct hf_save_process *process, int fd)
 {
 	if (sendto(fd, request, sizeof(request) - 1, MSG_DONTWAIT | MSG_NOSIGNAL,

@@ -204,6 +204,7 @@ enum {
 	S_CAUSE,
 	S_STEP,
 	S_SAVED,
+	S_SAVE_MS,
 	S_WORDS,
 	S_KEYS
 };
@@ -213,7 +214,8 @@ static const char *const state_keys[S_KEYS] = {
 	[S_ATTEMPT] = "attempt", [S_ORDINAL] = "ordinal",
 	[S_CODE] = "code",       [S_SIGNAL] = "signal",
 	[S_CAUSE] = "cause",     [S_STEP] = "step",
-	[S_SAVED] = "saved",     [S_WORDS] = "words",
+	[S_SAVED] = "saved",     [S_SAVE_MS] = "save_ms",
+	[S_WORDS] = "words",
 };
 
 static bool take_state_value(void *arg, int key, struct hf_scan *value)
@@ -234,6 +236,7 @@ static bool take_state_value(void *arg, int key, struct hf_scan *value)
 	case S_SAVED:
 		state->has_saved = true;
 		return hf_pairs_take_number(value, STEP_DIGITS, UINT64_MAX, &state->saved);
+	case S_SAVE_MS: return take_small(value, HF_PROCESS_SPAN_MAX * 1000, &state->save_ms);
 	default: return take_words(value, state->words);
 	}
 }
@@ -344,6 +347,7 @@ size_t hf_process_state_format(const struct hf_process_state *state, char *ret_t
 		hf_pairs_add(&line, " step=%" PRIu64, state->step);
 	if (state->has_saved)
 		hf_pairs_add(&line, " saved=%" PRIu64, state->saved);
+	add_number(&line, "save_ms", state->save_ms);
 	if (state->words[0] != '\0')
 		hf_pairs_add(&line, " words=%s", state->words);
 	return line.len;

@@ -14,8 +14,8 @@ struct line_case {
 static const struct line_case states[] = {
 	{"state phase=waiting", "state phase=waiting"},
 	{"state phase=running ordinal=1\n", "state phase=running ordinal=1"},
-	{"state phase=ended generation=1 attempt=0 ordinal=2 code=220 signal=9 cause=device-fatal step=120 saved=100 words=exit code 1: a=b",
-	 "state phase=ended generation=1 attempt=0 ordinal=2 code=220 signal=9 cause=device-fatal step=120 saved=100 words=exit code 1: a=b"},
+	{"state phase=ended generation=1 attempt=0 ordinal=2 code=220 signal=9 cause=device-fatal step=120 saved=100 save_ms=2500 words=exit code 1: a=b",
+	 "state phase=ended generation=1 attempt=0 ordinal=2 code=220 signal=9 cause=device-fatal step=120 saved=100 save_ms=2500 words=exit code 1: a=b"},
 	{"state ordinal=3 attempt=7 generation=2 phase=down",
 	 "state phase=down generation=2 attempt=7 ordinal=3"},
 	{"state phase=running ordinal=1 step=0", "state phase=running ordinal=1 step=0"},

@@ -257,6 +257,7 @@ static void keep_process(struct process_row *to, const struct hf_process_report 
 					    .phase = phase,
 					    .step = report->step,
 					    .saved_step = report->saved_step,
+					    .save_ms = report->save_ms,
 					    .at = report->at}};
 	to->uid = keep_text(at, report->uid);
 	to->job = keep_text(at, report->job);
@@ -810,6 +811,7 @@ static size_t see_pod_ranks(const struct device_view *view, const struct hf_mome
 			    struct hf_pod *pod)
 {
 	size_t comparable = 0;
+	hf_time at;
 
 	for (size_t i = 0; i < view->ranks_len; i++) {
 		if (!hf_streq(view->ranks[i].uid, pod->uid))
@@ -817,6 +819,9 @@ static size_t see_pod_ranks(const struct device_view *view, const struct hf_mome
 		see_advance(view, moment, &view->ranks[i], pod);
 		if (view->ranks[i].step > pod->step)
 			pod->step = view->ranks[i].step;
+		at = ours_of(view, moment, view->reported_at, view->ranks[i].advanced);
+		if (at > pod->stepped_at)
+			pod->stepped_at = at;
 		comparable += is_comparable(&view->ranks[i]);
 	}
 	return comparable;

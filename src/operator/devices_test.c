@@ -417,6 +417,7 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
 	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
 	assert_in_range(brain.now - brain.advanced_at, 40 * HF_SECOND, 42 * HF_SECOND);
+	assert_in_range(brain.now - brain.stepped_at, 40 * HF_SECOND, 42 * HF_SECOND);
 	assert_in_range(brain.now - brain.told_at, 0, 2 * HF_SECOND);
 	/* If one of two ranks of a pod advances, the pod advances. */
 	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
@@ -533,7 +534,7 @@ static void test_the_program_of_a_pod_is_reported_by_its_agent(void **state)
 	start_with_agent(bench);
 	process_says(bench, 200, "uid-ddp-worker-0", "u-1",
 		     "\"phase\":\"Ended\",\"ordinal\":4,\"code\":1,\"cause\":\"Error-9\","
-		     "\"message\":\"loss is nan\",\"step\":7,\"savedStep\":5");
+		     "\"message\":\"loss is nan\",\"step\":7,\"savedStep\":5,\"saveMillis\":1500");
 	assert_true(brain.processed);
 	assert_int_equal(brain.process.phase, HF_PROCESS_ENDED);
 	assert_int_equal(brain.process.generation, 2);
@@ -543,6 +544,7 @@ static void test_the_program_of_a_pod_is_reported_by_its_agent(void **state)
 	assert_false(brain.process.signal.set);
 	assert_int_equal(brain.process.step, 7);
 	assert_int_equal(brain.process.saved_step, 5);
+	assert_int_equal(brain.process.save_ms, 1500);
 	assert_string_equal(brain.process_cause, "Error-9");
 	assert_string_equal(brain.process_message, "loss is nan");
 }

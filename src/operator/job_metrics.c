@@ -26,14 +26,25 @@ struct condition {
 	uint64_t present;
 	const char *type, *status;
 };
+struct budgets {
+	uint64_t present;
+	int64_t count[HF_BUDGETS];
+};
+struct verdict {
+	uint64_t present;
+	const char *reason;
+};
 struct recovery {
 	uint64_t present;
-	int64_t productive, downtime;
+	int64_t productive, downtime, active, step, saved_step, save_ms;
+	hf_time since;
+	struct budgets restarts;
+	struct verdict verdict;
 };
 struct status {
 	uint64_t present;
 	HF_LIST(struct condition) conditions;
-	const char *completion_time;
+	hf_time start_time, completion_time;
 	struct recovery recovery;
 };
 struct scheduling {
@@ -65,16 +76,38 @@ static const struct hf_field condition_fields[] = {
 };
 static const struct hf_field_table condition_table =
 	HF_FIELD_TABLE(condition_fields, struct condition);
+static const struct hf_field budgets_fields[] = {
+	HF_FIELD_INT64("application", struct budgets, count[HF_BUDGET_APPLICATION], 0, INT32_MAX,
+		       0),
+	HF_FIELD_INT64("infrastructure", struct budgets, count[HF_BUDGET_INFRASTRUCTURE], 0,
+		       INT32_MAX, 0),
+	HF_FIELD_INT64("device", struct budgets, count[HF_BUDGET_DEVICE], 0, INT32_MAX, 0),
+};
+static const struct hf_field_table budgets_table = HF_FIELD_TABLE(budgets_fields, struct budgets);
+static const struct hf_field verdict_fields[] = {
+	HF_FIELD_STRING("reason", struct verdict, reason, 0, 0),
+};
+static const struct hf_field_table verdict_table = HF_FIELD_TABLE(verdict_fields, struct verdict);
+enum { RECOVERY_SINCE };
 static const struct hf_field recovery_fields[] = {
-	HF_FIELD_INT64("productiveSeconds", struct recovery, productive, 0, INT64_MAX, 0),
-	HF_FIELD_INT64("downtimeSeconds", struct recovery, downtime, 0, INT64_MAX, 0),
+	[RECOVERY_SINCE] = HF_FIELD_TIME("since", struct recovery, since, 0),
+	HF_FIELD_INT64("activeSeconds", struct recovery, active, 0, INT32_MAX, 0),
+	HF_FIELD_INT64("step", struct recovery, step, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("savedStep", struct recovery, saved_step, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("saveMillis", struct recovery, save_ms, 0, INT32_MAX, 0),
+	HF_FIELD_OBJECT("restarts", struct recovery, restarts, &budgets_table, 0),
+	HF_FIELD_OBJECT("verdict", struct recovery, verdict, &verdict_table, 0),
+	HF_FIELD_INT64("productiveSeconds", struct recovery, productive, 0, INT32_MAX, 0),
+	HF_FIELD_INT64("downtimeSeconds", struct recovery, downtime, 0, INT32_MAX, 0),
 };
 static const struct hf_field_table recovery_table =
 	HF_FIELD_TABLE(recovery_fields, struct recovery);
+enum { STATUS_START, STATUS_COMPLETION };
 static const struct hf_field status_fields[] = {
+	[STATUS_START] = HF_FIELD_TIME("startTime", struct status, start_time, 0),
+	[STATUS_COMPLETION] = HF_FIELD_TIME("completionTime", struct status, completion_time, 0),
 	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
 			 0),
-	HF_FIELD_STRING("completionTime", struct status, completion_time, 0, 0),
 	HF_FIELD_OBJECT("recovery", struct status, recovery, &recovery_table, 0),
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
@@ -121,10 +154,12 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	static const char *const condition[] = {"namespace", "job",    "kind",
 						"condition", "status", NULL};
 	static const char *const job[] = {"namespace", "job", NULL};
+	static const char *const spent[] = {"spent", NULL};
+	static const char *const cause[] = {"cause", NULL};
 	const struct hf_metric_options recovery = {
 		.name = "holdfast_recovery_duration_seconds",
-		.help = "Seconds from the first sign of a fault until its restart was decided "
-			"(decide), and until all ranks ran again (total).",
+		.help = "From the first sign of an end until it was decided on (decide), and until "
+			"all ranks ran again (total); parts: detect, down, start, first_step.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage", "cause"},
 		.buckets = {0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
@@ -149,7 +184,23 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 		set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
 			  "Seconds in which all ranks of a job ran.", job);
 	m->job_downtime = set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
-				    "Seconds in which a job that had begun was restarting.", job);
+				    "Time in which a job that had begun did not run.", job);
+	m->job_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_step",
+				"The last step that a rank of the job has done.", job);
+	m->job_saved_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_saved_step",
+				      "The last step that a rank of the job has saved.", job);
+	m->job_ettr =
+		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_ettr_ratio",
+			  "Share of the job's active time in which all ranks ran (ETTR).", job);
+	m->job_interval = set_gauge(
+		op, HF_METRIC_GAUGE, "holdfast_job_checkpoint_interval_seconds",
+		"The interval of saves that loses least, from the job's saves and incidents.", job);
+	m->training_time =
+		set_gauge(op, HF_METRIC_COUNTER, "holdfast_training_seconds_total",
+			  "Time of all jobs: productive, start, or lost to a cause.", spent);
+	m->lost_steps =
+		set_gauge(op, HF_METRIC_COUNTER, "holdfast_lost_steps_total",
+			  "Steps since the last save that restarts have lost, by cause.", cause);
 	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
 	m->start_time = hf_metrics_family(op->options.metrics, &start);
 }
@@ -163,15 +214,66 @@ void hf_operator_job_metrics_clear(struct hf_operator *op)
 	hf_family_clear(m->job_condition);
 	hf_family_clear(m->job_productive);
 	hf_family_clear(m->job_downtime);
+	hf_family_clear(m->job_step);
+	hf_family_clear(m->job_saved_step);
+	hf_family_clear(m->job_ettr);
+	hf_family_clear(m->job_interval);
 }
 
 static bool ended_long_ago(struct hf_operator *op, const struct status *status)
 {
-	hf_time end;
+	hf_time end = hf_field_time(status->present, STATUS_COMPLETION, status->completion_time);
 
-	return status->completion_time != NULL &&
-	       hf_time_parse(status->completion_time, &end, NULL) == 0 &&
-	       hf_operator_now(op) - end > KEPT_AFTER_END;
+	return end != HF_TIME_NONE && hf_operator_now(op) - end > KEPT_AFTER_END;
+}
+
+/* As much of the status as the shares of the job's time need. */
+static void make_status(const struct status *from, struct hf_condition *conditions,
+			struct hf_status *ret_status)
+{
+	const struct recovery *recovery = &from->recovery;
+
+	*ret_status = (struct hf_status){
+		.conditions = conditions,
+		.conditions_len = from->conditions.len,
+		.start_time = hf_field_time(from->present, STATUS_START, from->start_time),
+		.completion_time =
+			hf_field_time(from->present, STATUS_COMPLETION, from->completion_time),
+	};
+	for (size_t i = 0; i < from->conditions.len; i++)
+		conditions[i] = (struct hf_condition){.type = from->conditions.items[i].type,
+						      .status = from->conditions.items[i].status};
+	ret_status->ledger.present = recovery->present != 0;
+	ret_status->ledger.since =
+		hf_field_time(recovery->present, RECOVERY_SINCE, recovery->since);
+	ret_status->ledger.productive_seconds = recovery->productive;
+	ret_status->ledger.active_seconds = recovery->active;
+	ret_status->ledger.save_ms = recovery->save_ms;
+	ret_status->ledger.verdict.reason = recovery->verdict.reason;
+	memcpy(ret_status->ledger.restarts, recovery->restarts.count,
+	       sizeof(ret_status->ledger.restarts));
+}
+
+/* What the ranks have reported, and how much of its time the job trained. */
+static void add_training(struct hf_operator *op, const struct status *status, const char *ns,
+			 const char *name)
+{
+	struct hf_condition conditions[CONDITIONS_MAX];
+	struct hf_operator_metrics *m = &op->metrics;
+	struct hf_checkpoint_advice advice;
+	struct hf_status all;
+	int64_t permille;
+
+	make_status(status, conditions, &all);
+	if (status->recovery.step > 0)
+		hf_family_set(m->job_step, (double)status->recovery.step, ns, name, NULL);
+	if (status->recovery.saved_step > 0)
+		hf_family_set(m->job_saved_step, (double)status->recovery.saved_step, ns, name,
+			      NULL);
+	if (hf_status_ettr(&all, hf_operator_now(op), &permille))
+		hf_family_set(m->job_ettr, (double)permille / 1000, ns, name, NULL);
+	if (hf_status_advise(&all, hf_operator_now(op), &advice))
+		hf_family_set(m->job_interval, (double)advice.seconds, ns, name, NULL);
 }
 
 static void add_series(struct hf_operator *op, const struct hf_framework *framework,
@@ -197,6 +299,7 @@ static void add_series(struct hf_operator *op, const struct hf_framework *framew
 	hf_family_add(op->metrics.job_productive, (double)status->recovery.productive, ns, name,
 		      NULL);
 	hf_family_add(op->metrics.job_downtime, (double)status->recovery.downtime, ns, name, NULL);
+	add_training(op, status, ns, name);
 }
 
 /* If the CRD does not keep status.recovery, read the ledger from its annotation. */
@@ -243,6 +346,43 @@ static void observe_time(struct hf_operator *op, const char *stage, const struct
 			  hf_class_name(record->cause), NULL);
 }
 
+static void observe_parts(struct hf_operator *op, const struct hf_record *record)
+{
+	struct hf_record_parts parts = hf_record_parts(record);
+
+	if (parts.detect != HF_TIME_NONE)
+		observe_time(op, "detect", record, parts.detect);
+	if (parts.down != HF_TIME_NONE)
+		observe_time(op, "down", record, parts.down);
+	if (parts.start != HF_TIME_NONE)
+		observe_time(op, "start", record, parts.start);
+}
+
+static void add_time(struct hf_operator *op, int64_t seconds, const char *spent)
+{
+	if (seconds > 0)
+		hf_family_add(op->metrics.training_time, (double)seconds, spent, NULL);
+}
+
+/* The ledger books the time of each phase when it is over. */
+void hf_operator_count_time(struct hf_operator *op, const struct hf_status *before,
+			    const struct hf_status *now)
+{
+	const struct hf_ledger *old = &before->ledger, *ledger = &now->ledger;
+	const struct hf_record *last = &ledger->records[0];
+	bool stepped = ledger->records_len > 0 && last->stepped_at != HF_TIME_NONE;
+
+	if (!old->present || !ledger->present)
+		return;
+	add_time(op, ledger->productive_seconds - old->productive_seconds, "productive");
+	if (ledger->records_len > 0)
+		add_time(op, ledger->downtime_seconds - old->downtime_seconds,
+			 hf_class_name(last->cause));
+	if (stepped && old->records_len > 0 && old->records[0].incident == last->incident &&
+	    old->records[0].stepped_at == HF_TIME_NONE)
+		observe_time(op, "first_step", last, hf_record_parts(last).first_step);
+}
+
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now)
 {
@@ -255,10 +395,15 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 	if (now->ledger.records_len == 0 || last->running_at == HF_TIME_NONE || had ||
 	    last->detected_at == HF_TIME_NONE)
 		return;
+	if (hf_record_lost_steps(last) > 0)
+		hf_family_add(op->metrics.lost_steps, (double)hf_record_lost_steps(last),
+			      hf_class_name(last->cause), NULL);
 	if (last->decided_at != HF_TIME_NONE)
 		observe_time(op, "decide", last, last->decided_at - last->detected_at);
-	if (hf_status_recovered(now, last, &span))
+	if (hf_status_recovered(now, last, &span)) {
 		observe_time(op, "total", last, span);
+		observe_parts(op, last);
+	}
 }
 
 static void observe_start(struct hf_operator *op, const char *stage, hf_time span)
@@ -282,4 +427,5 @@ void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *j
 		return;
 	observe_start(op, "queue", now->start_time - job->creation_time);
 	observe_start(op, "start", running->last_transition - now->start_time);
+	add_time(op, (running->last_transition - now->start_time) / HF_SECOND, "start");
 }

@@ -200,6 +200,7 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 		return;
 	hf_operator_count_recovery(op, &job->status, &plan->status);
 	hf_operator_count_start(op, job, &plan->status);
+	hf_operator_count_time(op, &job->status, &plan->status);
 	for (int i = 0; i < HF_METRICS; i++) {
 		if (plan->metrics[i] == 0)
 			continue;

@@ -29,7 +29,9 @@ static bool shows(struct bench *bench, const char *series)
 static const char running[] =
 	",\"status\":{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\"},"
 	"{\"type\":\"Restarting\",\"status\":\"False\"},{\"type\":\"Running\",\"status\":\"True\"}],"
-	"\"recovery\":{\"productiveSeconds\":90,\"downtimeSeconds\":7}}";
+	"\"recovery\":{\"productiveSeconds\":90,\"downtimeSeconds\":7,\"activeSeconds\":100,"
+	"\"step\":120,\"savedStep\":100,\"saveMillis\":2000,"
+	"\"restarts\":{\"application\":1,\"device\":1}}}";
 static const char ended[] =
 	",\"status\":{\"completionTime\":\"2023-11-14T22:13:20Z\",\"conditions\":["
 	"{\"type\":\"Succeeded\",\"status\":\"True\"}]}";
@@ -58,6 +60,12 @@ static void test_a_job_is_told_by_its_name_and_state(void **state)
 	assert_shows(bench, "holdfast_job_status_condition{namespace=\"n\",job=\"ddp\","
 			    "kind=\"PyTorchJob\",condition=\"Running\",status=\"true\"} 1\n");
 	assert_shows(bench, "condition=\"Restarting\",status=\"true\"} 0\n");
+	/* 90 s of 100 s; sqrt(2 * 2 s * 50 s) */
+	assert_shows(bench, "holdfast_job_step{namespace=\"n\",job=\"ddp\"} 120\n");
+	assert_shows(bench, "holdfast_job_saved_step{namespace=\"n\",job=\"ddp\"} 100\n");
+	assert_shows(bench, "holdfast_job_ettr_ratio{namespace=\"n\",job=\"ddp\"} 0.9\n");
+	assert_shows(bench, "holdfast_job_checkpoint_interval_seconds{namespace=\"n\","
+			    "job=\"ddp\"} 14\n");
 	assert_shows(bench, "holdfast_job_productive_seconds_total{namespace=\"n\",job=\"ddp\"} "
 			    "90\n");
 	assert_shows(bench, "holdfast_job_downtime_seconds_total{namespace=\"n\",job=\"ddp\"} 7\n");
@@ -148,6 +156,43 @@ static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
 			    "cause=\"infrastructure\"} 40\n");
 	assert_shows(bench, "holdfast_recovery_duration_seconds_count{stage=\"total\","
 			    "cause=\"infrastructure\"} 1\n");
+}
+
+static void test_parts_of_a_restart_and_lost_steps_have_their_series(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_status before, now;
+
+	begin_recovery(&now);
+	now.ledger.present = true;
+	now.ledger.records[0].stepped_at = HF_TIME_NONE;
+	now.ledger.records[0].ended_at = JOB_TIME - HF_SECOND;
+	now.ledger.records[0].down_at = JOB_TIME + 5 * HF_SECOND;
+	now.ledger.records[0].step = 120;
+	now.ledger.records[0].saved_step = 100;
+	before = now;
+	now.ledger.records[0].running_at = JOB_TIME + 9 * HF_SECOND;
+	now.ledger.productive_seconds = 30;
+	now.ledger.downtime_seconds = 9;
+	hf_operator_count_recovery(bench->op, &before, &now);
+	hf_operator_count_time(bench->op, &before, &now);
+	before = now;
+	now.ledger.records[0].stepped_at = JOB_TIME + 20 * HF_SECOND;
+	for (int i = 0; i < 2; i++) {
+		hf_operator_count_recovery(bench->op, &before, &now);
+		hf_operator_count_time(bench->op, &before, &now);
+		before = now;
+	}
+#define SUM(stage)                                                                                 \
+	"holdfast_recovery_duration_seconds_sum{stage=\"" stage "\",cause=\"infrastructure\"} "
+	assert_shows(bench, SUM("detect") "1\n");
+	assert_shows(bench, SUM("down") "3\n");
+	assert_shows(bench, SUM("start") "4\n");
+	assert_shows(bench, SUM("first_step") "11\n");
+#undef SUM
+	assert_shows(bench, "holdfast_lost_steps_total{cause=\"infrastructure\"} 20\n");
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 30\n");
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"infrastructure\"} 9\n");
 }
 
 static void test_a_suspension_is_not_of_a_recovery(void **state)
@@ -242,6 +287,7 @@ int main(void)
 		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),
 		T(test_jobs_beyond_the_limit_are_counted_as_dropped),
 		T(test_a_recovery_is_measured_once_when_it_is_over),
+		T(test_parts_of_a_restart_and_lost_steps_have_their_series),
 		T(test_a_suspension_is_not_of_a_recovery),
 		T(test_a_start_is_measured_once_from_creation_to_running),
 		T(test_deletes_by_force_are_counted_though_nothing_else_is_to_be_told),

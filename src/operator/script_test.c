@@ -79,6 +79,7 @@ static void remember_devices(const struct hf_observed *seen)
 	brain.watched = pod != NULL && pod->watched;
 	brain.advance = pod != NULL ? pod->advance : HF_ADVANCE_UNKNOWN;
 	brain.advanced_at = pod != NULL ? pod->advanced_at : HF_TIME_NONE;
+	brain.stepped_at = pod != NULL ? pod->stepped_at : HF_TIME_NONE;
 	brain.told_at = pod != NULL ? pod->told_at : HF_TIME_NONE;
 	brain.slow_permille = pod != NULL ? pod->slow_permille : 0;
 	brain.fence_seconds = pod != NULL ? pod->fence_seconds : 0;

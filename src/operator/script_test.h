@@ -67,7 +67,7 @@ struct script {
 	char sick_names[SEEN_MAX][32];
 	bool watched;
 	enum hf_advance advance; /* of the first pod */
-	hf_time advanced_at, told_at;
+	hf_time advanced_at, told_at, stepped_at;
 	int32_t slow_permille, fence_seconds;
 	bool processed;                 /* an agent reported the program of the first pod … */
 	struct hf_process_seen process; /* … the report without its texts, which are in … */

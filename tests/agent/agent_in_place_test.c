@@ -236,7 +236,7 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
 	writes = t->w->device_writes;
 	told(t, 0,
-	     "state phase=ended generation=1 attempt=0 ordinal=1 code=137 signal=9 step=41 saved=30 words=Killed");
+	     "state phase=ended generation=1 attempt=0 ordinal=1 code=137 signal=9 step=41 saved=30 save_ms=1500 words=Killed");
 	run_for(t->w, 20 * HF_MS);
 	assert_string_equal(show(t->w, 0), "j-worker-0 Ended 1/0 #1");
 	item = hf_json_item(processes(t->w), 0);
@@ -244,6 +244,7 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_int_equal(hf_json_i64(hf_json_get(item, "signal"), -1), 9);
 	assert_int_equal(hf_json_i64(hf_json_get(item, "step"), -1), 41);
 	assert_int_equal(hf_json_i64(hf_json_get(item, "savedStep"), -1), 30);
+	assert_int_equal(hf_json_i64(hf_json_get(item, "saveMillis"), -1), 1500);
 	assert_string_equal(hf_json_path_str(item, "message", NULL), "Killed");
 	assert_string_equal(hf_json_path_str(item, "job", NULL),
 			    uid_of(t->w, &hf_pytorchjobs, "j"));

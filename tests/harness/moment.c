@@ -154,6 +154,7 @@ static void add_progress(struct hf_pod *pod, const struct hf_json *item, hf_time
 	pod->advance = hf_streq(advance, "Advancing") ? HF_ADVANCING
 		       : hf_streq(advance, "Stalled") ? HF_ADVANCE_STALLED
 						      : HF_ADVANCE_UNKNOWN;
+	pod->stepped_at = time_of(hf_json_get(item, "steppedAt"), HF_TIME_NONE);
 	pod->advanced_at = time_of(hf_json_get(item, "advancedAt"), HF_TIME_NONE);
 	pod->told_at = time_of(hf_json_get(item, "toldAt"), now);
 	pod->slow_permille = number_of(hf_json_get(item, "slowPermille"), 0);
@@ -178,6 +179,7 @@ static void add_process(struct hf_pod *pod, const struct hf_json *item, struct h
 		.message = hf_json_path_str(item, "message", NULL),
 		.step = number_of(hf_json_get(item, "step"), 0),
 		.saved_step = number_of(hf_json_get(item, "savedStep"), 0),
+		.save_ms = number_of(hf_json_get(item, "saveMillis"), 0),
 		.at = time_of(hf_json_get(item, "time"), HF_TIME_NONE)};
 	if (code >= 0)
 		process->code = HF_SOME_INT(code);

@@ -147,15 +147,14 @@ def recovery():
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
     node_lost = rules(record({
-        "afterSeconds": number("A node counts as lost after this time in Unknown without a sign "
-                               "of life. After a storm in its zone the time begins anew, at least "
-                               "15 s. Default: 60.", 1),
+        "afterSeconds": number("A node counts as lost after this time in Unknown. After a storm of its "
+                               "zone the time begins anew. Default: 60.", 1),
         "forceDelete": text("Evidence for a forced delete of a pod on a lost node. Presumed: "
-                            "silence. Proven: node or pod have ended. Never: a person decides. "
+                            "silence. Proven: node or pod have ended. Never: none. "
                             "Default: Presumed.",
                             enum=["Presumed", "Proven", "Never"]),
         "selfFence": flag("Ranks under holdfast exec end themselves afterSeconds - 10 s after "
-                          "their node's last contact. Pods have restartPolicy Never. Default: false."),
+                          "the last contact. Default: false."),
     }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
              "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
     node_lost["description"] = "Lost nodes: how long to wait, and for which evidence."
@@ -165,10 +164,10 @@ def recovery():
         "avoid": flag("Keep replacements off nodes with failed devices. Default: true."),
     }, "Failed devices: the reaction of the job.")
     return record({
-        "restartScope": text("Replica: the failed rank restarts. Job: all ranks restart as one "
-                             "generation. Default: Replica.", enum=["Replica", "Job"]),
-        "infrastructureLimit": number("Infrastructure incidents that the job survives: node loss, "
-                                      "preemption, eviction, refused admission. Default: unlimited.", 0),
+        "restartScope": text("Replica: the failed rank restarts. Job: all ranks do. Default: "
+                             "Replica.", enum=["Replica", "Job"]),
+        "infrastructureLimit": number("Incidents of nodes, preemption and eviction that the job "
+                                      "survives. Default: unlimited.", 0),
         "deviceLimit": number("Device incidents that the job survives. Default: unlimited.", 0),
         "backoff": backoff,
         "incidentSeconds": number("Time after the restart in which a late termination "
@@ -193,12 +192,10 @@ def recovery():
         "checkpoint": record({
             "graceSeconds": number("Time to save before a planned end. Default: 0.", 0),
         }, "Checkpoints."),
-        "sidecarGraceSeconds": number("If only other containers still run after the training "
-                                      "container ended with 0, Holdfast ends the pod after this "
-                                      "time, and the rank has succeeded. Default: never.", 0),
-        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended "
-                             "and kept with their logs. Keep: they go on, as under "
-                             "training-operator. Default: Stop.",
+        "sidecarGraceSeconds": number("Time that other containers have after the training "
+                                      "container ended with 0; then the pod ends. Default: never.", 0),
+        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: they end and "
+                             "keep their logs. Keep: they go on. Default: Stop.",
                              enum=["Stop", "Keep"]),
     }, "Recovery of the job. The operator's config file can change the defaults.")
 
@@ -383,25 +380,25 @@ def ledger():
         return kept({
             "generation": whole("Generation after the restart."),
             "incident": whole("Number of the incident."),
-            "cause": text("Class: application, out-of-memory, infrastructure, device, admission "
-                          "or user."),
+            "cause": text("Class of the cause."),
             "reason": text("One word, such as NodeLost, Evicted or OOMKilled."),
-            "message": text("The node's text for the reason; in the newest record only."),
-            "scope": text("Restarted part: Replica, Job or Container. Absent if the job ended."),
+            "message": text("The node's text; newest record only."),
+            "scope": text("Replica, Job or Container; absent if the job ended."),
             "replica": text("Replica type and index."),
             "pod": text("Name of the pod."), "node": text("Node of the pod."),
             "device": text("Failed device of the pod."),
-            "exitCode": number("Exit code of the training container, or of the one that a rule matched."),
-            "signal": number("Signal that ended the training container."),
+            "exitCode": number("Its exit code."),
+            "signal": number("Its signal."),
             "rule": text("Rule by name or number, or the restart annotation."),
             "detectedAt": time("When the operator saw the termination."),
             "decidedAt": time("When the operator decided."),
             "runningAt": time("When all ranks ran again."),
             "inPlace": flag("Processes restarted in their pods."),
-            "endedAt": time("When the process ended, or the pod if that was seen late."),
+            "endedAt": time("When the process ended."),
             "downAt": time("When no process of the old generation ran."),
             "step": whole("Last step before the termination."),
             "savedStep": whole("Last saved step then."),
+            "steppedAt": time("First step after the restart."),
         }, description)
 
     # Records of the history have the fields of `last`, so they are described only there.
@@ -410,7 +407,7 @@ def ledger():
     counts = "%s, by index."
     return kept({
         "schema": whole("Version of the ledger."),
-        "generation": whole("Number of the generation. A restart of all ranks raises it."),
+        "generation": whole("Restarts of all ranks raise it."),
         "phase": text("Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
         "since": time("Begin of the phase."),
         "incident": kept({
@@ -418,13 +415,13 @@ def ledger():
             "openedAt": time("First termination."),
             "cause": text("Class of the cause."),
             "charged": text("Charged budget; empty while evidence is awaited."),
-        }, "The present incident, or the last incident."),
+        }, "The present or last incident."),
         "notBefore": time("Pods are not created before this time."),
-        "activeSeconds": whole("Activity before the present run, for activeDeadlineSeconds."),
+        "activeSeconds": whole("Activity before the present run."),
         "restarts": budgets("Charged incidents, by budget."),
-        "summary": text("Charged incidents in words, such as 3 (2 application, 1 device)."),
+        "summary": text("Charged incidents in words."),
         "streak": budgets("Incidents in a row. The delay of restarts grows with them.",
-                          user=whole("Restarts in a row that a person asked for.")),
+                          user=whole("Restarts that people asked for.")),
         "replicas": node("object", "Counts by replica type, as short texts.", additionalProperties=kept({
             "attempts": text(counts % "Restarts of each rank"),
             "created": text(ranks % "Ranks with a pod of the present attempt"),
@@ -445,12 +442,17 @@ def ledger():
         "inPlaceIncident": whole("Incident of the restart in place."),
         "inPlaceAt": time("Order of the restart in place."),
         "inPlaceStreak": whole("Restarts in place without a new best step."),
+        "saveUntil": time("Ranks save until then."),
+        "step": whole("Last step of any rank."),
+        "savedStep": whole("Last saved step."),
+        "saveMillis": whole("Time of the last requested save."),
+        "stepsAt": time("When step was noted."),
         "bestStep": whole("Furthest step of any attempt."),
         "noProgressStreak": whole("Restarts without a new best step."),
-        "restartHandled": text("Value of the restart annotation that was handled last."),
+        "restartHandled": text("Last restart annotation."),
         "verdict": kept({"reason": text("Reason in one word."), "message": text("Reason for people."),
                          "at": time("Time of the verdict.")},
-                        "Decision that the job fails. It may change until it settles."),
+                        "Decision that the job fails; may change."),
     }, "Ledger of Holdfast. Not for editing.")
 
 

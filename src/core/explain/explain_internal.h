@@ -32,6 +32,9 @@ void hf_cause_event(const struct hf_brain *b);
 /* Add the lines about the last restart, from the ledger's records; before the lines of this
  * step. */
 void hf_why_tell_history(const struct hf_brain *b);
+/* An event: all ranks run again after the restart of the last record, with its parts and the lost
+ * steps if they are known. */
+void hf_recovered_event(const struct hf_brain *b);
 /* Put the state of the job into one sentence. */
 void hf_why_write_summary(const struct hf_brain *b);
 

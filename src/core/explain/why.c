@@ -162,38 +162,52 @@ static void say_budget(const struct hf_brain *b, hf_time at)
 		hf_say(b, at, HF_TOPIC_BUDGET, "%s", hf_incident_charge_text(b));
 }
 
-/* Tells in `holdfast why` how long each part of a restart in place took. */
+/* Parts of a restart in place are tenths of a second. */
+static const char *tell_short(const struct hf_brain *b, hf_time span)
+{
+	if (span >= 10 * HF_SECOND)
+		return hf_span_text(b->arena, span);
+	return hf_arena_printf(b->arena, "%lld.%llds", (long long)(span / HF_SECOND),
+			       (long long)(span % HF_SECOND / (HF_SECOND / 10)));
+}
+
+/* The span between two texts; "" where it is unknown. */
+static const char *tell_part(const struct hf_brain *b, const char *before, hf_time span,
+			     const char *behind)
+{
+	return span == HF_TIME_NONE
+		       ? ""
+		       : hf_arena_printf(b->arena, "%s%s%s", before, tell_short(b, span), behind);
+}
+
+/* How long each part of a restart took.  Of one that re-creates pods only the first step is news. */
 static void say_parts(const struct hf_brain *b, const struct hf_record *record)
 {
-	const char *detect = "", *down = "";
+	struct hf_record_parts parts = hf_record_parts(record);
 
-	if (!record->in_place || record->running_at == HF_TIME_NONE)
+	if (record->running_at == HF_TIME_NONE)
 		return;
-	/* endedAt is a time of the node's clock, which may be ahead of the API server's. */
-	if (record->ended_at != HF_TIME_NONE && record->ended_at <= record->detected_at)
-		detect = hf_arena_printf(
-			b->arena, "seen after %s, ",
-			hf_span_text(b->arena, hf_elapsed(record->ended_at, record->detected_at)));
-	if (record->down_at != HF_TIME_NONE && record->decided_at != HF_TIME_NONE)
-		down = hf_arena_printf(
-			b->arena, "all processes down %s after the decision, ",
-			hf_span_text(b->arena, hf_elapsed(record->decided_at, record->down_at)));
-	hf_say(b, record->running_at, HF_TOPIC_DONE, "restart in place: %s%srunning %s later",
-	       detect, down,
-	       hf_span_text(b->arena,
-			    hf_elapsed(record->down_at != HF_TIME_NONE ? record->down_at
-								       : record->decided_at,
-				       record->running_at)));
+	if (record->in_place)
+		hf_say(b, record->running_at, HF_TOPIC_DONE,
+		       "restart in place: %s%srunning %s later",
+		       tell_part(b, "seen after ", parts.detect, ", "),
+		       tell_part(b, "all processes down ", parts.down, " after the decision, "),
+		       tell_short(b, parts.start == HF_TIME_NONE ? 0 : parts.start));
+	if (parts.first_step != HF_TIME_NONE)
+		hf_say(b, record->stepped_at, HF_TOPIC_DONE,
+		       "the first step was done at most %s after all ranks ran",
+		       tell_short(b, parts.first_step));
 }
 
 /* What the restart cost: the steps since the last checkpoint. */
 static void say_steps(const struct hf_brain *b, const struct hf_record *record)
 {
-	if (record->step > 0 && record->saved_step > 0 && record->step >= record->saved_step)
+	int64_t lost = hf_record_lost_steps(record);
+
+	if (lost >= 0)
 		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE,
 		       "step %lld was reached and step %lld saved: %lld step(s) are lost",
-		       (long long)record->step, (long long)record->saved_step,
-		       (long long)(record->step - record->saved_step));
+		       (long long)record->step, (long long)record->saved_step, (long long)lost);
 	else if (record->step > 0 && record->in_place)
 		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "step %lld was reached",
 		       (long long)record->step);
@@ -219,6 +233,60 @@ static void say_recovered(const struct hf_brain *b, const struct hf_record *reco
 	else
 		hf_say(b, record->running_at, HF_TOPIC_DONE, "every rank %s again, after %s", verb,
 		       text);
+}
+
+/* What the job has done, and how much of its time it trained.  Jobs that report nothing have no such
+ * lines. */
+static void tell_progress(const struct hf_brain *b)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+	struct hf_checkpoint_advice advice;
+	struct hf_status status = b->plan->status;
+	int64_t permille;
+
+	status.ledger = *ledger;
+	status.conditions = b->conditions;
+	status.conditions_len = b->conditions_len;
+	if (ledger->step > 0)
+		hf_say(b, ledger->steps_at, HF_TOPIC_DONE, "step %lld is done%s",
+		       (long long)ledger->step,
+		       ledger->saved_step > 0 ? hf_arena_printf(b->arena, ", step %lld is saved",
+								(long long)ledger->saved_step)
+					      : "");
+	if (ledger->step > 0 && ledger->records_len > 0 &&
+	    hf_status_ettr(&status, b->now, &permille))
+		hf_say(b, b->now, HF_TOPIC_DONE, "all ranks ran in %lld.%lld %% of the time (ETTR)",
+		       (long long)(permille / 10), (long long)(permille % 10));
+	if (hf_status_advise(&status, b->now, &advice))
+		hf_say(b, b->now, HF_TOPIC_DONE,
+		       "save every %s: a save takes %s, and an incident comes every %s on average, "
+		       "%lld so far (Young's rule)",
+		       hf_span_text(b->arena, hf_seconds(advice.seconds)),
+		       tell_short(b, advice.save_ms * HF_MS),
+		       hf_span_text(b->arena, hf_seconds(advice.between_seconds)),
+		       (long long)advice.incidents);
+}
+
+void hf_recovered_event(const struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+	struct hf_record_parts parts = hf_record_parts(last);
+	int64_t lost = hf_record_lost_steps(last);
+	hf_time span;
+
+	hf_assert(b->ledger.records_len > 0 && last->running_at != HF_TIME_NONE);
+	if ((!last->in_place && last->step == 0) ||
+	    !hf_status_recovered(&b->plan->status, last, &span))
+		return;
+	hf_event(b, false, "Recovered",
+		 hf_arena_printf(b->arena, "all ranks run again after %s%s%s%s%s",
+				 hf_span_text(b->arena, span),
+				 tell_part(b, ", seen after ", parts.detect, ""),
+				 tell_part(b, ", down after ", parts.down, ""),
+				 tell_part(b, ", started after ", parts.start, ""),
+				 lost < 0 ? ""
+					  : hf_arena_printf(b->arena, "; %lld step(s) are lost",
+							    (long long)lost)));
 }
 
 void hf_why_tell_history(const struct hf_brain *b)
@@ -250,6 +318,7 @@ void hf_why_tell_history(const struct hf_brain *b)
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
 		       ledger->verdict.reason);
 	}
+	tell_progress(b);
 }
 
 static const char *find_line(const struct hf_brain *b, enum hf_topic topic)

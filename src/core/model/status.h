@@ -233,7 +233,30 @@ struct hf_status {
 bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
 			 hf_time *ret_span);
 
-/* Returns the condition with this type, or NULL if the status has none. */
+/* How long each part of a restart took; NONE: unknown. */
+struct hf_record_parts {
+	hf_time detect;     /* from the end of the process until the operator saw it */
+	hf_time decide;     /* ... until it decided */
+	hf_time down;       /* ... until no old process ran: restarts in place */
+	hf_time start;      /* ... until all ranks ran */
+	hf_time first_step; /* ... until a step was seen, by reports */
+};
+struct hf_record_parts hf_record_parts(const struct hf_record *record);
+/* The steps since the last save; -1: unknown. */
+int64_t hf_record_lost_steps(const struct hf_record *record);
+/* The permille of the job's active time in which all ranks ran (ETTR).  False: it has not run yet. */
+bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille);
+/* How often a job that fails now and then should save, by Young's rule: the interval that loses
+ * least is sqrt(2 × time of a save × mean time between incidents). */
+struct hf_checkpoint_advice {
+	int64_t seconds;
+	int64_t save_ms, incidents, between_seconds; /* what the interval is made of */
+};
+/* False: no save was measured, or there were fewer than two incidents. */
+bool hf_status_advise(const struct hf_status *status, hf_time now,
+		      struct hf_checkpoint_advice *ret_advice);
+
+/* The condition of that type, or NULL. */
 const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type);
 bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */

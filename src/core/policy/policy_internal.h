@@ -259,9 +259,12 @@ void hf_barrier_hold_old(struct hf_brain *b);
 void hf_barrier_release_gone(struct hf_brain *b);
 /* Tells what the barrier waits for. */
 void hf_barrier_tell(const struct hf_brain *b);
-/* hf_steps_note writes the ledger's steps and streaks when an incident restarts ranks.
- * hf_steps_allow returns false if noProgressLimit forbids the restart; then the caller sets a
- * verdict. */
+/* ---- steps.c: writes the ledger's and the record's steps ---------------------------------------------------- */
+
+/* Takes what ranks report into the ledger. */
+void hf_steps_keep(struct hf_brain *b);
+/* Writes the ledger's steps and streaks when an incident restarts ranks.  False: noProgressLimit
+ * ends the job, and a verdict is set. */
 void hf_steps_note(struct hf_brain *b);
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls);
 const char *hf_steps_message(const struct hf_brain *b);

@@ -109,6 +109,7 @@ void hf_suspend_step(struct hf_brain *b)
 	}
 	for (size_t i = 0; i < b->strays_len; i++)
 		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
+	hf_steps_keep(b);
 	hf_job_save_tell(b);
 	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
 }

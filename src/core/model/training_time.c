@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/model/model_internal.h"
+
+#include "base/str.h"
+
+/*
+ * What restarts cost a job: the parts of a restart, the steps lost, the share of the time in which
+ * it trained, and how often it should save.  Input: a status as stored.  Pure.
+ */
+
+static hf_time span_between(hf_time from, hf_time to)
+{
+	if (from == HF_TIME_NONE || to == HF_TIME_NONE || to < from)
+		return HF_TIME_NONE;
+	return to - from;
+}
+
+struct hf_record_parts hf_record_parts(const struct hf_record *record)
+{
+	return (struct hf_record_parts){
+		.detect = span_between(record->ended_at, record->detected_at),
+		.decide = span_between(record->detected_at, record->decided_at),
+		.down = span_between(record->decided_at, record->down_at),
+		.start = span_between(record->down_at != HF_TIME_NONE ? record->down_at
+								      : record->decided_at,
+				      record->running_at),
+		.first_step = span_between(record->running_at, record->stepped_at),
+	};
+}
+
+int64_t hf_record_lost_steps(const struct hf_record *record)
+{
+	if (record->step <= 0 || record->saved_step <= 0 || record->step < record->saved_step)
+		return -1;
+	return record->step - record->saved_step;
+}
+
+/* The time for which the job was active, without suspensions; 0: it has not begun. */
+static hf_time find_active(const struct hf_status *status, hf_time now)
+{
+	hf_time active = hf_seconds(status->ledger.active_seconds);
+	hf_time until = status->completion_time != HF_TIME_NONE ? status->completion_time : now;
+
+	if (status->start_time != HF_TIME_NONE && until > status->start_time)
+		active = hf_time_add(active, until - status->start_time);
+	return active;
+}
+
+static hf_time find_productive(const struct hf_status *status, hf_time now)
+{
+	const struct hf_ledger *ledger = &status->ledger;
+	hf_time productive = hf_seconds(ledger->productive_seconds);
+
+	/* The present span is booked when it is over. */
+	if (hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL &&
+	    ledger->since != HF_TIME_NONE && now > ledger->since)
+		productive = hf_time_add(productive, now - ledger->since);
+	return productive;
+}
+
+#define PERMILLE 1000
+
+bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille)
+{
+	hf_time active, productive;
+
+	if (!status->ledger.present)
+		return false;
+	active = find_active(status, now);
+	productive = find_productive(status, now);
+	if (active < HF_SECOND || productive <= 0)
+		return false;
+	/* Spans are booked in whole seconds. */
+	*ret_permille = productive < active ? productive / (active / PERMILLE) : PERMILLE;
+	if (*ret_permille > PERMILLE)
+		*ret_permille = PERMILLE;
+	return true;
+}
+
+/* Of one incident the mean time to the next one says little. */
+#define INCIDENTS_MIN 2
+
+static int64_t find_root(int64_t square)
+{
+	int64_t low = 0, high = INT32_MAX;
+
+	while (low < high) {
+		int64_t middle = low + (high - low + 1) / 2;
+
+		if (middle <= square / middle)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+bool hf_status_advise(const struct hf_status *status, hf_time now,
+		      struct hf_checkpoint_advice *ret_advice)
+{
+	const struct hf_ledger *ledger = &status->ledger;
+	int64_t incidents = 0, between, seconds;
+
+	for (int i = 0; i < HF_BUDGETS; i++)
+		incidents += ledger->restarts[i];
+	if (!ledger->present || ledger->save_ms <= 0 || incidents < INCIDENTS_MIN)
+		return false;
+	between = find_active(status, now) / HF_SECOND / incidents;
+	/* The product of both stays within 63 bits. */
+	if (between <= 0 || between > INT32_MAX || ledger->save_ms > INT32_MAX)
+		return false;
+	/* sqrt(2 × save × between), in milliseconds under the root. */
+	seconds = find_root(2 * ledger->save_ms * between / PERMILLE);
+	*ret_advice = (struct hf_checkpoint_advice){
+		.seconds = seconds > 0 ? seconds : 1,
+		.save_ms = ledger->save_ms,
+		.incidents = incidents,
+		.between_seconds = between,
+	};
+	return true;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/policy/policy_internal.h"
+
+/*
+ * The steps that ranks report: what was done and saved, what a restart loses, and whether restarts
+ * bring the job on.
+ *
+ * Input: steps in the reports of ranks and of processes under exec.  Output: the ledger's step and
+ * savedStep, the record's step, savedStep and steppedAt, the verdict of noProgressLimit.
+ *
+ * Steps go by many times a second and are no decision.  The ledger takes them with each save, and
+ * else every five minutes, so that a job that just trains writes seldom.
+ */
+#define STEPS_EVERY (5 * HF_MINUTE)
+
+struct steps {
+	int64_t step, saved; /* the highest of any rank; 0: unknown */
+	int64_t save_ms;     /* the slowest save that was asked for; 0: unknown */
+	hf_time stepped_at;  /* the last step; NONE: unknown */
+};
+
+static void add_process(struct steps *steps, const struct hf_process_seen *process)
+{
+	if (process->step > steps->step)
+		steps->step = process->step;
+	if (process->saved_step > steps->saved)
+		steps->saved = process->saved_step;
+	if (process->save_ms > steps->save_ms)
+		steps->save_ms = process->save_ms;
+}
+
+static struct steps find_steps(const struct hf_brain *b)
+{
+	struct steps steps = {.stepped_at = HF_TIME_NONE};
+
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+			const struct hf_pod *pod = hf_slot_pod(b, slot);
+
+			if (!pod)
+				continue;
+			if (pod->step > steps.step)
+				steps.step = pod->step;
+			if (pod->stepped_at > steps.stepped_at)
+				steps.stepped_at = pod->stepped_at;
+			if (pod->process)
+				add_process(&steps, pod->process);
+		}
+	}
+	return steps;
+}
+
+/* A person's restart says nothing about progress. */
+bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
+{
+	int64_t limit = b->job.recovery.no_progress_limit;
+
+	if (limit == 0 || cls == HF_CLASS_USER || b->ledger.best_step == 0)
+		return true;
+	/* The restart before this incident is one more. */
+	return find_steps(b).step > b->ledger.best_step || b->ledger.no_progress_streak + 1 < limit;
+}
+
+const char *hf_steps_message(const struct hf_brain *b)
+{
+	return hf_arena_printf(
+		b->arena,
+		"Job %s has failed because %lld restart(s) in a row have not brought it "
+		"beyond step %lld (noProgressLimit)",
+		b->view->name, (long long)b->ledger.no_progress_streak + 1,
+		(long long)b->ledger.best_step);
+}
+
+void hf_steps_note(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	struct hf_record *last = &ledger->records[0];
+	struct steps steps = find_steps(b);
+
+	hf_assert(ledger->records_len > 0);
+	last->step = steps.step;
+	/* The report of a save may be gone with its pod. */
+	last->saved_step = steps.saved > 0                    ? steps.saved
+			   : ledger->saved_step <= steps.step ? ledger->saved_step
+							      : 0;
+	if (steps.step > ledger->best_step) {
+		ledger->best_step = steps.step;
+		ledger->no_progress_streak = ledger->in_place_streak = 0;
+	} else if (ledger->best_step > 0 && last->cause != HF_CLASS_USER) {
+		ledger->no_progress_streak++;
+	}
+}
+
+/* ---- what is done and saved now --------------------------------------------------------------- */
+
+/* What processes that have stopped for the restart say last: steps and saves after the decision. */
+static void add_last_words(struct hf_brain *b)
+{
+	struct hf_record *last = &b->ledger.records[0];
+	struct steps steps = {.step = 0};
+
+	if (b->ledger.records_len == 0 || last->step == 0 || last->running_at != HF_TIME_NONE ||
+	    last->down_at != HF_TIME_NONE || b->ledger.save_until == HF_TIME_NONE)
+		return;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
+			const struct hf_pod *pod = b->roles[r].slots[i].pod;
+
+			if (pod && pod->process)
+				add_process(&steps, pod->process);
+		}
+	}
+	if (steps.step > last->step)
+		last->step = steps.step;
+	if (steps.saved > last->saved_step)
+		last->saved_step = steps.saved;
+}
+
+/* The first step after the restart, by the first report of one: a step that was done later than all
+ * ranks ran. */
+static void note_first_step(struct hf_brain *b, const struct steps *steps)
+{
+	struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len > 0 && last->stepped_at == HF_TIME_NONE &&
+	    last->running_at != HF_TIME_NONE && steps->stepped_at != HF_TIME_NONE &&
+	    steps->stepped_at > last->running_at)
+		last->stepped_at = steps->stepped_at < b->now ? steps->stepped_at : b->now;
+}
+
+void hf_steps_keep(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	struct steps steps;
+	bool due;
+
+	if (b->seen->blind)
+		return;
+	steps = find_steps(b);
+	add_last_words(b);
+	note_first_step(b, &steps);
+	if (steps.save_ms > 0)
+		ledger->save_ms = steps.save_ms;
+	due = ledger->steps_at == HF_TIME_NONE ||
+	      hf_elapsed(ledger->steps_at, b->now) >= STEPS_EVERY;
+	if ((steps.saved == 0 || steps.saved == ledger->saved_step) &&
+	    (steps.step == 0 || steps.step == ledger->step || !due))
+		return;
+	if (steps.step > 0)
+		ledger->step = steps.step;
+	if (steps.saved > 0)
+		ledger->saved_step = steps.saved;
+	ledger->steps_at = b->now;
+}

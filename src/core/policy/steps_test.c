@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include <string.h>
+
+/* What ranks report of their steps, in the ledger and in its records. */
+
+static struct brain b;
+
+static void begin(void)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(60);
+	for (size_t i = 0; i < b.nodes_len; i++)
+		b.nodes[i].has_agent = true;
+	brain_run_up(&b);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 1);
+	brain_quiet(&b);
+}
+
+static void turn(void)
+{
+	brain_step(&b);
+	brain_perform_all(&b);
+}
+
+static const struct hf_ledger *ledger(void)
+{
+	return &b.view.status.ledger;
+}
+
+static void tell(const char *name, int64_t step, int64_t saved)
+{
+	brain_pod(&b, name)->process.step = step;
+	brain_pod(&b, name)->process.saved_step = saved;
+}
+
+static void steps_are_noted_with_each_save_and_else_seldom(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(ledger()->step, 0);
+	tell("demo-hand-0", 10, 0);
+	turn();
+	assert_int_equal(ledger()->step, 10);
+	assert_false(b.plan.status_urgent);
+	/* A step alone is no reason to write. */
+	tell("demo-hand-0", 20, 0);
+	turn();
+	assert_int_equal(ledger()->step, 10);
+	assert_false(b.plan.status_changed);
+	tell("demo-hand-1", 21, 20);
+	turn();
+	assert_int_equal(ledger()->step, 21);
+	assert_int_equal(ledger()->saved_step, 20);
+	tell("demo-hand-0", 400, 20);
+	brain_after(&b, 299);
+	turn();
+	assert_int_equal(ledger()->step, 21);
+	brain_after(&b, 1);
+	turn();
+	assert_int_equal(ledger()->step, 400);
+	/* Without reports the last words stand. */
+	for (size_t i = 0; i < b.pods_len; i++)
+		b.pods[i].reported = false;
+	brain_after(&b, 600);
+	turn();
+	assert_int_equal(ledger()->step, 400);
+	assert_int_equal(ledger()->saved_step, 20);
+	brain_release(&b);
+}
+
+/* The report of the save is gone with the pod. */
+static void a_record_remembers_the_last_save(void **state)
+{
+	(void)state;
+	begin();
+	tell("demo-hand-1", 120, 100);
+	turn();
+	brain_pod(&b, "demo-hand-1")->process.saved_step = 0;
+	brain_pod(&b, "demo-hand-0")->process.step = 130;
+	brain_exit(&b, "demo-hand-1", 1);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 130);
+	assert_int_equal(ledger()->records[0].saved_step, 100);
+	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "30 step(s) are lost"));
+	brain_release(&b);
+}
+
+/* Ranks save after the decision: nothing is lost. */
+static void a_planned_restart_loses_what_was_not_saved_in_the_end(void **state)
+{
+	(void)state;
+	begin();
+	tell("demo-hand-1", 120, 100);
+	turn();
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	assert_int_equal(ledger()->records[0].saved_step, 100);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	tell("demo-hand-1", 122, 122);
+	brain_pod(&b, "demo-hand-1")->process.save_ms = 1500;
+	turn();
+	/* The step that lets the ranks start may be the one that sees the last report. */
+	assert_int_equal(ledger()->records[0].step, 122);
+	assert_int_equal(ledger()->records[0].saved_step, 122);
+	assert_int_equal(ledger()->save_ms, 1500);
+	brain_after(&b, 2);
+	turn();
+	assert_non_null(brain_event(&b, "Recovered"));
+	assert_non_null(strstr(brain_event(&b, "Recovered")->message, "0 step(s) are lost"));
+	brain_release(&b);
+}
+
+static void the_first_step_is_later_than_the_start(void **state)
+{
+	hf_time running_at;
+
+	(void)state;
+	begin();
+	tell("demo-hand-1", 120, 100);
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_after(&b, 2);
+	turn();
+	running_at = ledger()->records[0].running_at;
+	assert_int_equal(running_at, b.now);
+	/* The last step before the restart. */
+	brain_pod(&b, "demo-hand-1")->pod.stepped_at = running_at - HF_MINUTE;
+	turn();
+	assert_int_equal(ledger()->records[0].stepped_at, HF_TIME_NONE);
+	brain_after(&b, 30);
+	brain_pod(&b, "demo-hand-1")->pod.stepped_at = b.now - 10 * HF_SECOND;
+	turn();
+	assert_int_equal(ledger()->records[0].stepped_at, running_at + 20 * HF_SECOND);
+	assert_true(brain_says(&b, HF_TOPIC_DONE, "the first step was done at most 20s after"));
+	/* Later steps are not the first one. */
+	brain_pod(&b, "demo-hand-1")->pod.stepped_at = b.now;
+	turn();
+	assert_int_equal(ledger()->records[0].stepped_at, running_at + 20 * HF_SECOND);
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_are_noted_with_each_save_and_else_seldom),
+		cmocka_unit_test(a_record_remembers_the_last_save),
+		cmocka_unit_test(a_planned_restart_loses_what_was_not_saved_in_the_end),
+		cmocka_unit_test(the_first_step_is_later_than_the_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
