@@ -31,11 +31,11 @@ struct process {
 	hf_time at; /* when the phase, the start or the ordinal of the state last changed */
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
-	/* an order waits until the API server has DeviceHealth with this pod */
-	bool withheld;
-	/* the pod is a rank, and this connection counts for the pod */
-	bool listed;
-	struct hf_process_start stamp; /* of the pod */
+	bool withheld;                   /* an order waits for the answer to its report */
+	bool listed;                     /* the pod is a rank, and this connection counts for it */
+	bool leads;                      /* the first rank of its type */
+	hf_time step_at;                 /* when this process told its first step */
+	struct hf_process_start stamp;   /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
 	/* The state that was last published in DeviceHealth; valid if `published`. */
 	bool published;
@@ -84,12 +84,25 @@ static bool differ_in_phase(const struct hf_process_state *a, const struct hf_pr
 	       hf_process_start_order(&a->start, &b->start) != 0;
 }
 
+/* The first step of a process is published, so that the restart of its job is known to be over; one rank of a type says
+ * it for all. */
+static bool owes_first_step(const struct process *process)
+{
+	const struct hf_process_state *state = &process->state;
+
+	return process->listed && process->told && process->leads &&
+	       state->phase == HF_PROCESS_LINE_RUNNING && state->has_step &&
+	       (!process->published || !process->as.has_step ||
+		process->as.ordinal != state->ordinal);
+}
+
 static bool is_news(const struct process *process)
 {
 	const struct hf_process_state state = fill_in(process);
 
 	return process->listed && process->told &&
-	       (!process->published || differ_in_phase(&state, &process->as));
+	       (!process->published || differ_in_phase(&state, &process->as) ||
+		owes_first_step(process));
 }
 
 static bool is_urgent(const struct process *process)
@@ -106,6 +119,8 @@ static bool is_urgent(const struct process *process)
 
 static hf_time find_due(const struct process *process)
 {
+	if (owes_first_step(process))
+		return process->step_at + HF_PROCESSES_STEP_WITHIN;
 	if (process->published)
 		return process->at + HF_PROCESSES_AGAIN_WITHIN;
 	return process->at +
@@ -319,6 +334,7 @@ static bool find_target(struct hf_processes *p, size_t i, struct hf_process_targ
 		return false;
 	if (rank->kind == NULL)
 		return true;
+	process->leads = rank->index == 0;
 	process->stamp = (struct hf_process_start){true, rank->generation, rank->attempt};
 	snprintf(process->job, sizeof(process->job), "%s", rank->job_uid);
 	if (!hf_job_watches_want(p->jobs, rank, name.ns, &orders))
@@ -434,6 +450,9 @@ void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
 		process->at = get_now(p);
 	if (!process->told || process->withheld)
 		hf_task_post(p->refresh);
+	if (state->has_step &&
+	    (!process->state.has_step || process->state.ordinal != state->ordinal))
+		process->step_at = get_now(p);
 	process->told = true;
 	process->state = *state;
 	look_for_news(p);

@@ -39,6 +39,8 @@ struct hf_exec_peer; /* a connection of exec_socket.h, or of a test */
 /* The first state of an exec is published within this time if its job does not restart in place yet: the operator
  * may not know that the job runs under exec. */
 #define HF_PROCESSES_NEW_WITHIN HF_SECOND
+/* The first step of a process of a first rank. */
+#define HF_PROCESSES_STEP_WITHIN HF_SECOND
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
 /* After its start an agent does not publish the list for this time, so that each exec can connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)

@@ -105,6 +105,9 @@ static void receive_reports(struct hf_exec_run *x)
 			x->orders.leaving = false;
 		}
 		x->any_step = true;
+		/* The agent tells when the first step after a restart was done. */
+		if (!x->orders.told.has_step)
+			hf_exec_orders_touch(&x->orders);
 		x->orders.told.has_step = true;
 		if (beat.step > x->orders.told.step)
 			x->orders.told.step = beat.step;

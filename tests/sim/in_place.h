@@ -45,6 +45,7 @@
 #define TROUBLE (20 * HF_MINUTE)
 #define CALM (40 * HF_MINUTE)
 #define HOLD_MAX (4 * HF_MINUTE)
+#define WATCH_LATE (35 * HF_SECOND) /* an event of the operator's watch was lost */
 #define LIVES_MAX 2
 #define TEXT_MAX 16384
 

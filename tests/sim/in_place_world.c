@@ -197,9 +197,11 @@ void ip_check_kill(const struct pod *pod)
 	struct hf_doc *job = ip_job_doc(w);
 	hf_time now = hf_loop_wall(w->loop);
 
-	/* The operator did not know of the exec when it decided. */
-	if (!pod->process || !pod->saving || pod->excused || pod->written_at >= w->save_since ||
-	    job == NULL || !hf_streq(hf_doc_uid(job), pod->job_uid) ||
+	/* The operator may not have known of the exec when it decided: its watch was late, or had to
+	 * begin anew. */
+	if (!pod->process || !pod->saving || pod->excused ||
+	    pod->written_at + WATCH_LATE >= w->save_since || job == NULL ||
+	    !hf_streq(hf_doc_uid(job), pod->job_uid) ||
 	    hf_json_path(hf_doc_json(job), "metadata", "deletionTimestamp", NULL) != NULL)
 		return;
 	HF_AUTO_JSON ledger = ip_ledger(job);

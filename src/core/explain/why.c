@@ -191,7 +191,7 @@ static void say_parts(const struct hf_brain *b, const struct hf_record *record)
 		hf_say(b, record->running_at, HF_TOPIC_DONE,
 		       "restart in place: %s%srunning %s later",
 		       tell_part(b, "seen after ", parts.detect, ", "),
-		       tell_part(b, "all processes down ", parts.down, " after the decision, "),
+		       tell_part(b, "let start ", parts.down, " after the decision, "),
 		       tell_short(b, parts.start == HF_TIME_NONE ? 0 : parts.start));
 	if (parts.first_step != HF_TIME_NONE)
 		hf_say(b, record->stepped_at, HF_TOPIC_DONE,
@@ -280,9 +280,9 @@ void hf_recovered_event(const struct hf_brain *b)
 		return;
 	hf_event(b, false, "Recovered",
 		 hf_arena_printf(b->arena, "all ranks run again after %s%s%s%s%s",
-				 hf_span_text(b->arena, span),
+				 tell_short(b, span),
 				 tell_part(b, ", seen after ", parts.detect, ""),
-				 tell_part(b, ", down after ", parts.down, ""),
+				 tell_part(b, ", let start after ", parts.down, ""),
 				 tell_part(b, ", started after ", parts.start, ""),
 				 lost < 0 ? ""
 					  : hf_arena_printf(b->arena, "; %lld step(s) are lost",

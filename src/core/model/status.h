@@ -237,7 +237,7 @@ bool hf_status_recovered(const struct hf_status *status, const struct hf_record 
 struct hf_record_parts {
 	hf_time detect;     /* from the end of the process until the operator saw it */
 	hf_time decide;     /* ... until it decided */
-	hf_time down;       /* ... until no old process ran: restarts in place */
+	hf_time down;       /* ... until no old process ran and the delay was over: in place */
 	hf_time start;      /* ... until all ranks ran */
 	hf_time first_step; /* ... until a step was seen, by reports */
 };

@@ -25,7 +25,12 @@ struct hf_record_parts hf_record_parts(const struct hf_record *record)
 		.start = span_between(record->down_at != HF_TIME_NONE ? record->down_at
 								      : record->decided_at,
 				      record->running_at),
-		.first_step = span_between(record->running_at, record->stepped_at),
+		/* That all ranks run may be known after a step of one. */
+		.first_step = record->running_at != HF_TIME_NONE &&
+					      record->stepped_at != HF_TIME_NONE &&
+					      record->stepped_at < record->running_at
+				      ? 0
+				      : span_between(record->running_at, record->stepped_at),
 	};
 }
 

@@ -38,6 +38,8 @@ static void parts_are_known_as_far_as_their_times_are(void **state)
 	assert_int_equal(parts.down, 4 * HF_SECOND);
 	assert_int_equal(parts.start, 8 * HF_SECOND);
 	assert_int_equal(parts.first_step, 16 * HF_SECOND);
+	record.stepped_at = START + 14 * HF_SECOND;
+	assert_int_equal(hf_record_parts(&record).first_step, 0);
 	/* Pods that are re-created have no time at which all are down.  The node's clock is ahead. */
 	record.down_at = record.stepped_at = HF_TIME_NONE;
 	record.ended_at = START + 2 * HF_SECOND;

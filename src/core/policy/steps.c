@@ -18,6 +18,7 @@ struct steps {
 	int64_t step, saved; /* the highest of any rank; 0: unknown */
 	int64_t save_ms;     /* the slowest save that was asked for; 0: unknown */
 	hf_time stepped_at;  /* the last step; NONE: unknown */
+	bool again; /* a process that was started after the last incident has done a step */
 };
 
 static void add_process(struct steps *steps, const struct hf_process_seen *process)
@@ -28,6 +29,16 @@ static void add_process(struct steps *steps, const struct hf_process_seen *proce
 		steps->saved = process->saved_step;
 	if (process->save_ms > steps->save_ms)
 		steps->save_ms = process->save_ms;
+}
+
+/* Agents publish the first step of the first rank of each type at once. */
+static bool does_step_again(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	const struct hf_process_seen *process = slot->pod ? slot->pod->process : NULL;
+
+	return process && slot->current && process->phase == HF_PROCESS_RUNNING &&
+	       process->step > 0 && hf_slot_is_reached(b, slot, process) &&
+	       hf_slot_incident(b, slot, slot->pod) == b->ledger.incident.id;
 }
 
 static struct steps find_steps(const struct hf_brain *b)
@@ -47,6 +58,7 @@ static struct steps find_steps(const struct hf_brain *b)
 				steps.stepped_at = pod->stepped_at;
 			if (pod->process)
 				add_process(&steps, pod->process);
+			steps.again = steps.again || does_step_again(b, slot);
 		}
 	}
 	return steps;
@@ -118,15 +130,18 @@ static void add_last_words(struct hf_brain *b)
 		last->saved_step = steps.saved;
 }
 
-/* The first step after the restart, by the first report of one: a step that was done later than all
- * ranks ran. */
+/* The first step after the restart, by the first report of one. */
 static void note_first_step(struct hf_brain *b, const struct steps *steps)
 {
 	struct hf_record *last = &b->ledger.records[0];
+	hf_time from = last->down_at != HF_TIME_NONE ? last->down_at : last->running_at;
 
-	if (b->ledger.records_len > 0 && last->stepped_at == HF_TIME_NONE &&
-	    last->running_at != HF_TIME_NONE && steps->stepped_at != HF_TIME_NONE &&
-	    steps->stepped_at > last->running_at)
+	if (b->ledger.records_len == 0 || last->stepped_at != HF_TIME_NONE ||
+	    last->incident != b->ledger.incident.id || from == HF_TIME_NONE)
+		return;
+	if (steps->again)
+		last->stepped_at = b->now;
+	else if (steps->stepped_at != HF_TIME_NONE && steps->stepped_at > from)
 		last->stepped_at = steps->stepped_at < b->now ? steps->stepped_at : b->now;
 }
 

@@ -130,6 +130,8 @@ static void the_first_step_is_later_than_the_start(void **state)
 	turn();
 	running_at = ledger()->records[0].running_at;
 	assert_int_equal(running_at, b.now);
+	/* The processes of before say nothing. */
+	assert_int_equal(ledger()->records[0].stepped_at, HF_TIME_NONE);
 	/* The last step before the restart. */
 	brain_pod(&b, "demo-hand-1")->pod.stepped_at = running_at - HF_MINUTE;
 	turn();
@@ -143,6 +145,20 @@ static void the_first_step_is_later_than_the_start(void **state)
 	brain_pod(&b, "demo-hand-1")->pod.stepped_at = b.now;
 	turn();
 	assert_int_equal(ledger()->records[0].stepped_at, running_at + 20 * HF_SECOND);
+	brain_release(&b);
+
+	/* The report of the process says it, before all ranks count as running. */
+	begin();
+	tell("demo-hand-0", 120, 100);
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_after(&b, 1);
+	brain_report(&b, "demo-hand-0", HF_PROCESS_RUNNING, 2, 0);
+	tell("demo-hand-0", 101, 100);
+	turn();
+	assert_int_equal(ledger()->records[0].stepped_at, b.now);
 	brain_release(&b);
 }
 
