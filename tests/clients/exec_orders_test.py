@@ -407,8 +407,10 @@ class Orders(unittest.TestCase):
         since = time.monotonic()
         for _ in range(3):  # asked again and again, a rank saves once
             self.agent.target(2, hold=1, save=50, grace=30)
-        self.agent.until("down", generation=2, saved=7)
+        state = self.agent.until("down", generation=2, saved=7)
         self.assertLess(time.monotonic() - since, 40)
+        # The rank takes one second for its save.
+        self.assertGreaterEqual(int(state["save_ms"]), 900)
         self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
 
     def test_a_save_that_is_never_answered_has_an_end(self):
@@ -416,7 +418,7 @@ class Orders(unittest.TestCase):
         self.wait_for_lines("a up")
         since = time.monotonic()
         self.agent.target(2, hold=1, save=2, grace=30)
-        self.agent.until("down", generation=2)
+        self.assertNotIn("save_ms", self.agent.until("down", generation=2))
         self.assertGreaterEqual(time.monotonic() - since, 2)
         self.assertEqual(self.lines(), ["a up", "a saves", "a told to end"])
 

@@ -156,8 +156,8 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 	hf_assert(slot->held && slot->pod);
 	if (!hf_slot_has_new_pod(b, slot)) {
 		from = b->ledger.in_place_at == HF_TIME_NONE ? b->now : b->ledger.in_place_at;
-		if (b->ledger.save_until != HF_TIME_NONE && b->ledger.save_until > from)
-			from = b->ledger.save_until;
+		if (hf_job_save_until(b) > from)
+			from = hf_job_save_until(b);
 		return hf_time_add(from, hf_seconds(find_grace(b, role) + DOWN_SECONDS));
 	}
 	from = slot->pod->news_at != HF_TIME_NONE ? slot->pod->news_at : b->ledger.since;

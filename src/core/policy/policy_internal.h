@@ -273,6 +273,8 @@ const char *hf_steps_message(const struct hf_brain *b);
 
 /* A planned end: ask the ranks to save, unless they were asked.  Before the slots are changed. */
 void hf_job_save_request(struct hf_brain *b);
+/* The ledger's saveUntil; NONE: there is none, or it is later than any request would be now. */
+hf_time hf_job_save_until(const struct hf_brain *b);
 /* The rank's process may still save, so its pod is not deleted yet; sets the wake-up. */
 bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_slot *slot);
 /* Tells which ranks are waited for. */

@@ -22,6 +22,15 @@
 /* Orders and reports take a moment each. */
 #define MESSAGE_SECONDS 5
 
+hf_time hf_job_save_until(const struct hf_brain *b)
+{
+	hf_time until = b->ledger.save_until;
+	hf_time latest = hf_time_add(
+		b->now, hf_seconds(b->job.recovery.checkpoint_grace_seconds + MESSAGE_SECONDS));
+
+	return until > latest ? HF_TIME_NONE : until;
+}
+
 /* The pod runs under exec, and its agent can ask it. */
 static bool can_be_asked(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
@@ -60,7 +69,7 @@ void hf_job_save_request(struct hf_brain *b)
 {
 	int64_t seconds = b->job.recovery.checkpoint_grace_seconds;
 
-	if (seconds <= 0 || b->ledger.save_until != HF_TIME_NONE || !does_any_run(b))
+	if (seconds <= 0 || hf_job_save_until(b) != HF_TIME_NONE || !does_any_run(b))
 		return;
 	b->ledger.save_until = hf_time_add(b->now, hf_seconds(seconds + MESSAGE_SECONDS));
 	hf_event(b, false, "SaveRequested",
@@ -72,7 +81,7 @@ void hf_job_save_request(struct hf_brain *b)
 
 bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
-	hf_time until = b->ledger.save_until;
+	hf_time until = hf_job_save_until(b);
 
 	if (until == HF_TIME_NONE || b->now >= until || !slot->pod)
 		return false;

@@ -85,6 +85,19 @@ static void nothing_is_awaited_when_the_time_is_over(void **state)
 	brain_release(&b);
 }
 
+/* Any client may have written the ledger, and the grace may have been shortened since. */
+static void a_time_that_is_too_late_is_none(void **state)
+{
+	(void)state;
+	begin("Job");
+	suspend(true);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
+	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(GRACE - 1);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	brain_release(&b);
+}
+
 /* A dead rank, a lost node, a silent agent, a program outside of exec. */
 static void nothing_is_awaited_of_what_cannot_answer(void **state)
 {
@@ -242,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(suspend_waits_for_each_rank),
 		cmocka_unit_test(nothing_is_awaited_when_the_time_is_over),
+		cmocka_unit_test(a_time_that_is_too_late_is_none),
 		cmocka_unit_test(nothing_is_awaited_of_what_cannot_answer),
 		cmocka_unit_test(without_a_grace_nothing_is_asked),
 		cmocka_unit_test(a_second_planned_end_asks_no_more),
