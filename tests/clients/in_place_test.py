@@ -30,13 +30,14 @@ HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
 # The test writes the process's control group, as a kubelet would give it, into a folder. `exec` keeps the shell's pid.
 POD = """
 until [ -e "$FOLDER/go-$HOLDFAST_POD_UID" ]; do sleep 0.05; done
-exec "$EXEC" --termination-log "$FOLDER/termination-$RANK" -- sh "$FOLDER/train.sh"
+exec "$EXEC" $EXEC_FLAGS --termination-log "$FOLDER/termination-$RANK" -- sh "$FOLDER/train.sh"
 """
-# Each start of the program writes a line; a child of it shows that the whole tree ends. If the file "fail" of a rank exists,
-# the rank ends with code 7; with the file "slow" it takes two seconds to end by SIGTERM.
+# Each start writes a line; a child shows that the whole tree ends. The file "fail" of a rank ends it with code 7; with the
+# file "slow" it takes two seconds to end by SIGTERM.  By SIGUSR1 it saves, which takes a second, and ends.
 TRAIN = """
 sleep 1000 &
 trap '[ -e "$FOLDER/slow-$RANK" ] && sleep 2; exit 1' TERM
+trap 'sleep 1; touch "$FOLDER/saved-$RANK"; exit 1' USR1
 echo "$HOLDFAST_GENERATION $HOLDFAST_POD_UID" >>"$FOLDER/starts-$RANK"
 while [ ! -e "$FOLDER/fail-$RANK" ]; do sleep 0.05; done
 rm "$FOLDER/fail-$RANK"
@@ -228,7 +229,8 @@ class InPlace(unittest.TestCase):
                 self.seen.append(found)
 
     def create(self, **recovery):
-        environment = {"FOLDER": self.folder, "EXEC": EXEC, "HOLDFAST_JOB_OF_TEST": self.job,
+        saves = "--save-signal USR1" if "checkpoint" in recovery else ""
+        environment = {"FOLDER": self.folder, "EXEC": EXEC, "EXEC_FLAGS": saves, "HOLDFAST_JOB_OF_TEST": self.job,
                        "HOLDFAST_AGENT_SOCKET": self.folder / "agent.sock"}
         replica = {"replicas": 1, "restartPolicy": "OnFailure", "template": {"spec": {
             "terminationGracePeriodSeconds": 5, "containers": [
@@ -316,6 +318,17 @@ class InPlace(unittest.TestCase):
         self.assert_restarted(2, uids)
         self.assert_in_place(1)
         self.assertFalse(self.ledger().get("restarts"))
+
+    def test_suspend(self):
+        # The pods' own grace is 5 s.
+        self.begin(checkpoint={"graceSeconds": 40})
+        since = time.monotonic()
+        self.cluster.call("PATCH", f"{JOBS}/{self.job}", {"spec": {"runPolicy": {"suspend": True}}},
+                          "application/merge-patch+json")
+        until(lambda: not any(self.pod(rank) for rank in range(2)), "the end of the pods")
+        self.assertGreaterEqual(time.monotonic() - since, 1)
+        self.assertLess(time.monotonic() - since, 30)
+        self.assertTrue(all((self.folder / f"saved-{rank}").exists() for rank in range(2)), "a rank has not saved")
 
     def test_agent_killed(self):
         uids = self.begin()
