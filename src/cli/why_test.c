@@ -230,7 +230,7 @@ static void describe_shows_all_there_is_of_a_job(void **state)
 		"{'status':{'startTime':'2023-11-14T22:13:00Z','recovery':{'generation':3,"
 		"'restarts':{'application':1},'last':{'decidedAt':'2023-11-14T22:13:01Z',"
 		"'cause':'application','scope':'Job','replica':'worker-0','exitCode':9,"
-		"'reason':'StartError','rule':'r1'},'history':[{'decidedAt':'2023-11-14T22:12:01Z',"
+		"'reason':'StartError','rule':'r1','step':12,'savedStep':10},'history':[{'decidedAt':'2023-11-14T22:12:01Z',"
 		"'cause':'user'}]}}}");
 	cli_world_run(w, "describe", "a", NULL);
 	assert_int_equal(w->code, 0);
@@ -241,8 +241,8 @@ static void describe_shows_all_there_is_of_a_job(void **state)
 	assert_has(w->out, "Running   True     R        ");
 	assert_has(
 		w->out,
-		"2023-11-14T22:13:01Z   application   Job     worker-0   9      StartError   r1\n"
-		"2023-11-14T22:12:01Z   user          -       -          -      -            -\n");
+		"2023-11-14T22:13:01Z   application   Job     worker-0   9      StartError   r1     2\n"
+		"2023-11-14T22:12:01Z   user          -       -          -      -            -      -\n");
 	assert_has(w->out, "a-master-0   1/1     Running   2          n1\n");
 	assert_has(w->out, "\na is ");
 	cli_world_run(w, "describe", "b", NULL);
