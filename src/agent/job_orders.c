@@ -21,7 +21,7 @@
  */
 
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
-/* Replica types of a job. */
+/* The most replica types that a job can have. */
 #define TYPES_MAX 16
 
 struct type_orders {

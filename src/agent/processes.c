@@ -31,11 +31,13 @@ struct process {
 	hf_time at; /* when the phase, the start or the ordinal of the state last changed */
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
-	bool withheld;                   /* an order waits for the answer to its report */
-	bool listed;                     /* the pod is a rank, and this connection counts for it */
-	bool leads;                      /* the first rank of its type */
-	hf_time step_at;                 /* when this process told its first step */
-	struct hf_process_start stamp;   /* of the pod */
+	/* an order waits until the API server has DeviceHealth with this pod */
+	bool withheld;
+	/* the pod is a rank, and this connection counts for the pod */
+	bool listed;
+	bool leads;      /* the rank is the first one of its type */
+	hf_time step_at; /* when this process told its first step */
+	struct hf_process_start stamp; /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
 	/* The state that was last published in DeviceHealth; valid if `published`. */
 	bool published;

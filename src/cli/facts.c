@@ -142,7 +142,8 @@ int64_t hf_record_lost_read(const struct hf_json *record)
 	return hf_record_lost_steps(&known);
 }
 
-/* The reason why a container waits or has ended, which kubectl prints as the pod's status. NULL: none. */
+/* Returns the reason why a container waits or has ended: kubectl prints it as the pod's status.
+ * NULL: the container has no such reason. */
 static const char *container_reason(const struct hf_json *status)
 {
 	const struct hf_json *state = hf_json_get(status, "state");

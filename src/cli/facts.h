@@ -45,7 +45,7 @@ void hf_job_training_read(const struct hf_json *job, hf_time now,
 /* Steps that the restart of this record lost; -1: unknown. */
 int64_t hf_record_lost_read(const struct hf_json *record);
 
-/* A pod in one row, with the status that kubectl prints. */
+/* The facts of one pod, for a row of a table, with the status that kubectl prints. */
 struct hf_pod_facts {
 	char status[64]; /* "Running", "CrashLoopBackOff", "Init:0/1", "Terminating", … */
 	int64_t ready, containers, restarts;

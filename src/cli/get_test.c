@@ -59,7 +59,7 @@ static void restarts_are_shown_by_what_they_were_charged_to(void **state)
 	assert_has(
 		w->out,
 		"4     6 (1 application, 2 infrastructure, 3 device)   0s    -      -       -      device   it is so\n");
-	/* A number that the server does not know is not printed as 0. */
+	/* A number of restarts that is not in the valid range is printed as "?", not as 0. */
 	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
 			"{'status':{'recovery':{'restarts':{'application':-1,"
 			"'infrastructure':99999999999}}}}");

@@ -217,7 +217,8 @@ static bool are_all_planned(const struct hf_brain *b)
 	return true;
 }
 
-/* Restart the terminated ranks; with scope Job in any termination, restart all ranks. */
+/* Restart the ranks that terminated.  If one of the terminations has scope Job, restart all
+ * ranks. */
 static void restart_ended(struct hf_brain *b)
 {
 	enum hf_scope scope = HF_SCOPE_REPLICA;

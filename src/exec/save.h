@@ -45,8 +45,8 @@ struct hf_save {
 void hf_save_can(struct hf_save *save, const char *proc, const struct hf_exec_sender *sender);
 /* The process has saved. */
 void hf_save_did(struct hf_save *save, const char *proc, pid_t pid);
-/* Asks all that were not asked, through the socket fd.  Returns the number of processes that still have to save; a request
- * that cannot be sent now is sent by the next call. */
+/* Asks all processes that were not asked yet, through the socket fd.  Returns the number of processes that still
+ * have to save. The next call repeats a request that cannot be sent now. */
 /* A rank has saved since it was asked. */
 bool hf_save_has_any(const struct hf_save *save);
 size_t hf_save_ask(struct hf_save *save, const char *proc, int fd);

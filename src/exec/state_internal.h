@@ -69,7 +69,7 @@ struct hf_exec_run {
 	struct hf_save save;
 	enum hf_exec_saving saving;
 	bool save_signalled;
-	bool saved_since; /* a rank has saved since the signal */
+	bool saved_since; /* a rank has saved since exec sent --save-signal */
 	int64_t save_from_ms, save_until_ms;
 	struct hf_progress progress;
 	int32_t hung_rank; /* the rank that hangs; -1: all ranks, or a rank without a number */

@@ -28,13 +28,15 @@ HF_BEGIN_DECLS
  * state:
  *   phase       waiting (no process was started), running, ended (by itself), down (by an order); required
  *   generation, attempt
- *               of the present or the last process; in phase down those of the target that is obeyed.  Both or none
- *   ordinal     counts the processes of this exec from 1; required except in phase waiting
- *   code        the exit code with which exec would end; signal: the signal that ended the process
- *   cause       of an ended process: device-fatal, fabric, …
- *   step        the last step that a rank has done; saved: ... that a rank has saved
+ *               of the present or the last process; in phase down those of the order that was obeyed.  Both or none
+ *   ordinal     the number of this process among those of this exec, from 1; required except in phase waiting
+ *   code        the exit code with which exec would end
+ *   signal      the signal that ended the process
+ *   cause       the cause of a failure of an ended process: device-fatal, fabric, …
+ *   step        the last step that a rank has completed
+ *   saved       the last step that a rank has saved
  *   save_ms     milliseconds that all ranks took for the last save that exec asked for
- *   words       what the process said last; UTF-8, may have blanks, so the key is the last one
+ *   words       the last lines of the process; UTF-8, may have blanks, so this key is the last one
  *
  * target:
  *   generation, attempt

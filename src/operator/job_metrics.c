@@ -158,8 +158,8 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	static const char *const cause[] = {"cause", NULL};
 	const struct hf_metric_options recovery = {
 		.name = "holdfast_recovery_duration_seconds",
-		.help = "From the first sign of an end until it was decided on (decide), and until "
-			"all ranks ran again (total); parts: detect, down, start, first_step.",
+		.help = "Seconds from the first sign of a fault until its restart was decided "
+			"(decide), and until all ranks ran again (total); parts: detect, down, start, first_step.",
 		.type = HF_METRIC_HISTOGRAM,
 		.labels = {"stage", "cause"},
 		.buckets = {0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
@@ -184,7 +184,7 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 		set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
 			  "Seconds in which all ranks of a job ran.", job);
 	m->job_downtime = set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
-				    "Time in which a job that had begun did not run.", job);
+				    "Seconds in which a job that had begun was restarting.", job);
 	m->job_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_step",
 				"The last step that a rank of the job has done.", job);
 	m->job_saved_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_saved_step",

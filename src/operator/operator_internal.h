@@ -194,7 +194,8 @@ struct hf_operator_metrics {
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	struct hf_family *job_step, *job_saved_step, *job_ettr, *job_interval;
 	struct hf_family *training_time, *lost_steps; /* over all jobs */
-	/* Already added values of counters that begin anew with each operator. The metrics do not. */
+	/* What was already added to counters: counts of caches begin at 0 with each operator, and
+	 * the metrics do not. */
 	struct hf_cache_stats told[HF_KINDS_MAX + 2 + HF_EXTRA_KINDS];
 	struct hf_queue_stats told_queue;
 	uint64_t told_events_dropped;
@@ -327,7 +328,7 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 /* Count the recovery times of a recovery that ends with this status. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
-/* Counts the time that a status books, and the first step after a restart. */
+/* Count the start times of the time that a status books, and the first step after a restart. */
 void hf_operator_count_time(struct hf_operator *op, const struct hf_status *before,
 			    const struct hf_status *now);
 /* Counts a job that runs for the first time with this status. */

@@ -61,7 +61,7 @@ enum { TEXT_NULL, TEXT_BYTES, TEXT_WORDS };
 enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
-/* After adding a field, pack and unpack the field, and extend view_test. */
+/* The sizes change when a field is added.  Then pack and unpack the field, and extend view_test. */
 _Static_assert(sizeof(struct hf_pod) == 368 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,

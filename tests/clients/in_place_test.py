@@ -32,8 +32,8 @@ POD = """
 until [ -e "$FOLDER/go-$HOLDFAST_POD_UID" ]; do sleep 0.05; done
 exec "$EXEC" $EXEC_FLAGS --termination-log "$FOLDER/termination-$RANK" -- sh "$FOLDER/train.sh"
 """
-# Each start writes a line; a child shows that the whole tree ends. The file "fail" of a rank ends it with code 7; with the
-# file "slow" it takes two seconds to end by SIGTERM.  By SIGUSR1 it saves, which takes a second, and ends.
+# Each start of the program writes a line; a child of it shows that the whole tree ends. If the file "fail" of a rank exists,
+# the rank ends with code 7; with the file "slow" it takes two seconds to end by SIGTERM.  By SIGUSR1 it saves, which takes a second, and ends.
 TRAIN = """
 sleep 1000 &
 trap '[ -e "$FOLDER/slow-$RANK" ] && sleep 2; exit 1' TERM

@@ -604,7 +604,7 @@ static bool check_saves(struct met *met)
 	return failed;
 }
 
-/* Each thing was met, or the seeds show nothing. */
+/* True if the seeds met each kind of trouble. Else their success would prove nothing. */
 static bool is_met(const struct met *met)
 {
 	return met->seeds < 100 ||

@@ -18,19 +18,19 @@
  * The world knows each process: its pod, generation, attempt and node. Checked at every start of a
  * process and every write of the job:
  *
- * - no process of a generation starts beside a process of another one, and no rank has two, but on
- *   nodes that are cut off;
- * - no more is charged than the world broke, and each incident is charged once;
- * - a barrier stands no longer than its deadlines allow, where all nodes are well;
- * - where all ranks restart together, no rank begins once more in a generation in which it was let
- *   start: its peers would go on without it;
- * - no process that was asked to save is killed before it has saved or the ledger's time for that is
- *   over, but with its node or by people;
- * - a time-out of exec, a lost order and a stop by the agent are charged to nothing;
- * - in the end, with all well again, the job runs: each rank's process has the ledger's generation
- *   and attempt, and nothing is held;
- * - in a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
- *   nodes + 4 writes at most.
+ * - No process starts beside a process of another generation, and no rank has two processes. Nodes
+ *   that are cut off are not counted.
+ * - No more is charged than the world broke, and each incident is charged once.
+ * - A barrier stands no longer than its deadlines allow, where all nodes are well.
+ * - Where all ranks restart together, no rank begins again in a generation in which it was let start:
+ *   its peers would go on without it.
+ * - No process that was asked to save is killed before it has saved or the ledger's time for that is
+ *   over. People and the loss of its node may kill it.
+ * - A time-out of exec, a lost order and a stop by the agent are charged to nothing.
+ * - In the end, with all well again, the job runs: each rank's process has the ledger's generation
+ *   and attempt, and no rank is held.
+ * - In a quiet world each fault is charged, pods keep their UIDs, and a restart of all ranks takes
+ *   at most nodes + 4 writes.
  */
 #define WALL_START (1767225600 * HF_SECOND)
 #define NODES 4
@@ -78,11 +78,11 @@ struct pod {
 	bool excused;       /* people or the loss of its node took the pod */
 	hf_time written_at; /* since when it is there */
 	bool connected, stays;
-	bool written;   /* its report is in the agent's last write */
-	int64_t tg, ta; /* the last order */
+	bool written;   /* the agent's last write has a report of this exec */
+	int64_t tg, ta; /* generation and attempt of the last order */
 	bool thold, told;
 	int64_t tsave; /* seconds that the order gives for a save; 0: none is asked for */
-	hf_time since; /* of the phase */
+	hf_time since; /* since when exec is in its phase */
 	struct hf_timer *start, *stop, *connect, *kubelet, *wait, *ends_soon;
 	int soon_code;
 };
@@ -123,16 +123,16 @@ struct world {
 	int n_lives;
 	struct hf_timer *deeds;
 	bool calm, quiet, aloud, scope_job;
-	bool narrow;          /* the CRD has no place for the ledger: it is in an annotation */
+	bool narrow;          /* the CRD has no field for the ledger, so it is in an annotation */
 	int64_t save_seconds; /* recovery.checkpoint.graceSeconds */
 	hf_time save_since;   /* the operator asks for saves; 0: it does not */
 	bool never_saves;     /* requests to save are not answered */
 	char job_uid[64];
-	int jobs;              /* made so far */
-	int64_t faults;        /* of the present job */
-	hf_time hold_since;    /* 0: nothing is held */
-	hf_time delayed_until; /* of the restart, as the ledger says; on the server's clock */
-	hf_time unwell_until;  /* a node was, until then */
+	int jobs;             /* jobs that were created so far */
+	int64_t faults;       /* faults of the present job */
+	hf_time hold_since;   /* since when ranks are held; 0: no rank is held */
+	hf_time delayed_until; /* the ledger's notBefore, on the server's clock; 0: no delay */
+	hf_time unwell_until; /* until then a node is, or was, not well */
 	int64_t generation, restarts, incident, running_in;
 	/* Of the master and of each worker: the generation in which it was let start, and whether
 	 * people have scaled it away. */

@@ -231,7 +231,8 @@ static void give_orders(struct node *node)
 	for (size_t it = 0; hf_map_next(node->w->pods, &it, &key, &value);) {
 		struct pod *pod = value;
 
-		/* An operator that does not know of an exec does not hold it. */
+		/* An operator that has not heard of an exec does not hold its rank. So only an exec
+		 * that the agent has reported gets orders. */
 		if (pod->node == node && pod->connected && pod->written && !pod->leaving &&
 		    n < HF_ARRAY_LEN(list))
 			list[n++] = pod;

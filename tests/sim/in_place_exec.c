@@ -64,7 +64,8 @@ static void begin_save(struct pod *pod)
 	hf_timer_arm(pod->stop, never ? most : ip_span(w, most / 2));
 }
 
-/* The order is obeyed as far as it can be now. */
+/* Exec obeys its last order as far as it can now: it stops a process of an older attempt, waits, or
+ * starts the next one. */
 void ip_obey(struct pod *pod)
 {
 	if (!pod->container || !pod->told || pod->stopping)

@@ -153,7 +153,7 @@ static hf_time read_wall(const struct hf_json *ledger, const char *key)
 	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : 0;
 }
 
-/* A restart of all ranks waits for its delay. */
+/* A restart of all ranks does not start before the ledger's notBefore. */
 static void check_delay(struct pod *pod)
 {
 	struct world *w = pod->w;

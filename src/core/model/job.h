@@ -265,7 +265,7 @@ struct hf_job_view {
 #define HF_FENCED_EXIT_CODE 226
 /* The exit code of `holdfast exec` when no order to start came in time. */
 #define HF_BARRIER_EXIT_CODE 227
-/* A pod with this variable starts its program only when the agent says so. */
+/* A pod with this variable starts its program only when the agent gives the order. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
 /* How long SIGTERM of the kubelet waits for a save of the ranks. */
 #define HF_SAVE_ENV "HOLDFAST_SAVE_SECONDS"

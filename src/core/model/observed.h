@@ -143,7 +143,7 @@ struct hf_process_seen {
 	const char *message;            /* ENDED: its last words, or NULL */
 	int64_t step, saved_step;       /* 0: unknown */
 	int64_t save_ms; /* how long the last save took that exec asked for; 0: unknown */
-	hf_time at;      /* since when, the node's clock; NONE: unknown */
+	hf_time at; /* when the phase began, by the node's clock; NONE: unknown */
 };
 
 struct hf_pod_condition {
@@ -217,14 +217,19 @@ struct hf_pod {
 	/* Seconds without contact of the node after which the pod's processes end themselves, as
 	 * the agent reports; 0: they do not, or no report. */
 	int32_t fence_seconds;
-	hf_time advanced_at; /* STALLED: the last step of any process, on the operator's clock */
-	hf_time told_at; /* STALLED: the agent's last report, on the operator's clock; NONE: no report yet */
-	const struct hf_process_seen *process; /* NULL: no report of an exec in this pod */
-	int64_t step;       /* the highest step that a rank of the pod has reported; 0: unknown */
-	hf_time stepped_at; /* the last step of any process, on the operator's clock; NONE: unknown */
-	int32_t slow_permille; /* permille of its peers' own work per step, for a slow rank; else 0 */
-	/* An agent names the pod as the holder of a device: the agent reports soon after the pod
-	 * ends. */
+	/* if STALLED: when any process last finished a step, by the operator's clock */
+	hf_time advanced_at;
+	/* if STALLED: when the agent last reported, by the operator's clock; NONE: not yet */
+	hf_time told_at;
+	/* the report of an exec in this pod; NULL: no report */
+	const struct hf_process_seen *process;
+	int64_t step; /* the highest step that a rank of the pod has reported; 0: unknown */
+	/* when any process last finished a step, by the operator's clock; NONE: unknown */
+	hf_time stepped_at;
+	/* for a slow rank: its work per step in permille of that of its peers; else 0 */
+	int32_t slow_permille;
+	/* An agent reports soon after this pod ends, because it names the pod as holder of a
+	 * device. */
 	bool watched;
 };
 

@@ -256,7 +256,7 @@ struct hf_checkpoint_advice {
 bool hf_status_advise(const struct hf_status *status, hf_time now,
 		      struct hf_checkpoint_advice *ret_advice);
 
-/* The condition of that type, or NULL. */
+/* Returns the condition with this type, or NULL if the status has none. */
 const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type);
 bool hf_status_is_true(const struct hf_status *status, const char *type);
 /* Succeeded or Failed is True. */

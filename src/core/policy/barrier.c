@@ -8,23 +8,15 @@
 /*
  * The barrier of a restart in place.
  *
- * - a rank that is not down at its deadline, or whose pod has ended: its pod is re-created, and
- *   the others wait;
- * - a new pod that ends or does not report that it waits: all pods are re-created;
- * - a new pod that does not come in inPlaceWaitSeconds: the others start without it;
- * - a rank that was let start and ends without a report that it ran: all ranks restart once more.
- *
  * The agent stops the process of a held rank, and starts the next process when the rank is no
- * longer held.  If all ranks restart, they are released in one write, once no old process runs and
- * each held rank waits.  A rank that restarts alone is released as soon as it is down itself.
- * In order of escalation:
+ * longer held.  All held ranks are released in one write, once no old process runs and each held
+ * rank waits.  In order of escalation:
  *
- * - A rank is not down at its deadline, or it fell: its pod is re-created.  In a restart of all
- *   ranks the other ranks wait.
- * - In a restart of all ranks, a new pod ends, or does not report that it waits: all pods are
- *   re-created.
- * - In a restart of all ranks, a new pod does not come within inPlaceWaitSeconds: the other ranks
- *   start without it.
+ * - A rank is not down at its deadline, or its pod has ended: its pod is re-created, and the other
+ *   ranks wait.
+ * - A new pod ends, or does not report that it waits: all pods are re-created.
+ * - A new pod does not come within inPlaceWaitSeconds: the other ranks start without it.
+ * - A rank was let start, and ends without a report that its process ran: all ranks restart again.
  *
  * So no job waits here for ever.  Nothing is charged here: the incident that caused the restart was
  * charged.  Writes: the slots, the newest record, the generation if all pods are re-created.
@@ -128,7 +120,8 @@ static void restart_again(struct hf_brain *b, int role, int32_t index)
 	hf_say(b, b->now, HF_TOPIC_DECISION, "%s", message);
 }
 
-/* The rank does not answer in time; else sets the wake-up. */
+/* The held rank has not reported in time that its process is down.  If there is time left, sets the
+ * wake-up. */
 static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_container_seen *own =
@@ -147,7 +140,9 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	return b->now >= deadline;
 }
 
-/* False: all ranks restart once more. */
+/* Re-creates the pods of ranks whose restart in place failed. Returns false if, instead, all ranks
+ * restart again: a restart of all ranks has ranks with new pods already, or has let a rank start that
+ * did not start. */
 static bool answer_ends(struct hf_brain *b, struct moved *moved)
 {
 	for (int r = 0; r < b->roles_len; r++) {

@@ -225,7 +225,7 @@ static void all_ranks_restart_again_if_one_does_not_start(void **state)
 	brain_release(&b);
 }
 
-/* The operator was away: the report and the failed pod speak of one termination. */
+/* The operator was away: the agent's report and the failed pod describe the same termination. */
 static void a_termination_counts_once_whichever_way_it_comes(void **state)
 {
 	(void)state;

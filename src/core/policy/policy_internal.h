@@ -238,7 +238,7 @@ enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t in
 bool hf_agent_is_heard(const struct hf_brain *b, const struct hf_pod *pod);
 /* terminationGracePeriodSeconds of the role's pods. */
 int64_t hf_template_grace_seconds(const struct hf_brain *b, int role);
-/* Writes the resolved configuration into the ledger, for the agents. */
+/* Writes the resolved settings of restarts in place into the ledger, for the agents. */
 void hf_in_place_tell_agents(struct hf_brain *b);
 /* hf_in_place_allows_all: all ranks together can restart in place now. hf_in_place_allows_rank:
  * this rank alone can. */
@@ -263,8 +263,9 @@ void hf_barrier_tell(const struct hf_brain *b);
 
 /* Takes what ranks report into the ledger. */
 void hf_steps_keep(struct hf_brain *b);
-/* Writes the ledger's steps and streaks when an incident restarts ranks.  False: noProgressLimit
- * ends the job, and a verdict is set. */
+/* hf_steps_note writes the ledger's steps and streaks when an incident restarts ranks.
+ * hf_steps_allow returns false if noProgressLimit forbids the restart; then the caller sets a
+ * verdict. */
 void hf_steps_note(struct hf_brain *b);
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls);
 const char *hf_steps_message(const struct hf_brain *b);

@@ -64,14 +64,15 @@ static struct steps find_steps(const struct hf_brain *b)
 	return steps;
 }
 
-/* A person's restart says nothing about progress. */
+/* Returns false if noProgressLimit forbids another restart. A restart that a person asks for is
+ * always allowed. */
 bool hf_steps_allow(const struct hf_brain *b, enum hf_class cls)
 {
 	int64_t limit = b->job.recovery.no_progress_limit;
 
 	if (limit == 0 || cls == HF_CLASS_USER || b->ledger.best_step == 0)
 		return true;
-	/* The restart before this incident is one more. */
+	/* The streak does not yet count the run before this incident, so one is added. */
 	return find_steps(b).step > b->ledger.best_step || b->ledger.no_progress_streak + 1 < limit;
 }
 

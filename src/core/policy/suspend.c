@@ -79,7 +79,8 @@ static bool is_any_awaited(const struct hf_brain *b)
 	return false;
 }
 
-/* In each step while suspended: delete every pod and service, also those that were created late.
+/* Runs in each step while the job is suspended: delete every pod and service, including those that
+ * were created late.
  * Pods whose ranks may still save go later. */
 void hf_suspend_step(struct hf_brain *b)
 {
@@ -111,7 +112,7 @@ void hf_suspend_step(struct hf_brain *b)
 		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
 	hf_steps_keep(b);
 	hf_job_save_tell(b);
-	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
+	hf_say(b, b->now, HF_TOPIC_NEXT, "the job waits to be resumed");
 }
 
 void hf_resume(struct hf_brain *b)

@@ -275,7 +275,7 @@ bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
  * this many seconds later must have started its process. */
 #define UNREPORTED_EXTRA_SECONDS 60
 
-/* The container's last end is that of an exec which waited for an order in vain.  A pod that was
+/* A process of the present attempt has run, by one of three signs: the container's last end is that of an exec which waited for an order in vain.  A pod that was
  * made at a barrier waits so too.  Without any restart in place the code is the program's own. */
 static bool has_waited_in_vain(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
@@ -288,8 +288,9 @@ static bool has_waited_in_vain(const struct hf_brain *b, int role, const struct 
 	return last.exit_code.set && last.exit_code.value == HF_BARRIER_EXIT_CODE;
 }
 
-/* The pod was made for this attempt and starts without an order, or a report shows its process, or
- * an exec without an order would have ended by now. */
+/* The pod was created for this
+ * attempt and starts without an order; a report shows the process; or an exec without an order
+ * would have ended by now. */
 bool hf_slot_has_run(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
