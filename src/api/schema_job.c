@@ -220,7 +220,7 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("pod", STRING, ONE, "Name of the pod."),
 	FIELD("node", STRING, ONE, "Node of the pod."),
 	FIELD("device", STRING, ONE, "Failed device of the pod."),
-	FIELD("exitCode", INT32, ONE, "Its exit code."),
+	FIELD("exitCode", INT32, ONE, "Its exit code, or that of a container that a rule matched."),
 	FIELD("signal", INT32, ONE, "Its signal."),
 	FIELD("rule", STRING, ONE, "Rule by name or number, or the restart annotation."),
 	FIELD("detectedAt", TIME, ONE, "When the operator saw the termination."),

@@ -328,10 +328,10 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 /* Count the recovery times of a recovery that ends with this status. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
-/* Count the start times of the time that a status books, and the first step after a restart. */
+/* Count the time that a status books, and the first step after a restart. */
 void hf_operator_count_time(struct hf_operator *op, const struct hf_status *before,
 			    const struct hf_status *now);
-/* Counts a job that runs for the first time with this status. */
+/* Count the start times of a job that runs for the first time with this status. */
 void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
 			     const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,

@@ -43,7 +43,7 @@ static void start_process(struct pod *pod, int64_t g, int64_t a)
 	enter(pod, RUNNING);
 }
 
-/* Most end at once; some need all of their grace, and are killed. */
+/* Most programs end at once on SIGTERM. Some use all of their grace and are killed. */
 static void end_process(struct pod *pod)
 {
 	pod->saving = false;

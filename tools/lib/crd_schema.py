@@ -387,7 +387,7 @@ def ledger():
             "replica": text("Replica type and index."),
             "pod": text("Name of the pod."), "node": text("Node of the pod."),
             "device": text("Failed device of the pod."),
-            "exitCode": number("Its exit code."),
+            "exitCode": number("Its exit code, or that of a container that a rule matched."),
             "signal": number("Its signal."),
             "rule": text("Rule by name or number, or the restart annotation."),
             "detectedAt": time("When the operator saw the termination."),

@@ -8,15 +8,23 @@
 /*
  * The barrier of a restart in place.
  *
- * The agent stops the process of a held rank, and starts the next process when the rank is no
- * longer held.  All held ranks are released in one write, once no old process runs and each held
- * rank waits.  In order of escalation:
+ * Words: a rank is held while the ledger's `hold` lists it.  A held rank is down when its agent
+ * reports that no process of it runs and that exec waits for the order (hf_slot_is_down).  A rank
+ * fell (slot->fell) if its pod ended after the order and before the next process ran.
  *
- * - A rank is not down at its deadline, or its pod has ended: its pod is re-created, and the other
- *   ranks wait.
- * - A new pod ends, or does not report that it waits: all pods are re-created.
- * - A new pod does not come within inPlaceWaitSeconds: the other ranks start without it.
- * - A rank was let start, and ends without a report that its process ran: all ranks restart again.
+ * The agent stops the process of a held rank, and starts the next process when the rank is no
+ * longer held.  If all ranks restart, they are released in one write, once no old process runs and
+ * each held rank waits.  A rank that restarts alone is released as soon as it is down itself.
+ * In order of escalation:
+ *
+ * - A rank is not down at its deadline, or it fell: its pod is re-created.  In a restart of all
+ *   ranks the other ranks wait.
+ * - In a restart of all ranks, a new pod ends, or does not report that it waits: all pods are
+ *   re-created.
+ * - In a restart of all ranks, a new pod does not come within inPlaceWaitSeconds: the other ranks
+ *   start without it.
+ * - In a restart of all ranks, a rank was let start and ends without a report that its process ran:
+ *   all ranks restart again.
  *
  * So no job waits here for ever.  Nothing is charged here: the incident that caused the restart was
  * charged.  Writes: the slots, the newest record, the generation if all pods are re-created.
@@ -140,10 +148,10 @@ static bool is_overdue(const struct hf_brain *b, int role, const struct hf_slot 
 	return b->now >= deadline;
 }
 
-/* Re-creates the pods of ranks whose restart in place failed. Returns false if, instead, all ranks
- * restart again: a restart of all ranks has ranks with new pods already, or has let a rank start that
+/* Re-create the pods of ranks whose restart in place failed.  Return false if, instead, all ranks
+ * restart again: in a restart of all ranks such a rank had a new pod already, or it was let start and
  * did not start. */
-static bool answer_ends(struct hf_brain *b, struct moved *moved)
+static bool replace_failed_ranks(struct hf_brain *b, struct moved *moved)
 {
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {

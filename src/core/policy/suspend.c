@@ -80,8 +80,7 @@ static bool is_any_awaited(const struct hf_brain *b)
 }
 
 /* Runs in each step while the job is suspended: delete every pod and service, including those that
- * were created late.
- * Pods whose ranks may still save go later. */
+ * were created late.  Pods whose ranks may still save are deleted later. */
 void hf_suspend_step(struct hf_brain *b)
 {
 	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);

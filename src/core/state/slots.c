@@ -275,8 +275,9 @@ bool hf_slot_is_reached(const struct hf_brain *b, const struct hf_slot *slot,
  * this many seconds later must have started its process. */
 #define UNREPORTED_EXTRA_SECONDS 60
 
-/* A process of the present attempt has run, by one of three signs: the container's last end is that of an exec which waited for an order in vain.  A pod that was
- * made at a barrier waits so too.  Without any restart in place the code is the program's own. */
+/* The container's last end is that of an exec that waited in vain for an order to start.  A pod that
+ * was made at a barrier waits like this too.  If no rank of the job has restarted in place, the code
+ * is the program's own. */
 static bool has_waited_in_vain(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_container_seen *own = hf_own_container(b, role, pod);
@@ -288,9 +289,14 @@ static bool has_waited_in_vain(const struct hf_brain *b, int role, const struct 
 	return last.exit_code.set && last.exit_code.value == HF_BARRIER_EXIT_CODE;
 }
 
-/* The pod was created for this
- * attempt and starts without an order; a report shows the process; or an exec without an order
- * would have ended by now. */
+/* A process of the present attempt has run, as far as is known.  True by one of these signs:
+ *
+ * - The rank has no pod, or a pod without stamps: such a rank never restarts in place.
+ * - The kubelet restarted the container without an order (covered), so its program started at once.
+ * - A report shows that the process runs or ended.
+ * - The pod was created for this attempt, and no report contradicts: it starts without an order.
+ * - An exec that got no order would have ended its pod by now.
+ */
 bool hf_slot_has_run(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
