@@ -151,7 +151,7 @@ struct hf_process_report {
 	const char *message;      /* "message": what the program printed last; NULL: none */
 	int64_t step, saved_step; /* "step", "savedStep"; 0: unknown */
 	int64_t save_ms; /* "saveMillis": of the last save that exec asked for; 0: unknown */
-	hf_time at;      /* "time": since when; HF_TIME_NONE: unknown */
+	hf_time at;      /* "time": when exec told the phase; HF_TIME_NONE: unknown */
 };
 
 struct hf_device_health {
