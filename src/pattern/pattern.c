@@ -75,9 +75,10 @@ int hf_pattern_create(const char *regex, struct hf_pattern **ret_pattern, struct
 				    HF_PATTERN_BYTES_MAX);
 	pattern = hf_xcalloc(1, sizeof(*pattern));
 	if (regex != NULL)
-		rc = hf_regex_create(regex, &pattern->own, err);
+		rc = hf_regex_create(regex, HF_REGEX_NEEDS_STEP, &pattern->own, err);
 	for (size_t i = 0; rc == 0 && regex == NULL && i < HF_TRAINERS_LEN; i++)
-		rc = hf_regex_create(hf_trainers[i].regex, &pattern->trainers[i], err);
+		rc = hf_regex_create(hf_trainers[i].regex, HF_REGEX_NEEDS_STEP,
+				     &pattern->trainers[i], err);
 	if (rc != 0) {
 		hf_pattern_destroy(pattern);
 		return rc;

@@ -34,7 +34,7 @@ struct hf_regex {
 static const char *const names[HF_REGEX_GROUPS] = {
 	[HF_REGEX_STEP] = "step", [HF_REGEX_TOTAL] = "total", [HF_REGEX_LOSS] = "loss",
 	[HF_REGEX_RATE] = "rate", [HF_REGEX_TEXT] = "text",   [HF_REGEX_UNIT] = "unit",
-	[HF_REGEX_REST] = "rest", [HF_REGEX_EPOCH] = "epoch",
+	[HF_REGEX_REST] = "rest", [HF_REGEX_EPOCH] = "epoch", [HF_REGEX_VALUE] = "value",
 };
 
 struct hf_regex *hf_regex_destroy(struct hf_regex *regex)
@@ -57,18 +57,20 @@ static int fail_compile(int code, size_t offset, struct hf_error *err)
 			    offset + 1);
 }
 
-/* Finds the numbers of the named groups. If no group is named "step", the first group is the
- * step. */
-static int find_groups(struct hf_regex *regex, struct hf_error *err)
+/* Finds the numbers of the named groups. If no group has the name that is needed, the first group
+ * counts. */
+static int find_groups(struct hf_regex *regex, enum hf_regex_need need, struct hf_error *err)
 {
+	enum hf_regex_group group = need == HF_REGEX_NEEDS_STEP ? HF_REGEX_STEP : HF_REGEX_VALUE;
 	uint32_t count = 0;
 
 	(void)pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &count);
-	if (count == 0)
+	if (count == 0 && need != HF_REGEX_NEEDS_NOTHING)
 		return hf_error_set(
 			err, HF_E_INVALID,
-			"the expression has no group: write the step in brackets, as in 'step "
-			"(\\d+)'");
+			"the expression has no group: write the %s in brackets, as in '%s'",
+			need == HF_REGEX_NEEDS_STEP ? "step" : "number",
+			need == HF_REGEX_NEEDS_STEP ? "step (\\d+)" : "loss (\\S+)");
 	if (count > GROUPS_MAX)
 		return hf_error_set(err, HF_E_INVALID, "the expression has more than %d groups",
 				    GROUPS_MAX);
@@ -77,8 +79,8 @@ static int find_groups(struct hf_regex *regex, struct hf_error *err)
 
 		regex->numbers[i] = number > 0 ? number : 0;
 	}
-	if (regex->numbers[HF_REGEX_STEP] == 0)
-		regex->numbers[HF_REGEX_STEP] = 1;
+	if (regex->numbers[group] == 0 && count > 0)
+		regex->numbers[group] = 1;
 	return 0;
 }
 
@@ -88,7 +90,8 @@ static void must_have(const void *memory)
 		hf_out_of_memory(0);
 }
 
-int hf_regex_create(const char *text, struct hf_regex **ret_regex, struct hf_error *err)
+int hf_regex_create(const char *text, enum hf_regex_need need, struct hf_regex **ret_regex,
+		    struct hf_error *err)
 {
 	struct hf_regex *regex = hf_xcalloc(1, sizeof(*regex));
 	int code = 0, rc;
@@ -101,7 +104,7 @@ int hf_regex_create(const char *text, struct hf_regex **ret_regex, struct hf_err
 		hf_regex_destroy(regex);
 		return fail_compile(code, offset, err);
 	}
-	rc = find_groups(regex, err);
+	rc = find_groups(regex, need, err);
 	if (rc != 0) {
 		hf_regex_destroy(regex);
 		return rc;

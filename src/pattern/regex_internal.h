@@ -24,8 +24,12 @@ enum hf_regex_group {
 	HF_REGEX_UNIT, /* unit of the rate */
 	HF_REGEX_REST, /* the remaining text of the line, with further values */
 	HF_REGEX_EPOCH,
+	HF_REGEX_VALUE, /* a number that a rule judges */
 	HF_REGEX_GROUPS,
 };
+
+/* The group that an expression must have; without that name its first group counts. */
+enum hf_regex_need { HF_REGEX_NEEDS_STEP, HF_REGEX_NEEDS_VALUE, HF_REGEX_NEEDS_NOTHING };
 
 /* The part of the line that a group matched. If `at` is NULL, the group took no part in the
  * match. */
@@ -38,8 +42,8 @@ struct hf_regex_match {
 	struct hf_regex_part groups[HF_REGEX_GROUPS];
 };
 
-int hf_regex_create(const char *text, struct hf_regex **ret_regex, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_regex_create(const char *text, enum hf_regex_need need, struct hf_regex **ret_regex,
+		    struct hf_error *err) HF_MUST_CHECK;
 struct hf_regex *hf_regex_destroy(struct hf_regex *regex);
 /* Returns 1 with ret_match set, 0 if the line does not match, or HF_E_TOO_LARGE if the match
  * exceeded a limit. */

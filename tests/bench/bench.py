@@ -502,6 +502,11 @@ PATTERN = {
     "own-log": "a log line of 112 bytes, against one expression: no step",
     "own-step": "a line with a step, likewise",
     "own-explodes": "an expression that explodes, on 2 KB: cut off",
+    "rule-literal": "a rule, each of 16: loss=(\\S+) on a log line of 112 bytes without it",
+    "rule-digits": "a rule, each of 16: digits and a slash, likewise",
+    "rule-any-case": "a rule, each of 16: two words in any case, likewise",
+    "rule-trainers": "a rule, each of 16: the lines of trainers, likewise",
+    "rule-long-line": "a rule, each of 16: loss=(\\S+) on 2 KB of letters",
 }
 PARTS = {
     "straggle": "slow ranks of simulated jobs: found, and after how many steps",

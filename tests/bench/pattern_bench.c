@@ -3,6 +3,7 @@
 
 /* What it costs to look for a step in a line: with the built-in lines, with an expression, and with one that explodes.
  * Prints nanoseconds of CPU time for a line, the best of five rounds. */
+#include "pattern/log_rule.h"
 #include "pattern/pattern.h"
 
 #include <stdio.h>
@@ -47,6 +48,36 @@ static void measure(const char *what, const char *regex, const char *line, int l
 	hf_pattern_destroy(pattern);
 }
 
+/* Rules: what each adds to a line that does not match. */
+static void measure_rules(const char *what, const char *rule, int n, const char *line, int lines)
+{
+	struct hf_log_rules *rules = hf_log_rules_create();
+	size_t len = strlen(line);
+	struct hf_error err;
+	double best = 0;
+
+	for (int i = 0; i < n; i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "r%d must %s", i, rule);
+		if (hf_log_rules_add(rules, text, strlen(text), &err) != 0) {
+			fprintf(stderr, "%s\n", err.text);
+			return;
+		}
+	}
+	hf_log_rules_begin(rules, 1);
+	for (int round = 0; round < ROUNDS; round++) {
+		double begin = cpu_ns(), span;
+
+		for (int i = 0; i < lines; i++)
+			hf_log_rules_read(rules, line, len, 1);
+		span = (cpu_ns() - begin) / lines / n;
+		best = round == 0 || span < best ? span : best;
+	}
+	printf("pattern rule-%s ns=%.0f lines=%d rules=%d\n", what, best, lines, n);
+	hf_log_rules_destroy(rules);
+}
+
 int main(void)
 {
 	static const char log[] =
@@ -69,5 +100,12 @@ int main(void)
 	measure("own-log", "step (\\d+)", log, LINES);
 	measure("own-step", "step (\\d+)", "epoch 3 step 1200 loss 0.25", LINES);
 	measure("own-explodes", "^(a+)+$", letters, 100);
+	measure_rules("literal", "be finite: loss=(\\S+)", HF_LOG_RULES_MAX, log, LINES / 10);
+	measure_rules("digits", "recur within 10m: \\d+/\\d+ \\[", HF_LOG_RULES_MAX, log,
+		      LINES / 10);
+	measure_rules("any-case", "recur within 10m: (?i)(step|iteration)\\s+\\d+",
+		      HF_LOG_RULES_MAX, log, LINES / 10);
+	measure_rules("trainers", "recur within 10m", HF_LOG_RULES_MAX, log, LINES / 10);
+	measure_rules("long-line", "be finite: loss=(\\S+)", HF_LOG_RULES_MAX, letters, LINES / 10);
 	return 0;
 }
