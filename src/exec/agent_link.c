@@ -86,6 +86,15 @@ void hf_agent_link_send(struct hf_agent_link *link, const struct hf_process_stat
 		close_for_now(link, now_ms);
 }
 
+void hf_agent_link_note(const struct hf_agent_link *link, const char *words)
+{
+	char text[HF_PROCESS_LINE_BYTES_MAX];
+	size_t len = hf_process_note_format(words, text);
+
+	if (link->fd >= 0)
+		(void)!send(link->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 bool hf_agent_link_receive(struct hf_agent_link *link, int64_t now_ms,
 			   struct hf_process_target *ret_target)
 {

@@ -38,6 +38,8 @@ int64_t hf_agent_link_retry_ms(const struct hf_agent_link *link);
 /* Sends the state if it is due.  A state that cannot be sent stays due. */
 void hf_agent_link_send(struct hf_agent_link *link, const struct hf_process_state *state,
 			int64_t now_ms);
+/* Sends a note once; without a connection it is lost. */
+void hf_agent_link_note(const struct hf_agent_link *link, const char *words);
 /* Takes the next target that the agent has sent.  False: none has arrived. */
 bool hf_agent_link_receive(struct hf_agent_link *link, int64_t now_ms,
 			   struct hf_process_target *ret_target);

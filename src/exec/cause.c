@@ -27,6 +27,8 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 	case HF_EXEC_CAUSE_DRIVER: return "driver";
 	case HF_EXEC_CAUSE_HANG: return "hang";
 	case HF_EXEC_CAUSE_NO_CONTACT: return "no-contact";
+	case HF_EXEC_CAUSE_LOG_RULE:
+	case HF_EXEC_CAUSE_FAIL_JOB: return "log-rule";
 	default: return "";
 	}
 }

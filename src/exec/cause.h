@@ -23,6 +23,8 @@ enum hf_exec_cause {
 	HF_EXEC_CAUSE_DRIVER = 224,
 	HF_EXEC_CAUSE_HANG = 225,
 	HF_EXEC_CAUSE_NO_CONTACT = 226, /* the fence has ended CMD: fence.c */
+	HF_EXEC_CAUSE_LOG_RULE = 228,   /* a number in CMD's output broke a log rule */
+	HF_EXEC_CAUSE_FAIL_JOB = 229,   /* a log rule with action FailJob was broken */
 };
 
 /* "device-fatal", …; "" for NONE */

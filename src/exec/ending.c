@@ -48,7 +48,26 @@ static int64_t find_cause_start_s(const struct hf_exec_run *x)
  * an order or a fence. */
 bool hf_exec_is_own_end(const struct hf_exec_run *x)
 {
-	return x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_HUNG;
+	return x->ending == HF_EXEC_ENDS_ITSELF || x->ending == HF_EXEC_ENDS_HUNG ||
+	       x->ending == HF_EXEC_ENDS_RULE;
+}
+
+static bool is_rule_end(const struct hf_exec_run *x)
+{
+	return x->rule.name != NULL &&
+	       (x->ending == HF_EXEC_ENDS_HUNG || x->ending == HF_EXEC_ENDS_RULE);
+}
+
+/* exec ended CMD by a rule. Code 0 here means that CMD was about to end. */
+static void set_rule_end(const struct hf_exec_run *x, struct hf_exec_ending *end)
+{
+	if (end->code == 0)
+		return;
+	if (x->rule.action == HF_LOG_RULE_FAIL_JOB)
+		end->given = HF_EXEC_CAUSE_FAIL_JOB;
+	else
+		end->given = x->rule.hang ? HF_EXEC_CAUSE_HANG : HF_EXEC_CAUSE_LOG_RULE;
+	end->why = x->rule.why;
 }
 
 /* Makes the exit code and the explanation of CMD's end. */
@@ -63,9 +82,14 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 	if (x->ending == HF_EXEC_ENDS_FENCED) {
 		end.given = HF_EXEC_CAUSE_NO_CONTACT;
 		end.why = x->fence.why;
+	} else if (is_rule_end(x) && x->rule.action == HF_LOG_RULE_FAIL_JOB) {
+		/* The rule says what follows, whatever the cause is. */
+		set_rule_end(x, &end);
 	} else if (hf_exec_is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
 		end.given = (int)cause;
 		end.why = hf_tail_cause_line(&x->tail, since_s);
+	} else if (is_rule_end(x)) {
+		set_rule_end(x, &end);
 	} else if (x->ending == HF_EXEC_ENDS_HUNG && end.code != 0) {
 		/* A rank that hung and ended with code 0 had finished: closing devices takes a while. */
 		end.given = HF_EXEC_CAUSE_HANG;
@@ -78,8 +102,8 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 		end.why = why;
 	}
 	/* By the code 226 the operator learns that exec stopped CMD because the node had no contact with the control
-	 * plane.  So even with --keep-code exec does not give CMD's code instead of 226. */
-	if (x->options->keep_code && x->ending != HF_EXEC_ENDS_FENCED)
+	 * plane.  So even with --keep-code exec does not give CMD's code instead of 226.  After a log rule CMD's code is that of the signal by which exec ended CMD. */
+	if (x->options->keep_code && x->ending != HF_EXEC_ENDS_FENCED && !is_rule_end(x))
 		end.given = end.code;
 	/* If processes outlive the stop that the agent ordered, exec ends with 227: the program is not at fault. */
 	if (x->ending == HF_EXEC_ENDS_ORDERED)
@@ -130,7 +154,9 @@ void hf_exec_tell_end(struct hf_exec_run *x)
 	size_t len = hf_exec_message_format(&x->end, text, sizeof(text));
 
 	told->code = (uint32_t)x->end.given;
-	told->signal = WIFSIGNALED(x->status) ? (uint32_t)WTERMSIG(x->status) : 0;
+	/* A rule ended CMD by a signal of exec, which is no cause. */
+	told->signal =
+		WIFSIGNALED(x->status) && !is_rule_end(x) ? (uint32_t)WTERMSIG(x->status) : 0;
 	if (x->end.given != x->end.code)
 		snprintf(told->cause, sizeof(told->cause), "%s",
 			 hf_exec_cause_name((enum hf_exec_cause)x->end.given));

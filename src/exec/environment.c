@@ -62,6 +62,7 @@ void hf_exec_read_environment(struct hf_exec_run *x)
 	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
 		x->rendezvous[i] = getenv(rendezvous_names[i]);
 	x->nested = !hf_str_is_empty(getenv(REPORT_ENV));
-	/* HOLDFAST_HOLD is for this exec: an exec that CMD runs must not wait as well. */
+	/* Both are for this exec: an exec that CMD runs must not wait as well, and its output passes through this one. */
 	(void)unsetenv(HF_EXEC_HOLD_ENV);
+	(void)unsetenv(HF_EXEC_RULES_ENV);
 }

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,8 +27,6 @@
 /* An attempt in a rank's report below this number counts restarts by a launcher below CMD; a larger number is no
  * count, but a time. */
 #define RESTARTS_MAX 1000
-/* After SIGABRT interpreters have this long to print their stacks. */
-#define STACKS_MS 10000
 /* If poll() takes this much longer than its timeout, exec was frozen meanwhile, and CMD too. */
 #define FROZEN_MS 2000
 /* How often exec checks the fence.  The operator takes a rank as stopped ten seconds after the fence's limit. */
@@ -53,12 +50,6 @@ static void send_step(struct hf_exec_run *x)
 	x->step_waits = false;
 	x->told_at_ms = x->now_ms;
 	(void)hf_exec_link_send(&x->link, &x->step);
-}
-
-/* The present time less the time in which CMD could not run: the clock for limits on CMD. */
-static int64_t measure_running_ms(const struct hf_exec_run *x)
-{
-	return x->now_ms - x->stopped_ms;
 }
 
 static void take_save_report(struct hf_exec_run *x, const struct hf_beat *beat,
@@ -98,7 +89,7 @@ static void receive_reports(struct hf_exec_run *x)
 			beat.attempt += x->attempt;
 		/* Only exec's flag sets the fence; a program's report cannot. */
 		beat.fence_s = 0;
-		hf_progress_take(&x->progress, "/proc", &beat, sender.pid, measure_running_ms(x));
+		hf_progress_take(&x->progress, "/proc", &beat, sender.pid, hf_exec_running_ms(x));
 		if (x->ending == HF_EXEC_ENDS_TOLD &&
 		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms)) {
 			x->ending = HF_EXEC_ENDS_ITSELF;
@@ -157,6 +148,8 @@ static void reap_children(struct hf_exec_run *x)
 		receive_reports(x);
 		if (waitpid(info.si_pid, &status, WNOHANG) != info.si_pid)
 			return;
+		if (info.si_pid == x->dumper)
+			hf_exec_take_dumper_end(x, status);
 		if (info.si_pid != x->child)
 			continue;
 		x->ended = true;
@@ -182,7 +175,7 @@ static void take_end(struct hf_exec_run *x, int signum)
 	x->ending = HF_EXEC_ENDS_TOLD;
 	x->orders.leaving = true;
 	x->signal = signum;
-	x->signal_ms = measure_running_ms(x);
+	x->signal_ms = hf_exec_running_ms(x);
 }
 
 /* Sends --save-signal to the processes that report steps, for programs that do not use should_save().  If no
@@ -273,56 +266,6 @@ static void handle_signals(struct hf_exec_run *x)
 	}
 }
 
-static void abort_cmd(struct hf_exec_run *x)
-{
-	x->stopped = false;
-	x->kill_at_ms = x->now_ms + STACKS_MS;
-	(void)kill(x->child, SIGABRT);
-	(void)kill(x->child, SIGCONT);
-}
-
-/* Sends SIGABRT to the ranks that hang, so that they print their stacks.  CMD, perhaps a launcher, is stopped
- * meanwhile: a launcher that loses a rank would start the ranks again, or end ranks that have not printed their
- * stacks, or end with code 0. */
-static void abort_ranks(struct hf_exec_run *x)
-{
-	x->ending = HF_EXEC_ENDS_HUNG;
-	if (hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0) {
-		abort_cmd(x);
-		return;
-	}
-	x->stopped = true;
-	x->kill_at_ms = x->now_ms + STACKS_MS;
-	(void)kill(x->child, SIGSTOP);
-	(void)hf_progress_signal(&x->progress, "/proc", x->child, SIGABRT);
-}
-
-static void end_hung(struct hf_exec_run *x)
-{
-	bool late = x->now_ms >= x->kill_at_ms;
-
-	if (x->stopped) {
-		if (late || hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0)
-			abort_cmd(x);
-	} else if (late) {
-		/* A second SIGKILL would change nothing. */
-		x->over = x->killed;
-		x->killed = true;
-		(void)kill(x->child, SIGKILL);
-		x->kill_at_ms = x->now_ms + STACKS_MS;
-	}
-}
-
-static void watch_for_hang(struct hf_exec_run *x)
-{
-	if (x->ending == HF_EXEC_ENDS_HUNG)
-		end_hung(x);
-	else if (x->options->hang_after_s > 0 && x->ending == HF_EXEC_ENDS_ITSELF &&
-		 hf_progress_stalls(&x->progress, "/proc", measure_running_ms(x),
-				    (int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
-		abort_ranks(x);
-}
-
 /* Ends CMD at once if the node has no contact: the replacement of the rank may already write the same files. */
 static void watch_for_contact(struct hf_exec_run *x)
 {
@@ -361,71 +304,73 @@ static void end_descendants(struct hf_exec_run *x)
 	x->ended = true;
 }
 
-/* ---- stderr ------------------------------------------------------------------------------------ */
+/* ---- output ------------------------------------------------------------------------------------ */
+
+static void take_stderr(void *arg, const char *bytes, size_t len)
+{
+	struct hf_exec_run *x = arg;
+
+	hf_tail_add(&x->tail, bytes, len, x->now_ms / 1000);
+}
+
+static void take_line(void *arg, const char *line, size_t len)
+{
+	struct hf_exec_run *x = arg;
+
+	hf_log_rules_read(x->options->rules, line, len, hf_exec_running_ms(x));
+}
+
+static void prepare_streams(struct hf_exec_run *x)
+{
+	bool rules = x->options->rules != NULL;
+
+	x->out = (struct hf_exec_stream){.own = STDOUT_FILENO, .to = STDOUT_FILENO};
+	x->err = (struct hf_exec_stream){.own = STDERR_FILENO, .to = STDERR_FILENO};
+	x->out.from = x->err.from = -1;
+	x->out.arg = x->err.arg = x;
+	x->err.took_bytes = take_stderr;
+	x->out.took_line = x->err.took_line = rules ? take_line : NULL;
+}
 
 static void stop_reading(struct hf_exec_run *x)
 {
-	(void)close(x->err_fd);
-	x->err_fd = -1;
+	hf_exec_stream_stop(&x->out);
+	hf_exec_stream_stop(&x->err);
 	hf_tail_end(&x->tail, x->now_ms / 1000);
-}
-
-static void read_stderr(struct hf_exec_run *x)
-{
-	ssize_t n = read(x->err_fd, x->chunk, sizeof(x->chunk));
-
-	if (n > 0) {
-		hf_tail_add(&x->tail, x->chunk, (size_t)n, x->now_ms / 1000);
-		x->chunk_len = (size_t)n;
-		x->chunk_at = 0;
-	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		stop_reading(x);
-	} else if (x->ended) {
-		/* The pipe is empty and CMD has ended.  Another process may hold the pipe open for ever, so exec
-		 * does not wait for its end. */
-		stop_reading(x);
-	}
-}
-
-static void write_stderr(struct hf_exec_run *x)
-{
-	ssize_t n = write(x->out_fd, x->chunk + x->chunk_at, x->chunk_len - x->chunk_at);
-
-	if (n > 0) {
-		x->chunk_at += (size_t)n;
-	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		x->chunk_len = x->chunk_at = 0;
-		/* The reader of exec's stderr is gone.  exec closes CMD's pipe, so the next write of CMD raises
-		 * SIGPIPE, as without `holdfast exec`. */
-		if (errno == EPIPE && x->err_fd >= 0)
-			stop_reading(x);
-	}
-	if (x->chunk_at == x->chunk_len)
-		x->chunk_at = x->chunk_len = 0;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------- */
 
+/* When a rule may be broken because a line is missing. */
+static int64_t find_rule_ms(const struct hf_exec_run *x)
+{
+	int64_t at =
+		x->options->rules != NULL ? hf_log_rules_wake_ms(x->options->rules) : INT64_MAX;
+
+	return at == INT64_MAX || at == INT64_MIN ? at : at + x->stopped_ms;
+}
+
+static int64_t pick_earlier(int64_t at, bool counts, int64_t other)
+{
+	return counts && other < at ? other : at;
+}
+
 static int find_timeout_ms(const struct hf_exec_run *x)
 {
-	int64_t at = x->beat_at_ms;
+	const struct hf_exec_options *o = x->options;
+	int64_t now = x->now_ms, at = x->beat_at_ms;
 
-	if (x->step_waits && x->told_at_ms + STEP_GAP_MS < at)
-		at = x->told_at_ms + STEP_GAP_MS;
-	if (x->options->hang_after_s > 0 && x->now_ms + 1000 < at)
-		at = x->now_ms + 1000;
-	if (x->options->fence_s > 0 && x->fence_at_ms < at)
-		at = x->fence_at_ms;
-	if (hf_exec_orders_wake_ms(&x->orders, x->now_ms) < at)
-		at = hf_exec_orders_wake_ms(&x->orders, x->now_ms);
-	if (x->orders.phase == HF_EXEC_STOPPING && x->stop_at_ms < at)
-		at = x->stop_at_ms;
-	if (x->saving != HF_EXEC_NO_SAVE && x->now_ms + SAVE_LOOK_MS < at)
-		at = x->now_ms + SAVE_LOOK_MS;
+	at = pick_earlier(at, x->step_waits, x->told_at_ms + STEP_GAP_MS);
+	at = pick_earlier(at, o->hang_after_s > 0 || x->ending == HF_EXEC_ENDS_HUNG, now + 1000);
+	/* In a hang the rules are not asked any more. */
+	at = pick_earlier(at, !x->ended && x->ending != HF_EXEC_ENDS_HUNG, find_rule_ms(x));
+	at = pick_earlier(at, o->fence_s > 0, x->fence_at_ms);
+	at = pick_earlier(at, true, hf_exec_orders_wake_ms(&x->orders, now));
+	at = pick_earlier(at, x->orders.phase == HF_EXEC_STOPPING, x->stop_at_ms);
+	at = pick_earlier(at, x->saving != HF_EXEC_NO_SAVE, now + SAVE_LOOK_MS);
 	/* CMD may start, except that the node's contact is too old: exec checks the contact again soon. */
-	if (hf_exec_orders_let_start(&x->orders, x->now_ms) && x->now_ms + CONTACT_LOOK_MS < at)
-		at = x->now_ms + CONTACT_LOOK_MS;
-	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
+	at = pick_earlier(at, hf_exec_orders_let_start(&x->orders, now), now + CONTACT_LOOK_MS);
+	return at > now ? (int)(at - now) : 0;
 }
 
 /* Takes the present time.  If exec did not run for a while, CMD did not either: the container was frozen, or the
@@ -441,11 +386,13 @@ static void take_time(struct hf_exec_run *x, int waited_ms)
 
 static void handle_events(struct hf_exec_run *x, int timeout_ms)
 {
-	bool full = x->chunk_len > 0;
+	bool out_full = hf_exec_stream_is_full(&x->out), err_full = hf_exec_stream_is_full(&x->err);
 	struct pollfd fds[] = {
 		{.fd = x->signal_fd, .events = POLLIN},
-		{.fd = full ? -1 : x->err_fd, .events = POLLIN},
-		{.fd = full ? x->out_fd : -1, .events = POLLOUT},
+		{.fd = err_full ? -1 : x->err.from, .events = POLLIN},
+		{.fd = err_full ? x->err.to : -1, .events = POLLOUT},
+		{.fd = out_full ? -1 : x->out.from, .events = POLLIN},
+		{.fd = out_full ? x->out.to : -1, .events = POLLOUT},
 		{.fd = x->link.report_fd, .events = POLLIN},
 		{.fd = x->draining ? -1 : x->orders.link.fd, .events = POLLIN},
 	};
@@ -455,22 +402,33 @@ static void handle_events(struct hf_exec_run *x, int timeout_ms)
 	if (fds[0].revents != 0)
 		handle_signals(x);
 	if (fds[2].revents != 0)
-		write_stderr(x);
+		hf_exec_stream_write(&x->err);
 	if (fds[1].revents != 0)
-		read_stderr(x);
+		hf_exec_stream_read(&x->err, x->ended);
+	if (fds[4].revents != 0)
+		hf_exec_stream_write(&x->out);
 	if (fds[3].revents != 0)
+		hf_exec_stream_read(&x->out, x->ended);
+	if (fds[5].revents != 0)
 		receive_reports(x);
 }
 
-static void drain_stderr(struct hf_exec_run *x)
+static void read_rest(struct hf_exec_stream *stream)
+{
+	if (stream->from >= 0 && !hf_exec_stream_is_full(stream))
+		hf_exec_stream_read(stream, true);
+}
+
+static void drain_output(struct hf_exec_run *x)
 {
 	int64_t until = hf_exec_clock_ms() + DRAIN_MS;
 
 	x->draining = true;
-	while ((x->err_fd >= 0 || x->chunk_len > 0) && x->now_ms < until) {
-		if (x->err_fd >= 0 && x->chunk_len == 0)
-			read_stderr(x);
-		if (x->chunk_len > 0)
+	while (!(hf_exec_stream_is_done(&x->out) && hf_exec_stream_is_done(&x->err)) &&
+	       x->now_ms < until) {
+		read_rest(&x->out);
+		read_rest(&x->err);
+		if (hf_exec_stream_is_full(&x->out) || hf_exec_stream_is_full(&x->err))
 			handle_events(x, (int)(until - x->now_ms));
 	}
 	x->draining = false;
@@ -478,36 +436,26 @@ static void drain_stderr(struct hf_exec_run *x)
 
 /* ---- the start --------------------------------------------------------------------------------- */
 
-/* Opens the pipe behind stderr once more, with O_NONBLOCK.  Another process may fill the pipe between poll() and
- * write(), and a write that blocks would delay the fence.  On the inherited file the flag would hold for all
- * processes that share the file.  If the pipe cannot be opened, writes may block, but only if other processes
- * write there too. */
-static int open_stderr(void)
+/* Without rules CMD has the own stdout, and a terminal as its stderr: a person reads it. */
+static int make_pipes(struct hf_exec_run *x, struct hf_exec_child *child)
 {
-	struct stat st;
-	int fd = -1;
+	bool rules = x->options->rules != NULL;
+	int err = 0;
 
-	if (fstat(STDERR_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
-		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	return fd < 0 ? STDERR_FILENO : fd;
+	child->out_fd = child->err_fd = -1;
+	if (rules || isatty(STDERR_FILENO) != 1)
+		err = hf_exec_stream_begin(&x->err, &child->err_fd);
+	if (err == 0 && rules)
+		err = hf_exec_stream_begin(&x->out, &child->out_fd);
+	return err;
 }
 
-/* Makes the pipe for CMD's stderr.  If stderr is a terminal, CMD keeps it: a person reads it. */
-static int make_pipe(struct hf_exec_run *x, int *ret_write)
+static void close_pipes(const struct hf_exec_child *child)
 {
-	int fds[2];
-
-	x->err_fd = *ret_write = -1;
-	if (isatty(STDERR_FILENO) == 1)
-		return 0;
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return errno;
-	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
-	x->err_fd = fds[0];
-	if (x->out_fd == STDERR_FILENO)
-		x->out_fd = open_stderr();
-	*ret_write = fds[1];
-	return 0;
+	if (child->err_fd >= 0)
+		(void)close(child->err_fd);
+	if (child->out_fd >= 0)
+		(void)close(child->out_fd);
 }
 
 static int take_signals(struct hf_exec_run *x)
@@ -528,9 +476,11 @@ static int start_cmd(struct hf_exec_run *x)
 	int err;
 
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	err = make_pipe(x, &child.err_fd);
-	if (err != 0)
+	err = make_pipes(x, &child);
+	if (err != 0) {
+		close_pipes(&child);
 		return err;
+	}
 	x->foreground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	child.foreground = x->foreground;
 	/* With a fence CMD gets a process group, which exec can end with one signal; a process group of a terminal
@@ -538,8 +488,7 @@ static int start_cmd(struct hf_exec_run *x)
 	child.group = x->options->fence_s > 0 && isatty(STDIN_FILENO) != 1;
 	x->group = child.foreground || child.group;
 	err = hf_exec_child_start(&child, &x->child);
-	if (child.err_fd >= 0)
-		(void)close(child.err_fd);
+	close_pipes(&child);
 	return err;
 }
 
@@ -611,13 +560,16 @@ static void forget_process(struct hf_exec_run *x)
 	x->save = (struct hf_save){.len = 0};
 	x->saving = HF_EXEC_NO_SAVE;
 	x->save_signalled = x->saved_since = false;
-	x->chunk_len = x->chunk_at = 0;
 	x->status = 0;
 	x->left = 0;
 	x->ending = HF_EXEC_ENDS_ITSELF;
 	x->killed = x->stopped = x->over = false;
 	x->step_ms = x->told_at_ms = 0;
 	x->hung_rank = -1;
+	x->rule = (struct hf_log_finding){.name = NULL};
+	x->dump_until_ms = 0;
+	if (x->options->rules != NULL)
+		hf_log_rules_begin(x->options->rules, hf_exec_running_ms(x));
 	x->any_step = x->step_waits = false;
 	/* The agent knows a new process by its greater attempt. */
 	x->attempt = x->attempt < (uint64_t)x->now_ms ? (uint64_t)x->now_ms : x->attempt + 1;
@@ -675,9 +627,8 @@ static void finish_cmd(struct hf_exec_run *x)
 	end_descendants(x);
 	if (x->step_waits)
 		send_step(x);
-	drain_stderr(x);
-	if (x->err_fd >= 0)
-		stop_reading(x);
+	drain_output(x);
+	stop_reading(x);
 	hf_exec_make_ending(x);
 	if (x->orders.phase == HF_EXEC_LEAVING)
 		return;
@@ -731,7 +682,7 @@ static void watch_cmd(struct hf_exec_run *x)
 		finish_cmd(x);
 		return;
 	}
-	watch_for_hang(x);
+	hf_exec_watch_for_hang(x);
 	if (x->over) {
 		finish_cmd(x);
 		return;
@@ -807,11 +758,8 @@ int hf_exec_run(const struct hf_exec_options *options)
 	struct hf_exec_run *x = &exec;
 	int err, code;
 
-	*x = (struct hf_exec_run){.options = options,
-				  .signal_fd = -1,
-				  .err_fd = -1,
-				  .out_fd = STDERR_FILENO,
-				  .ended = true};
+	*x = (struct hf_exec_run){.options = options, .signal_fd = -1, .ended = true};
+	prepare_streams(x);
 	open_standard_files();
 	hf_exec_read_environment(x);
 	x->now_ms = hf_exec_clock_ms();

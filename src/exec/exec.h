@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/flags.h"
+#include "pattern/log_rule.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,8 +18,8 @@ HF_BEGIN_DECLS
  * and which step the rank has done, and writes the last lines of CMD's stderr into the termination message.  If the
  * agent orders it, exec stops CMD and starts CMD again in the same container (exec/orders.h).  If the agent, a file
  * or a socket fails, CMD runs on without what needs it.
- * One thread.  After the start exec allocates memory only for the variables of a restart.  It needs only the C
- * library.  The program `holdfast-exec` is the same code, for images without other libraries.
+ * One thread.  After the start exec allocates memory only for the variables of a restart.  The program
+ * `holdfast-exec` is the same code, linked statically, so that it runs in any image.
  */
 
 /* The agent's socket, in a folder of the host that the pod mounts. */
@@ -42,6 +43,9 @@ HF_BEGIN_DECLS
 /* An order stopped or held the rank for a restart in place, and the agent's go did not come in time. */
 #define HF_EXEC_CODE_BARRIER 227
 
+/* Rules for CMD's output, one a line (pattern/log_rule.h); the operator sets it. */
+#define HF_EXEC_RULES_ENV "HOLDFAST_LOG_RULES"
+
 struct hf_exec_options {
 	char *const *argv;           /* CMD, NULL-terminated; found as execvp does */
 	const char *agent_socket;    /* "": no agent */
@@ -56,6 +60,8 @@ struct hf_exec_options {
 	bool hold;       /* exec starts CMD for the first time after the agent's go */
 	/* exec ends CMD if the node had no contact for this many seconds; 0: never */
 	uint32_t fence_s;
+	struct hf_log_rules *rules; /* for the lines of CMD; NULL: none */
+	const char *copy_to; /* exec copies its program there and runs no CMD; NULL: runs CMD */
 };
 
 /* Reads the words behind "exec" and the environment.  Returns 0, or the exit code after a message on stderr. */

@@ -18,13 +18,16 @@ HF_BEGIN_DECLS
 
 struct hf_exec_child {
 	char *const *argv;
-	int err_fd;      /* this descriptor becomes CMD's stderr; -1: CMD inherits exec's stderr */
+	/* these descriptors become CMD's stdout and stderr; -1: CMD inherits that of exec */
+	int out_fd, err_fd;
 	bool foreground; /* CMD gets a process group of its own, in the terminal's foreground */
 	bool group;      /* CMD gets a process group of its own */
 	const sigset_t *mask; /* the signal mask of CMD */
 };
 /* Starts CMD.  Returns 0, or the errno of the call that failed, execvp included. */
 int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
+/* Starts a process that writes a byte into each pipe STEM<number>.pipe, and ends with 0 if one took it.  0 or an errno. */
+int hf_exec_dumper_start(const char *stem, pid_t *ret_pid);
 
 /* ---- link.c ------------------------------------------------------------------------------------ */
 
@@ -62,6 +65,11 @@ struct hf_exec_ending {
 size_t hf_exec_message_format(const struct hf_exec_ending *ending, char *text, size_t size);
 /* Writes the termination message into the file, unless CMD has written a message there. */
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending);
+
+/* ---- copy.c: the program for the container of a rank ------------------------------------------- */
+
+/* Returns the exit code, after a message on stderr if the copy failed. */
+int hf_exec_copy(const char *path);
 
 HF_END_DECLS
 

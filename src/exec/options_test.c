@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "base/mem.h"
 #include "harness/test.h"
 #include "exec/exec.h"
 
@@ -45,6 +46,41 @@ static void without_flags_all_is_where_it_usually_is(void **state)
 	assert_false(options.termination_create);
 	assert_false(options.keep_code);
 	assert_int_equal(options.hang_after_s, 0);
+}
+
+static void a_copy_of_the_program_needs_no_command(void **state)
+{
+	assert_int_equal(parse("--copy-to /holdfast/bin/holdfast-exec"), 0);
+	assert_string_equal(options.copy_to, "/holdfast/bin/holdfast-exec");
+	assert_int_equal(parse("--copy-to /a -- python"), HF_EXEC_CODE_USAGE);
+}
+
+static int parse_rule(const char *rule)
+{
+	char *const argv[] = {(char[]){"--log-rule"}, hf_xstrdup(rule), (char[]){"x"}, NULL};
+	int rc = hf_exec_parse(3, argv, &options);
+
+	free(argv[1]);
+	return rc;
+}
+
+static void rules_come_from_flags_else_from_the_environment(void **state)
+{
+	assert_int_equal(setenv(HF_EXEC_RULES_ENV,
+				"c must be finite\n\nd must be finite: (x)\nof a newer version\n",
+				1),
+			 0);
+	assert_int_equal(parse_rule("a must recur within 1m: x"), 0);
+	assert_int_equal(hf_log_rules_len(options.rules), 1);
+	options.rules = hf_log_rules_destroy(options.rules);
+	assert_int_equal(parse("x"), 0);
+	assert_int_equal(hf_log_rules_len(options.rules), 2);
+	options.rules = hf_log_rules_destroy(options.rules);
+	assert_int_equal(setenv(HF_EXEC_RULES_ENV, "of a newer version", 1), 0);
+	assert_int_equal(parse("x"), 0);
+	assert_null(options.rules);
+	assert_int_equal(unsetenv(HF_EXEC_RULES_ENV), 0);
+	assert_int_equal(parse_rule("a must recur within 1m: ("), HF_EXEC_CODE_USAGE);
 }
 
 static void flags_are_taken_in_both_ways(void **state)
@@ -158,6 +194,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(without_flags_all_is_where_it_usually_is, clean),
+		cmocka_unit_test_setup(a_copy_of_the_program_needs_no_command, clean),
+		cmocka_unit_test_setup(rules_come_from_flags_else_from_the_environment, clean),
 		cmocka_unit_test_setup(flags_are_taken_in_both_ways, clean),
 		cmocka_unit_test_setup(the_environment_stands_behind_the_flags, clean),
 		cmocka_unit_test_setup(a_fence_comes_from_the_operator_or_by_hand, clean),

@@ -112,8 +112,14 @@ static bool is_running(const struct process *process)
 	return (process->state != 'Z' && process->state != 'X') || process->threads > 1;
 }
 
-/* Sends SIGKILL to the process if it is a descendant that runs and is not in `found` yet.  Returns whether it did. */
-static bool kill_if_below(const char *proc, pid_t pid, pid_t self)
+/* What is sent, and the descendant that gets nothing. */
+static struct {
+	int signum;
+	pid_t except;
+} order;
+
+/* Sends the signal to the process if it is a descendant that runs and is not in `found` yet.  Returns whether it is. */
+static bool signal_if_below(const char *proc, pid_t pid, pid_t self)
 {
 	struct process process;
 
@@ -121,13 +127,14 @@ static bool kill_if_below(const char *proc, pid_t pid, pid_t self)
 	    !is_running(&process) || (process.parent != self && !is_found(process.parent)) ||
 	    !add_found(pid))
 		return false;
-	(void)kill(pid, SIGKILL);
+	if (pid != order.except && order.signum != 0)
+		(void)kill(pid, order.signum);
 	return true;
 }
 
-/* Reads the list of all processes once, and kills the descendants in it.  Returns whether it found a new one.
+/* Reads the list of all processes once, and signals the descendants in it.  Returns whether it found a new one.
  * opendir() is not used, since it allocates. */
-static bool kill_in_list(const char *proc, int list, pid_t self)
+static bool signal_in_list(const char *proc, int list, pid_t self)
 {
 	bool more = false;
 	ssize_t len;
@@ -137,22 +144,18 @@ static bool kill_in_list(const char *proc, int list, pid_t self)
 		for (ssize_t at = 0; at < len;) {
 			const struct dirent64 *name = (const void *)(names.bytes + at);
 
-			more |= kill_if_below(proc, (pid_t)strtol(name->d_name, NULL, 10), self);
+			more |= signal_if_below(proc, (pid_t)strtol(name->d_name, NULL, 10), self);
 			at += name->d_reclen;
 		}
 	}
 	return more;
 }
 
-size_t hf_rest_kill(const char *proc)
+static size_t signal_all(const char *proc, pid_t self)
 {
-	pid_t self = getpid();
 	struct process process;
 	int list;
 
-	/* If exec is the first process of a PID namespace, one call reaches all other processes. */
-	if (self == 1)
-		(void)kill(-1, SIGKILL);
 	found.len = 0;
 	/* If /proc is of another PID namespace, it lists other processes. */
 	if (!read_process(proc, self, &process) || process.parent != getppid())
@@ -160,10 +163,32 @@ size_t hf_rest_kill(const char *proc)
 	list = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (list < 0)
 		return HF_REST_UNKNOWN;
-	while (kill_in_list(proc, list, self))
+	while (signal_in_list(proc, list, self))
 		continue;
 	(void)close(list);
 	return found.len;
+}
+
+size_t hf_rest_kill(const char *proc)
+{
+	pid_t self = getpid();
+
+	/* The first process of a PID namespace reaches all others with one call. */
+	if (self == 1)
+		(void)kill(-1, SIGKILL);
+	order.signum = SIGKILL;
+	order.except = 0;
+	return signal_all(proc, self);
+}
+
+size_t hf_rest_signal(const char *proc, pid_t except, int signum)
+{
+	size_t n;
+
+	order.signum = signum;
+	order.except = except;
+	n = signal_all(proc, getpid());
+	return n != HF_REST_UNKNOWN && is_found(except) ? n - 1 : n;
 }
 
 bool hf_rest_is_below(const char *proc, pid_t pid)

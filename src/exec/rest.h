@@ -19,6 +19,8 @@ HF_BEGIN_DECLS
  */
 #define HF_REST_UNKNOWN SIZE_MAX
 size_t hf_rest_kill(const char *proc);
+/* Sends signum (0: none) to every descendant that runs, except one.  Returns how many they are, or HF_REST_UNKNOWN. */
+size_t hf_rest_signal(const char *proc, pid_t except, int signum);
 /* Whether the process is a descendant of this process that has not been reaped. */
 bool hf_rest_is_below(const char *proc, pid_t pid);
 /* The start time of the process in ticks since the boot; 0: the process does not run, or its start time cannot be

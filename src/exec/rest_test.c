@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -90,6 +91,34 @@ static void sessions_and_grandchildren_end(void **state)
 	assert_int_equal(hf_rest_kill("/proc"), 0);
 }
 
+/* The stacks of all ranks are asked for while the launcher stands still. */
+static void all_but_one_get_the_signal(void **state)
+{
+	pid_t launcher, rank, found[2];
+	siginfo_t info;
+
+	(void)state;
+	launcher = fork();
+	if (launcher == 0) {
+		if (fork() == 0)
+			stay();
+		stay();
+	}
+	found[0] = told();
+	found[1] = told();
+	rank = found[found[0] == launcher];
+	assert_int_equal(hf_rest_signal("/proc", launcher, 0), 1);
+	assert_int_equal(hf_rest_signal("/proc", launcher, SIGUSR1), 1);
+	assert_int_equal(waitid(P_PID, (id_t)launcher, &info, WEXITED | WNOWAIT | WNOHANG), 0);
+	for (int i = 0; i < 1000 && hf_rest_signal("/proc", launcher, 0) > 0; i++)
+		(void)poll(NULL, 0, 10);
+	assert_int_equal(hf_rest_signal("/proc", launcher, 0), 0);
+	assert_int_equal(kill(launcher, 0), 0);
+	assert_int_not_equal(rank, launcher);
+	assert_int_equal(hf_rest_kill("/proc"), 1);
+	await_end(launcher);
+}
+
 /* The tracer does not reap its zombie, so the test cannot either: a call that waits for the process would not
  * return. */
 static void a_traced_process_delays_no_kill(void **state)
@@ -145,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(sessions_and_grandchildren_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_but_one_get_the_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_traced_process_delays_no_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_has_ended_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_folders_tell_nothing, setup, teardown),

@@ -6,6 +6,7 @@
 #include "exec/exec_internal.h"
 #include "exec/orders.h"
 #include "exec/progress.h"
+#include "exec/stream.h"
 #include "exec/tail.h"
 
 #include <time.h>
@@ -15,15 +16,15 @@ HF_BEGIN_DECLS
 /* The state of a running exec, which exec.c, terminal.c, environment.c and ending.c share.  A process has one such
  * state, a static one. */
 
-/* Most bytes of stderr that exec passes on at once: poll() reports a pipe as writable if this many bytes fit. */
-#define HF_EXEC_CHUNK 4096
 #define HF_EXEC_RENDEZVOUS_NAMES 2
 
-/* How CMD ends.  TOLD: by a signal to end from outside.  ORDERED: by an order of the agent. */
+/* How CMD ends.  TOLD: by a signal to end from outside.  RULE: a number in its output breaks a log rule.  ORDERED: by an
+ * order of the agent. */
 enum hf_exec_ends {
 	HF_EXEC_ENDS_ITSELF,
 	HF_EXEC_ENDS_TOLD,
 	HF_EXEC_ENDS_HUNG,
+	HF_EXEC_ENDS_RULE,
 	HF_EXEC_ENDS_FENCED,
 	HF_EXEC_ENDS_ORDERED
 };
@@ -37,11 +38,8 @@ struct hf_exec_run {
 	struct hf_exec_orders orders;
 	struct hf_tail tail;
 	struct hf_fence fence;
-	int signal_fd, err_fd; /* -1: stderr is CMD's own */
-	int out_fd;            /* a copy of exec's stderr; a write to it never blocks */
-	/* bytes of CMD's stderr that exec has read and not written yet */
-	char chunk[HF_EXEC_CHUNK];
-	size_t chunk_len, chunk_at;
+	struct hf_exec_stream out, err;
+	int signal_fd;
 	sigset_t before; /* the signal mask of CMD */
 	pid_t child;
 	bool ended; /* CMD has ended, or was not started yet */
@@ -73,6 +71,9 @@ struct hf_exec_run {
 	int64_t save_from_ms, save_until_ms;
 	struct hf_progress progress;
 	int32_t hung_rank; /* the rank that hangs; -1: all ranks, or a rank without a number */
+	struct hf_log_finding rule; /* the log rule that ends CMD; name NULL: none */
+	int64_t dump_until_ms; /* the ranks write NCCL's flight recorder until then; 0: they do not */
+	pid_t dumper;          /* the process that asks for it; 0: none */
 	bool any_step, step_waits;
 	struct hf_beat step; /* the last report of a step that CMD's ranks sent */
 	int64_t told_at_ms;
@@ -87,6 +88,18 @@ static inline int64_t hf_exec_clock_ms(void)
 	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
+
+/* The present time less the time in which CMD could not run: the clock for limits on CMD. */
+static inline int64_t hf_exec_running_ms(const struct hf_exec_run *x)
+{
+	return x->now_ms - x->stopped_ms;
+}
+
+/* ---- hang.c: a CMD that hangs, or that breaks a log rule ---------------------------------------- */
+
+void hf_exec_watch_for_hang(struct hf_exec_run *x);
+/* The process that asks for the flight recorder has ended. */
+void hf_exec_take_dumper_end(struct hf_exec_run *x, int status);
 
 /* ---- terminal.c: job control ------------------------------------------------------------------- */
 

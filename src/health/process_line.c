@@ -260,6 +260,30 @@ bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_sta
 	return true;
 }
 
+/* ---- note ---------------------------------------------------------------------------------------- */
+
+static bool take_note_value(void *arg, int key HF_UNUSED, struct hf_scan *value)
+{
+	return take_words(value, arg);
+}
+
+bool hf_process_note_parse(const char *bytes, size_t len, char ret_words[HF_PROCESS_WORDS_MAX])
+{
+	static const char *const keys[] = {"words"};
+	char words[HF_PROCESS_WORDS_MAX] = "";
+	struct reader r = {.word = "note",
+			   .keys = keys,
+			   .keys_len = 1,
+			   .last = "words",
+			   .take = take_note_value,
+			   .arg = words};
+
+	if (!read_line(&r, bytes, len) || words[0] == '\0')
+		return false;
+	memcpy(ret_words, words, sizeof(words));
+	return true;
+}
+
 /* ---- target -------------------------------------------------------------------------------------- */
 
 enum {
@@ -350,6 +374,16 @@ size_t hf_process_state_format(const struct hf_process_state *state, char *ret_t
 	add_number(&line, "save_ms", state->save_ms);
 	if (state->words[0] != '\0')
 		hf_pairs_add(&line, " words=%s", state->words);
+	return line.len;
+}
+
+size_t hf_process_note_format(const char *words, char *ret_text)
+{
+	struct hf_pairs line = {.text = ret_text, .size = HF_PROCESS_LINE_BYTES_MAX};
+	char clean[HF_PROCESS_WORDS_MAX];
+
+	hf_process_words(words, strlen(words), clean);
+	hf_pairs_add(&line, "note words=%s", clean);
 	return line.len;
 }
 

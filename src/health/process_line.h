@@ -12,11 +12,13 @@
 HF_BEGIN_DECLS
 
 /*
- * The two messages between `holdfast exec` and the node's agent, for restarts in place.  Each is one packet of text
+ * The messages between `holdfast exec` and the node's agent, for restarts in place.  Each is one packet of text
  * on a SOCK_SEQPACKET socket; a line feed at the end is allowed.
  *
  *     state phase=ended generation=1 attempt=0 ordinal=2 code=1 step=120 words=exit code 1: …
  *     target generation=2 attempt=0 hold=1 wait=60 grace=30
+ *
+ *     note words=log rule 'loss': nan is not finite, 1 line in a row
  *
  * exec always sends its whole state, when it connects and at each change.  The agent sends the target, which is a
  * level and not an event: a line that is lost or repeated changes nothing.
@@ -37,6 +39,9 @@ HF_BEGIN_DECLS
  *   saved       the last step that a rank has saved
  *   save_ms     milliseconds that all ranks took for the last save that exec asked for
  *   words       the last lines of the process; UTF-8, may have blanks, so this key is the last one
+ *
+ * note (of exec):
+ *   words       a sentence for people, which becomes an event of the pod; as in a state; required
  *
  * target:
  *   generation, attempt
@@ -105,10 +110,12 @@ struct hf_process_target {
 
 /* Parses bytes, which need no NUL.  False: they are no such line. */
 bool hf_process_state_parse(const char *bytes, size_t len, struct hf_process_state *ret_state);
+bool hf_process_note_parse(const char *bytes, size_t len, char ret_words[HF_PROCESS_WORDS_MAX]);
 bool hf_process_target_parse(const char *bytes, size_t len, struct hf_process_target *ret_target);
 /* Formats into a buffer of HF_PROCESS_LINE_BYTES_MAX bytes; returns the length without the NUL.  Parsing the text
  * gives the same values, if the values are within the limits above. */
 size_t hf_process_state_format(const struct hf_process_state *state, char *ret_text);
+size_t hf_process_note_format(const char *words, char *ret_text);
 size_t hf_process_target_format(const struct hf_process_target *target, char *ret_text);
 
 /* Copies as much of the text as is UTF-8 and fits; control characters become blanks. */

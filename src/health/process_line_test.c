@@ -181,6 +181,23 @@ static void expect_words(const char *text, const char *wanted)
 	assert_string_equal(words, wanted);
 }
 
+static void test_notes(void **state HF_UNUSED)
+{
+	static const char *const bad[] = {
+		"note",        "note words=",   "note words=a words=b\x01",
+		"note rule=x", "notes words=a", "note words=a\nb"};
+	char words[HF_PROCESS_WORDS_MAX], text[HF_PROCESS_LINE_BYTES_MAX];
+	size_t len = hf_process_note_format("log rule 'loss': nan\tis bad", text);
+
+	assert_string_equal(text, "note words=log rule 'loss': nan is bad");
+	assert_true(hf_process_note_parse(text, len, words));
+	assert_string_equal(words, "log rule 'loss': nan is bad");
+	assert_true(hf_process_note_parse("note later=1 words=a b", 22, words));
+	assert_string_equal(words, "a b");
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++)
+		assert_false(hf_process_note_parse(bad[i], strlen(bad[i]), words));
+}
+
 static void test_words(void **state HF_UNUSED)
 {
 	char longest[2 * HF_PROCESS_WORDS_MAX], words[HF_PROCESS_WORDS_MAX];
@@ -200,7 +217,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_states),  cmocka_unit_test(test_targets),
 		cmocka_unit_test(test_longest), cmocka_unit_test(test_hostile_lengths),
-		cmocka_unit_test(test_order),   cmocka_unit_test(test_words),
+		cmocka_unit_test(test_notes),   cmocka_unit_test(test_order),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

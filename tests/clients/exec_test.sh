@@ -33,6 +33,10 @@ ecc='RuntimeError: CUDA error: uncorrectable ECC error encountered'
 # --- without an agent: exec exits with the program's code
 expect "code 0 of the program is code 0 of exec" 'code 0' code 0 run -- true
 refuse "after code 0 there is no termination message" . cat "$log"
+"${exec[@]}" --copy-to "$folder/copied"
+expect "the program copies itself for another container" 'code 5' code 5 "$folder/copied" "${exec[@]:1}" \
+	--agent-socket= -- sh -c 'exit 5'
+expect "... and says why it cannot" "cannot copy this program to '$folder/none/x': No such" code 1 "${exec[@]}" --copy-to "$folder/none/x"
 expect "exec ends with the program's code" 'code 3' code 3 run -- sh -c 'exit 3'
 expect "a signal gives 128 + its number" 'code 137' code 137 run -- sh -c 'kill -9 $$'
 expect "a missing program gives 127, as in shells" 'code 127' code 127 run -- "$folder/none"

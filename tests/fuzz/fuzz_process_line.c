@@ -40,6 +40,20 @@ static void check_target(const char *bytes, size_t size)
 	hf_assert(hf_process_target_format(&read, again) == len && memcmp(text, again, len) == 0);
 }
 
+static void check_note(const char *bytes, size_t size)
+{
+	char text[HF_PROCESS_LINE_BYTES_MAX], words[HF_PROCESS_WORDS_MAX],
+		read[HF_PROCESS_WORDS_MAX];
+	size_t len;
+
+	if (!hf_process_note_parse(bytes, size, words))
+		return;
+	len = hf_process_note_format(words, text);
+	/* Blanks at the end are not written. */
+	if (hf_process_note_parse(text, len, read))
+		hf_assert(strncmp(words, read, strlen(read)) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* A block of exactly the input's size, so that the sanitizer finds a read past its end. */
@@ -50,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(bytes, data, size);
 	check_state(bytes, size);
 	check_target(bytes, size);
+	check_note(bytes, size);
 	hf_process_words(bytes, size, words);
 	hf_assert(strnlen(words, sizeof(words)) < sizeof(words));
 	free(bytes);
