@@ -527,6 +527,15 @@ void hf_agent_exec_told(struct hf_agent *a, struct hf_exec_peer *peer,
 	hf_processes_told(a->processes, peer, state);
 }
 
+/* Any process of the pod may send one: limits of the socket and of the recorder apply. */
+void hf_agent_exec_noted(struct hf_agent *a, const char *pod_uid, const char *words)
+{
+	struct hf_pod_name pod;
+
+	if (hf_agent_pod_name(a, pod_uid, &pod))
+		hf_agent_record_log_rule(a, &pod, words);
+}
+
 void hf_agent_exec_closed(struct hf_agent *a, struct hf_exec_peer *peer)
 {
 	hf_processes_closed(a->processes, peer);
@@ -540,6 +549,11 @@ static bool on_exec_opened(void *arg, struct hf_exec_peer *peer, const char *pod
 static void on_exec_told(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state)
 {
 	hf_agent_exec_told(arg, peer, state);
+}
+
+static void on_exec_noted(void *arg, const char *pod_uid, const char *words)
+{
+	hf_agent_exec_noted(arg, pod_uid, words);
 }
 
 static void on_exec_closed(void *arg, struct hf_exec_peer *peer)
@@ -565,6 +579,7 @@ static void listen_to_exec(struct hf_agent *a)
 						       .identify = identify_pod,
 						       .opened = on_exec_opened,
 						       .told = on_exec_told,
+						       .noted = on_exec_noted,
 						       .closed = on_exec_closed,
 						       .trouble = on_exec_trouble,
 						       .arg = a,
@@ -574,6 +589,37 @@ static void listen_to_exec(struct hf_agent *a)
 	hf_processes_start(a->processes);
 	if (options.path != NULL && hf_exec_socket_create(&options, &a->exec_socket, &err) != 0)
 		on_exec_trouble(a, err.text);
+}
+
+/* ---- the node health check --------------------------------------------------------------------------- */
+
+static struct hf_report report_now(void *arg)
+{
+	return hf_agent_report(arg);
+}
+
+static void on_check_trouble(void *arg HF_UNUSED, const char *why)
+{
+	if (why != NULL)
+		hf_log(HF_LOG_ERROR, LOGGER, "The node health check cannot be asked", "error", why,
+		       NULL);
+	else
+		hf_log(HF_LOG_INFO, LOGGER, "The node health check can be asked again", NULL);
+}
+
+static void listen_to_launchers(struct hf_agent *a)
+{
+	const struct hf_node_check_options options = {.loop = a->options.loop,
+						      .path = a->check_path,
+						      .mode = 0666,
+						      .identify = identify_pod,
+						      .report = report_now,
+						      .trouble = on_check_trouble,
+						      .arg = a};
+	struct hf_error err;
+
+	if (options.path != NULL && hf_node_check_create(&options, &a->node_check, &err) != 0)
+		on_check_trouble(a, err.text);
 }
 
 static void on_ask(void *arg)
@@ -813,7 +859,9 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->boot_id = hf_xstrdup(options->boot_id);
 	if (options->exec_socket != NULL)
 		a->exec_path = hf_xstrdup(options->exec_socket);
-	a->options.exec_socket = NULL;
+	if (options->check_socket != NULL)
+		a->check_path = hf_xstrdup(options->check_socket);
+	a->options.exec_socket = a->options.check_socket = NULL;
 	a->config = hf_health_config_default;
 	if (options->rules != NULL)
 		a->config.rules = options->rules;
@@ -875,6 +923,7 @@ void hf_agent_start(struct hf_agent *a)
 		hf_kmsg_off(a->intake, "the kernel's log is turned off");
 	listen_to_ranks(a);
 	listen_to_exec(a);
+	listen_to_launchers(a);
 	if (a->history == HF_HISTORY_ASKING)
 		hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
@@ -909,6 +958,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 		a->probes[i]->ops->destroy(a->probes[i]);
 	hf_report_socket_destroy(a->report_socket);
 	hf_exec_socket_destroy(a->exec_socket);
+	hf_node_check_destroy(a->node_check);
 	hf_processes_destroy(a->processes);
 	hf_kubelet_silence_destroy(a->kubelet_silence);
 	hf_timer_destroy(a->ranks_timer);
@@ -931,6 +981,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	free(a->node);
 	free(a->boot_id);
 	free(a->exec_path);
+	free(a->check_path);
 	free(a);
 	return NULL;
 }

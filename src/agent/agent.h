@@ -46,6 +46,8 @@ struct hf_agent_options {
 	const char *report_socket;
 	/* The socket for `holdfast exec` (agent/exec_socket.h).  NULL: no restarts in place. */
 	const char *exec_socket;
+	/* The socket for NVIDIA's node health check (agent/node_check.h).  NULL: none. */
+	const char *check_socket;
 	/* Sends a target to a connection that the caller has opened by hf_agent_exec_opened(); may be NULL. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);
@@ -78,6 +80,8 @@ void hf_agent_heard(struct hf_agent *agent, const char *pod_uid, const struct hf
 bool hf_agent_exec_opened(struct hf_agent *agent, struct hf_exec_peer *peer, const char *pod_uid);
 void hf_agent_exec_told(struct hf_agent *agent, struct hf_exec_peer *peer,
 			const struct hf_process_state *state);
+/* An event of the pod. */
+void hf_agent_exec_noted(struct hf_agent *agent, const char *pod_uid, const char *words);
 void hf_agent_exec_closed(struct hf_agent *agent, struct hf_exec_peer *peer);
 
 void hf_agent_start(struct hf_agent *agent);

@@ -11,6 +11,7 @@
 #include "agent/fences.h"
 #include "agent/holders.h"
 #include "agent/kubelet_silence.h"
+#include "agent/node_check.h"
 #include "agent/previous_health.h"
 #include "agent/processes.h"
 #include "agent/publisher.h"
@@ -48,6 +49,8 @@ struct hf_agent {
 	 * place */
 	char *exec_path;
 	struct hf_exec_socket *exec_socket;
+	char *check_path; /* NULL: no node health check */
+	struct hf_node_check *node_check;
 	bool job_problem_told;
 	struct hf_kubelet_silence *kubelet_silence;
 	struct hf_arena *ranks_arena; /* this arena holds the list of ranks of the last report */
@@ -100,6 +103,9 @@ bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 void hf_agent_log_detectors(struct hf_agent *agent);
 /* Publishes the plan of a step and the objects in a->stale. */
 void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);
+/* Records an event of the pod: a log rule of `holdfast exec` with action Event is broken, or off. */
+void hf_agent_record_log_rule(struct hf_agent *agent, const struct hf_pod_name *pod,
+			      const char *message);
 /* Publishes the list of processes under `holdfast exec` at once. */
 void hf_agent_publish_processes(struct hf_agent *agent);
 /* Counts the changes of devices' states in this plan, for the metrics. */

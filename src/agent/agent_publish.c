@@ -101,6 +101,23 @@ static void record_node_event(struct hf_agent *a, const char *type, const char *
 	hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
 }
 
+void hf_agent_record_log_rule(struct hf_agent *a, const struct hf_pod_name *pod,
+			      const char *message)
+{
+	const struct hf_event_note note = {
+		.api_version = "v1",
+		.kind = "Pod",
+		.ns = pod->ns,
+		.name = pod->name,
+		.uid = pod->uid,
+		.type = "Warning",
+		.reason = "LogRule",
+		.message = message,
+	};
+
+	hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
+}
+
 static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
 			    const struct hf_health_notice *told, const char *message)
 {

@@ -113,6 +113,18 @@ static bool find_pod(struct hf_exec_socket *s, int fd, pid_t *ret_pid,
 	       s->options.identify(s->options.arg, peer.pid, ret_uid) && is_alive(pidfd);
 }
 
+static bool take_note(const struct hf_exec_peer *peer, const char *text, size_t len)
+{
+	const struct hf_exec_socket *s = peer->socket;
+	char words[HF_PROCESS_WORDS_MAX];
+
+	if (!hf_process_note_parse(text, len, words))
+		return false;
+	if (s->options.noted != NULL)
+		s->options.noted(s->options.arg, peer->uid, words);
+	return true;
+}
+
 static void take_line(struct hf_exec_peer *peer, const char *text, size_t len)
 {
 	struct hf_exec_socket *s = peer->socket;
@@ -123,6 +135,8 @@ static void take_line(struct hf_exec_peer *peer, const char *text, size_t len)
 		count_line(s, "limited");
 		/* exec sends its whole state again after it has connected again, so the lost state comes again. */
 		hf_task_post(peer->close);
+	} else if (take_note(peer, text, len)) {
+		count_line(s, "taken");
 	} else if (!hf_process_state_parse(text, len, &state)) {
 		count_line(s, "broken");
 	} else {

@@ -10,8 +10,8 @@ HF_BEGIN_DECLS
 
 /*
  * The socket to which `holdfast exec` in this node's pods connects (health/process_line.h).
- * Input: connections of any process that may open the socket.  Output: calls with the pod and its states; targets are
- * sent.
+ * Input: connections of any process that may open the socket.  Output: calls with the pod, its states and its notes;
+ * targets are sent.
  * Invariants:
  * - The pod of a connection is that of the connecting process, which the kernel names.  What a process says about
  *   itself does not count.
@@ -35,6 +35,8 @@ struct hf_exec_socket_options {
 	 * call of `closed`. */
 	bool (*opened)(void *arg, struct hf_exec_peer *peer, const char *pod_uid);
 	void (*told)(void *arg, struct hf_exec_peer *peer, const struct hf_process_state *state);
+	/* A sentence for people; may be NULL. */
+	void (*noted)(void *arg, const char *pod_uid, const char *words);
 	void (*closed)(void *arg, struct hf_exec_peer *peer);
 	void (*trouble)(void *arg, const char *why);
 	void *arg;

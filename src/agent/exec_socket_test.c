@@ -24,6 +24,7 @@ static struct {
 	bool refuse;
 	pid_t asked;
 	int opened, told, closed, troubles;
+	char noted[HF_PROCESS_WORDS_MAX];
 	struct hf_exec_peer *peer; /* the last one */
 	struct hf_process_state last;
 } t;
@@ -45,6 +46,12 @@ static bool on_opened(void *arg HF_UNUSED, struct hf_exec_peer *peer, const char
 	t.opened++;
 	t.peer = peer;
 	return true;
+}
+
+static void on_noted(void *arg HF_UNUSED, const char *pod_uid, const char *words)
+{
+	assert_string_equal(pod_uid, POD_UID);
+	snprintf(t.noted, sizeof(t.noted), "%s", words);
 }
 
 static void on_told(void *arg HF_UNUSED, struct hf_exec_peer *peer,
@@ -83,6 +90,7 @@ static int make(void **state HF_UNUSED)
 						  .identify = identify,
 						  .opened = on_opened,
 						  .told = on_told,
+						  .noted = on_noted,
 						  .closed = on_closed,
 						  .trouble = on_trouble};
 	assert_ok(hf_exec_socket_create(&options, &t.socket, &err), &err);
@@ -169,6 +177,17 @@ static void test_states_and_targets(void **state HF_UNUSED)
 	hf_fd_cleanup(&fd);
 	run_loop();
 	assert_int_equal(t.closed, 1);
+}
+
+static void test_notes(void **state HF_UNUSED)
+{
+	HF_AUTO_FD fd = join_socket();
+
+	tell(fd, "note words=log rule 'loss': nan is not finite");
+	tell(fd, "note words=");
+	run_loop();
+	assert_string_equal(t.noted, "log rule 'loss': nan is not finite");
+	assert_int_equal(t.told, 0);
 }
 
 static void test_broken_lines(void **state HF_UNUSED)
@@ -335,9 +354,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 	const struct CMUnitTest tests[] = {
-		TEST(test_states_and_targets), TEST(test_broken_lines),       TEST(test_strangers),
-		TEST(test_dead_process),       TEST(test_peers_that_do_harm), TEST(test_too_many),
-		TEST(test_name_removed),
+		TEST(test_states_and_targets), TEST(test_notes),
+		TEST(test_broken_lines),       TEST(test_strangers),
+		TEST(test_dead_process),       TEST(test_peers_that_do_harm),
+		TEST(test_too_many),           TEST(test_name_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

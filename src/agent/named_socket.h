@@ -20,7 +20,7 @@ struct hf_named_socket_options {
 	struct hf_loop *loop;
 	/* path of the socket; its folder must exist, and an old socket is replaced */
 	const char *path;
-	/* SOCK_DGRAM: with the senders' credentials; SOCK_SEQPACKET: the socket listens */
+	/* SOCK_DGRAM: with the senders' credentials; SOCK_SEQPACKET and SOCK_STREAM: the socket listens */
 	int type;
 	/* how often to check whether the path is still the agent's socket; 0: 5 s */
 	hf_time look_every;

@@ -465,9 +465,8 @@ static bool is_stopped_by_node(const struct hf_report *report, const struct hf_h
 	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
 }
 
-/* The sick device that this holder holds, or held when the fault began; NULL: none. */
-static const struct hf_health_device *find_sick_device(const struct hf_report *report,
-						       const struct hf_holder *h)
+const struct hf_health_device *hf_report_sick_device(const struct hf_report *report,
+						     const struct hf_holder *h)
 {
 	const struct hf_health_device *device = hf_report_device_of(report, h);
 	const struct hf_health_device *node = hf_health_memory_find(report->memory, "");
@@ -514,7 +513,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		if (!hf_streq(h->uid, of->uid) || !hf_streq(h->holding.pod, of->holding.pod) ||
 		    !hf_streq(h->holding.ns, of->holding.ns))
 			continue;
-		sick = find_sick_device(report, h);
+		sick = hf_report_sick_device(report, h);
 		if (h->until != HF_TIME_NONE)
 			continue;
 		const struct hf_health_device *device = hf_report_device_of(report, h);

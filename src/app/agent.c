@@ -4,6 +4,8 @@
 /* holdfast agent: runs the agent of one node. Connects the store over HTTPS, the device probes,
  * the agent and its HTTP page, and returns free memory to the kernel. */
 #include "agent/agent.h"
+#include "agent/csi_driver.h"
+#include "agent/node_check.h"
 #include "agent/rules_file.h"
 #include "agent/single_instance.h"
 #include "app/agent_page.h"
@@ -63,6 +65,7 @@ struct process {
 	char *resource_names; /* what resources[] points into */
 	const char *resources[HF_KUBELET_RESOURCES_MAX + 1];
 	struct hf_agent *agent;
+	struct hf_csi_driver *csi; /* NULL: off */
 	struct hf_agent_page *page;
 	struct hf_signal *sigterm, *sigint;
 	struct hf_timer *trim_timer, *lock_timer;
@@ -247,12 +250,56 @@ static char *beside_socket(const char *socket, const char *file)
 	return hf_xasprintf("%.*s%s", slash != NULL ? (int)(slash - socket + 1) : 0, socket, file);
 }
 
+static void on_csi_registered(void *arg HF_UNUSED, const char *error)
+{
+	if (error != NULL)
+		hf_log(HF_LOG_ERROR, "setup", "The kubelet refused the CSI driver", "driver",
+		       HF_CSI_DRIVER_NAME, "error", error, NULL);
+	else
+		hf_log(HF_LOG_INFO, "setup", "The kubelet has registered the CSI driver", "driver",
+		       HF_CSI_DRIVER_NAME, NULL);
+}
+
+static void on_csi_trouble(void *arg HF_UNUSED, const char *why)
+{
+	if (why != NULL)
+		hf_log(HF_LOG_ERROR, "setup", "The kubelet cannot reach the CSI driver", "error",
+		       why, NULL);
+	else
+		hf_log(HF_LOG_INFO, "setup", "The kubelet can reach the CSI driver again", NULL);
+}
+
+static int create_csi(struct process *process, struct hf_error *err)
+{
+	const char *dir = flag_or(process, "csi-kubelet-dir", "");
+	const char *reports = flag_or(process, "report-socket", DEFAULT_REPORT_SOCKET);
+	const char *slash = strrchr(reports, '/');
+	HF_AUTOFREE char *folder =
+		hf_xstrndup(reports, slash != NULL ? (size_t)(slash - reports) : 0);
+	const struct hf_csi_driver_options options = {.loop = process->loop,
+						      .kubelet_dir = dir,
+						      .folder = folder,
+						      .node = process->node,
+						      .registered = on_csi_registered,
+						      .trouble = on_csi_trouble};
+
+	if (*dir == '\0')
+		return 0;
+	if (folder[0] != '/' || dir[0] != '/')
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"--csi-kubelet-dir needs a folder from '/', and --report-socket "
+			"too");
+	return hf_csi_driver_create(&options, &process->csi, err);
+}
+
 static int create_agent(struct process *process, struct hf_error *err)
 {
 	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
 	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
 	const char *reports = flag_or(process, "report-socket", DEFAULT_REPORT_SOCKET);
 	HF_AUTOFREE char *contact = beside_socket(reports, HF_CONTACT_FILE);
+	HF_AUTOFREE char *check = beside_socket(reports, HF_NODE_CHECK_SOCKET_FILE);
 	HF_AUTOFREE char *exec = beside_socket(reports, HF_EXEC_SOCKET_FILE);
 	struct hf_agent_options options = {
 		.loop = process->loop,
@@ -267,6 +314,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 		.metrics = process->metrics,
 		.report_socket = *reports != '\0' ? reports : NULL,
 		.exec_socket = *reports != '\0' ? exec : NULL,
+		.check_socket = *reports != '\0' ? check : NULL,
 		.proc = hf_cli_flag(process->cli, "proc"),
 		.contact = *reports != '\0' ? contact : NULL,
 	};
@@ -276,6 +324,8 @@ static int create_agent(struct process *process, struct hf_error *err)
 		lock_state(process, options.state_dir);
 	if (rc == 0)
 		rc = hf_agent_create(&options, &process->agent, err);
+	if (rc == 0)
+		rc = create_csi(process, err);
 	if (rc == 0)
 		add_probes(process);
 	return rc;
@@ -318,6 +368,7 @@ static void release_process(struct process *process)
 	hf_signal_destroy(process->sigterm);
 	hf_signal_destroy(process->sigint);
 	hf_agent_page_destroy(process->page);
+	hf_csi_driver_destroy(process->csi);
 	hf_agent_destroy(process->agent);
 	hf_store_destroy(process->store);
 	hf_timer_destroy(process->trim_timer);
@@ -462,6 +513,10 @@ static const struct hf_flag agent_flags[] = {
 	{"report-socket", 0, "PATH",
 	 "socket for reports of training processes, with exec.sock beside it; '': off",
 	 DEFAULT_REPORT_SOCKET},
+	{"csi-kubelet-dir", 0, "DIR",
+	 "folder of the kubelet, to offer pods the socket's folder as CSI volume " HF_CSI_DRIVER_NAME
+	 "; '': off",
+	 "off"},
 	{"rules", 0, "FILE", "JSON rules that classify evidence", "the built-in rules"},
 	{"state-dir", 0, "DIR", "folder of the journal; '': no journal", DEFAULT_STATE_DIR},
 	{"listen", 0, "ADDRESS", "address of the page, /metrics, /healthz and /readyz; 0: off",

@@ -7,6 +7,8 @@
  */
 #include "base/wire.h"
 
+#include <string.h>
+
 #define NUMBER_MAX 536870911 /* the largest field number that protobuf allows */
 
 bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
@@ -57,4 +59,39 @@ enum hf_wire_found hf_wire_next(struct hf_wire *in, struct hf_wire_field *ret_fi
 	default: return HF_WIRE_NO_TYPE;
 	}
 	return ok ? HF_WIRE_OK : HF_WIRE_CUT_OFF;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------- */
+
+static void add_varint(struct hf_strbuf *message, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		hf_strbuf_addch(message, (char)(value | 0x80));
+	hf_strbuf_addch(message, (char)value);
+}
+
+static void add_bytes(struct hf_strbuf *message, uint32_t field, const char *bytes, size_t len)
+{
+	add_varint(message, (uint64_t)field << 3 | HF_WIRE_BYTES);
+	add_varint(message, len);
+	hf_strbuf_add(message, bytes, len);
+}
+
+void hf_wire_add_number(struct hf_strbuf *message, uint32_t field, uint64_t value)
+{
+	if (value == 0)
+		return;
+	add_varint(message, (uint64_t)field << 3 | HF_WIRE_VARINT);
+	add_varint(message, value);
+}
+
+void hf_wire_add_text(struct hf_strbuf *message, uint32_t field, const char *text)
+{
+	if (text[0] != '\0')
+		add_bytes(message, field, text, strlen(text));
+}
+
+void hf_wire_add_message(struct hf_strbuf *message, uint32_t field, const struct hf_strbuf *inner)
+{
+	add_bytes(message, field, inner->data, inner->len);
 }

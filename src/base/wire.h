@@ -4,6 +4,7 @@
 #define HF_BASE_WIRE_H
 
 #include "base/compiler.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,6 +44,13 @@ enum hf_wire_found hf_wire_next(struct hf_wire *in, struct hf_wire_field *ret_fi
 
 /* Reads a variable-length integer. False if it is cut off or longer than 64 bits. */
 bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value);
+
+/* Append a field to a message. What does not fit sets the buffer's `full`. A value of 0, or "", is a field's default, which
+ * proto3 leaves out: so do these. */
+void hf_wire_add_number(struct hf_strbuf *message, uint32_t field, uint64_t value);
+void hf_wire_add_text(struct hf_strbuf *message, uint32_t field, const char *text);
+/* An embedded message, also an empty one. */
+void hf_wire_add_message(struct hf_strbuf *message, uint32_t field, const struct hf_strbuf *inner);
 
 HF_END_DECLS
 

@@ -72,12 +72,28 @@ static void a_number_has_64_bits_at_most(void **state)
 	assert_false(hf_wire_varint(&more, &value));
 }
 
+static void what_is_written_can_be_read(void **state)
+{
+	HF_AUTO_STRBUF inner = HF_STRBUF_INIT(64);
+	HF_AUTO_STRBUF message = HF_STRBUF_INIT(256);
+
+	(void)state;
+	hf_wire_add_number(&inner, 1, 300);
+	hf_wire_add_text(&message, 1, "hi");
+	hf_wire_add_text(&message, 2, "");
+	hf_wire_add_number(&message, 3, 0);
+	hf_wire_add_message(&message, 16, &inner);
+	assert_int_equal(message.len, 10);
+	assert_memory_equal(message.data, "\x0a\x02hi\x82\x01\x03\x08\xac\x02", 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_come_one_by_one),
 		cmocka_unit_test(each_reason_for_no_field_has_its_own_result),
 		cmocka_unit_test(a_number_has_64_bits_at_most),
+		cmocka_unit_test(what_is_written_can_be_read),
 	};
 
 	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

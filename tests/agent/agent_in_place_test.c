@@ -169,6 +169,20 @@ static void begin(struct test *t)
 	told(t, 1, "state phase=running generation=1 attempt=0 ordinal=1");
 }
 
+static void test_a_note_is_an_event_of_the_pod(void **state)
+{
+	struct test *t = *state;
+	size_t events;
+
+	begin(t);
+	events = hf_memstore_count(t->w->memstore, &hf_events);
+	hf_agent_exec_noted(t->w->agent, uid_of(t->w, &hf_pods, "j-worker-0"),
+			    "log rule 'loss': nan is not finite, 1 line in a row");
+	hf_agent_exec_noted(t->w->agent, "no-such-pod", "log rule 'loss'");
+	run_for(t->w, 2 * HF_SECOND);
+	assert_int_equal(hf_memstore_count(t->w->memstore, &hf_events), events + 1);
+}
+
 #define FIRST " first_generation=1 first_attempt=0"
 
 static void test_targets_follow_the_job(void **state)
@@ -565,6 +579,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 	const struct CMUnitTest tests[] = {
 		TEST(test_targets_follow_the_job),
+		TEST(test_a_note_is_an_event_of_the_pod),
 		TEST(test_an_order_waits_for_the_report),
 		TEST(test_terminations_are_published_at_once),
 		TEST(test_a_held_rank_is_published_at_once),
