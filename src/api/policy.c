@@ -173,6 +173,8 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 	ret_recovery->progress_deadline_seconds =
 		hf_reader_i32(r, recovery, "progressDeadlineSeconds");
 	ret_recovery->no_progress_limit = hf_reader_i32(r, recovery, "noProgressLimit");
+	ret_recovery->exec = hf_reader_str(r, recovery, "exec");
+	hf_read_log_rules(r, recovery, ret_recovery);
 	ret_recovery->in_place = hf_reader_str(r, recovery, "inPlace");
 	ret_recovery->in_place_limit = hf_reader_i32(r, recovery, "inPlaceLimit");
 	ret_recovery->in_place_wait_seconds = hf_reader_i32(r, recovery, "inPlaceWaitSeconds");

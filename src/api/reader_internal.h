@@ -58,6 +58,9 @@ void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
  * field. */
 void hf_read_policy_additions(struct hf_reader *r, const struct hf_json *policy,
 			      struct hf_run_policy *ret_policy);
+/* Reads recovery.logRules, and checks the rules. Defined in log_rules.c. */
+void hf_read_log_rules(struct hf_reader *r, const struct hf_json *recovery,
+		       struct hf_recovery_spec *ret_recovery);
 /* Reports unknown keys in podFailurePolicy and recovery. Defined in check_keys.c. */
 void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *framework,
 			       const struct hf_json *policy);

@@ -7,11 +7,11 @@
 /* A row a field. */
 /* clang-format off */
 static const struct hf_schema_field scheduling_policy_fields[] = {
-	FIELD("minAvailable", INT32, ONE, "Members of the pod group. Default: all ranks."),
-	FIELD("minResources", QUANTITY, MAP, "Resources of the pod group."),
-	FIELD("priorityClass", STRING, ONE, "Priority class of the pod group."),
-	FIELD("queue", STRING, ONE, "Queue of the pod group."),
-	FIELD("scheduleTimeoutSeconds", INT32, ONE, "How long the gang scheduler waits for the whole group."),
+	FIELD("minAvailable", INT32, ONE, "Its members. Default: all ranks."),
+	FIELD("minResources", QUANTITY, MAP, "Its resources."),
+	FIELD("priorityClass", STRING, ONE, "Its priority class."),
+	FIELD("queue", STRING, ONE, "Its queue."),
+	FIELD("scheduleTimeoutSeconds", INT32, ONE, "How long to wait for the whole group."),
 	END,
 };
 static const struct hf_schema scheduling_policy = {"SchedulingPolicy", scheduling_policy_fields};
@@ -34,44 +34,53 @@ static const struct hf_schema pod_condition_pattern = {"PodConditionPattern", po
 
 static const struct hf_schema_field rule_fields[] = {
 	FIELD("name", STRING, ONE, "Name of the rule in status, events and holdfast why."),
-	FIELD("action", STRING, ONE, "FailJob: the job fails. Ignore: replaced without a charge. Count: replaced and charged. RestartReplica: the rank restarts. RestartJob: all ranks restart."),
-	FIELD("replicaTypes", STRING, LIST, "Match only terminations of these replica types. Default: all types."),
+	FIELD("action", STRING, ONE, "FailJob: the job fails. Ignore: replaced without a charge. Count: replaced and charged. RestartReplica, RestartJob: the rank or all ranks restart."),
+	FIELD("replicaTypes", STRING, LIST, "Match only these replica types. Default: all types."),
 	FIELD_OF("onExitCodes", on_exit_codes, ONE, "Match by a container's exit code."),
 	FIELD_OF("onPodConditions", pod_condition_pattern, LIST, "Match by a condition of the pod."),
-	FIELD("onPodReasons", STRING, LIST, "Match by the reason in the pod's or the container's state."),
+	FIELD("onPodReasons", STRING, LIST, "Match by the reason of the pod or the container."),
 	FIELD("onDevice", STRING, LIST, "Match by the class of a device failure."),
 	END,
 };
 static const struct hf_schema rule = {"Rule", rule_fields};
 
 static const struct hf_schema_field pod_failure_policy_fields[] = {
-	FIELD_OF("rules", rule, LIST, "The first rule that matches decides. Without a match the termination counts."),
+	FIELD_OF("rules", rule, LIST, "The first rule that matches decides."),
 	END,
 };
 static const struct hf_schema pod_failure_policy = {"PodFailurePolicy", pod_failure_policy_fields};
 
 static const struct hf_schema_field backoff_fields[] = {
-	FIELD("initialSeconds", INT32, ONE, "Delay of the second restart. The first restart is immediate. Default: 10."),
-	FIELD("maxSeconds", INT32, ONE, "The delay doubles with each restart up to this limit. Default: 600."),
-	FIELD("resetAfterSeconds", INT32, ONE, "After this time without a failure the next restart is immediate again. Default: 3600."),
+	FIELD("initialSeconds", INT32, ONE, "Delay of the second restart; the first is immediate. Default: 10."),
+	FIELD("maxSeconds", INT32, ONE, "The delay doubles up to this limit. Default: 600."),
+	FIELD("resetAfterSeconds", INT32, ONE, "Time without a failure that makes the next restart immediate. Default: 3600."),
 	END,
 };
 static const struct hf_schema backoff = {"Backoff", backoff_fields};
 
 static const struct hf_schema_field node_lost_fields[] = {
-	FIELD("afterSeconds", INT32, ONE, "A node counts as lost after this time in Unknown. After a storm of its zone the time begins anew. Default: 60."),
-	FIELD("forceDelete", STRING, ONE, "Evidence for a forced delete of a pod on a lost node. Presumed: silence. Proven: node or pod have ended. Never: none. Default: Presumed."),
-	FIELD("selfFence", BOOL, ONE, "Ranks under holdfast exec end themselves afterSeconds - 10 s after the last contact. Default: false."),
+	FIELD("afterSeconds", INT32, ONE, "A node is lost after this time in Unknown without a sign of life. Default: 60."),
+	FIELD("forceDelete", STRING, ONE, "Evidence for a forced delete. Presumed: silence. Proven: node or pod have ended. Never: a person decides. Default: Presumed."),
+	FIELD("selfFence", BOOL, ONE, "Ranks under exec end themselves afterSeconds - 10 s after the node's last contact. Default: false."),
 	END,
 };
 static const struct hf_schema node_lost = {"NodeLost", node_lost_fields};
 
 static const struct hf_schema_field device_fields[] = {
-	FIELD("onUnhealthy", STRING, ONE, "Action when a device of a running rank fails. Default: Restart."),
+	FIELD("onUnhealthy", STRING, ONE, "Action when a rank's device fails. Default: Restart."),
 	FIELD("avoid", BOOL, ONE, "Keep replacements off nodes with failed devices. Default: true."),
 	END,
 };
 static const struct hf_schema device = {"Device", device_fields};
+
+static const struct hf_schema_field log_rules_fields[] = {
+	FIELD("name", STRING, ONE, "Name of the rule."),
+	FIELD("pattern", STRING, ONE, "PCRE2 expression for a line. Default: lines of known trainers."),
+	FIELD("must", STRING, ONE, "appear within 30m, recur within 10m, be finite, be below 9 for 5 lines."),
+	FIELD("action", STRING, ONE, "Default: Restart."),
+	END,
+};
+static const struct hf_schema log_rules = {"LogRules", log_rules_fields};
 
 static const struct hf_schema_field checkpoint_fields[] = {
 	FIELD("graceSeconds", INT32, ONE, "Time to save before a planned end. Default: 0."),
@@ -80,46 +89,48 @@ static const struct hf_schema_field checkpoint_fields[] = {
 static const struct hf_schema checkpoint = {"Checkpoint", checkpoint_fields};
 
 static const struct hf_schema_field recovery_fields[] = {
-	FIELD("restartScope", STRING, ONE, "Replica: the failed rank restarts. Job: all ranks do. Default: Replica."),
-	FIELD("infrastructureLimit", INT32, ONE, "Incidents of nodes, preemption and eviction that the job survives. Default: unlimited."),
+	FIELD("restartScope", STRING, ONE, "Replica: the failed rank restarts. Job: all ranks restart. Default: Replica."),
+	FIELD("infrastructureLimit", INT32, ONE, "Infrastructure incidents that the job survives. Default: unlimited."),
 	FIELD("deviceLimit", INT32, ONE, "Device incidents that the job survives. Default: unlimited."),
-	FIELD_OF("backoff", backoff, ONE, "Delays of restarts that are charged to the application."),
-	FIELD("incidentSeconds", INT32, ONE, "Time after the restart in which a late termination belongs to the incident. Default: 1800."),
-	FIELD("replaceDelaySeconds", INT32, ONE, "Time for which a pod's name stays free after the pod was removed from a tainted node. Default: 2."),
-	FIELD("settleSeconds", INT32, ONE, "Longest wait of a verdict for evidence of another cause. Default: 20."),
-	FIELD("restartGraceSeconds", INT32, ONE, "Scope Job: grace period of the pods that a restart deletes. Default: their own."),
-	FIELD_OF("nodeLost", node_lost, ONE, "Lost nodes: how long to wait, and for which evidence."),
-	FIELD("forceDeleteAfterSeconds", INT32, ONE, "Time after a pod's own deletion deadline before a forced delete on a lost node. Default: 5."),
-	FIELD_OF("device", device, ONE, "Failed devices: the reaction of the job."),
-	FIELD("progressDeadlineSeconds", INT32, ONE, "All ranks restart after no rank reported a step for this time. Default: never."),
-	FIELD("noProgressLimit", INT32, ONE, "Restarts in a row without a new best step that fail the job. Default: 0 (never)."),
-	FIELD("inPlace", STRING, ONE, "Auto: processes under holdfast exec restart in their pods. Default: Auto."),
+	FIELD_OF("backoff", backoff, ONE, "Delays of restarts charged to the application."),
+	FIELD("incidentSeconds", INT32, ONE, "Time in which a late termination belongs to the incident. Default: 1800."),
+	FIELD("replaceDelaySeconds", INT32, ONE, "Time for which a pod's name stays free after a taint took the pod. Default: 2."),
+	FIELD("settleSeconds", INT32, ONE, "How long a verdict waits for evidence. Default: 20."),
+	FIELD("restartGraceSeconds", INT32, ONE, "Scope Job: grace period at a restart. Default: that of the pods."),
+	FIELD_OF("nodeLost", node_lost, ONE, "Lost nodes."),
+	FIELD("forceDeleteAfterSeconds", INT32, ONE, "Time beyond a pod's grace period before a forced delete. Default: 5."),
+	FIELD_OF("device", device, ONE, "Failed devices."),
+	FIELD("progressDeadlineSeconds", INT32, ONE, "All ranks restart after this time without a step. Default: never."),
+	FIELD("noProgressLimit", INT32, ONE, "Restarts in a row without a new best step. Default: 0 (unlimited)."),
+	FIELD("exec", STRING, ONE, "Inject: put holdfast exec before the training command. Default: None."),
+	FIELD_OF("logRules", log_rules, LIST, "Rules for output under exec."),
+	FIELD("inPlace", STRING, ONE, "Auto: processes under exec restart in their pods. Default: Auto."),
 	FIELD("inPlaceLimit", INT32, ONE, "In-place restarts in a row without a new step. Default: 3."),
 	FIELD("inPlaceWaitSeconds", INT32, ONE, "How long exec waits for an order. Default: 60."),
 	FIELD_OF("checkpoint", checkpoint, ONE, "Checkpoints."),
-	FIELD("sidecarGraceSeconds", INT32, ONE, "Time that other containers have after the training container ended with 0; then the pod ends. Default: never."),
-	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: they end and keep their logs. Keep: they go on. Default: Stop."),
+	FIELD("sidecarGraceSeconds", INT32, ONE, "How long other containers keep the pod of a rank that has succeeded. Default: unlimited."),
+	FIELD("podsAfterEnd", STRING, ONE, "Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended. Keep: they go on. Default: Stop."),
 	END,
 };
 static const struct hf_schema recovery = {"Recovery", recovery_fields};
 
 static const struct hf_schema_field run_policy_fields[] = {
-	FIELD("activeDeadlineSeconds", INT64, ONE, "The job fails after this time of activity. Suspended time does not count. Default: never."),
-	FIELD("backoffLimit", INT32, ONE, "Application incidents that the job survives. With 0 the program starts once, also under OnFailure. Default: unlimited."),
+	FIELD("activeDeadlineSeconds", INT64, ONE, "The job fails after this time of activity. Default: never."),
+	FIELD("backoffLimit", INT32, ONE, "Application incidents that the job survives. With 0 the program starts once. Default: unlimited."),
 	FIELD("cleanPodPolicy", STRING, ONE, "Pods to delete when the job is over: None, Running or All. Default: None."),
 	FIELD("managedBy", STRING, ONE, "Controller of this job; immutable. Default: kubeflow.org/training-operator."),
 	FIELD_OF("schedulingPolicy", scheduling_policy, ONE, "Pod group of a gang scheduler."),
-	FIELD("suspend", BOOL, ONE, "True: the job has no pods until it is set to false."),
+	FIELD("suspend", BOOL, ONE, "True: the job has no pods."),
 	FIELD("ttlSecondsAfterFinished", INT32, ONE, "Time from the end of the job to its deletion. Default: never."),
-	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for terminations, by exit code, pod condition, reason or device class. Pods of the job have restartPolicy Never."),
-	FIELD_OF("recovery", recovery, ONE, "Recovery of the job. The operator's config file can change the defaults."),
+	FIELD_OF("podFailurePolicy", pod_failure_policy, ONE, "Rules for terminations. Pods of the job have restartPolicy Never."),
+	FIELD_OF("recovery", recovery, ONE, "Recovery. The operator's config file can change the defaults."),
 	END,
 };
 static const struct hf_schema run_policy = {"RunPolicy", run_policy_fields};
 
 static const struct hf_schema_field replica_spec_fields[] = {
 	FIELD("replicas", INT32, ONE, "Ranks of this type. Default: 1, and 0 for workers of an MPIJob."),
-	FIELD("restartPolicy", STRING, ONE, "ExitCode: codes from 128 restart the rank, 1 to 127 fail the job. Default: OnFailure for PyTorchJob and PaddleJob, else Never."),
+	FIELD("restartPolicy", STRING, ONE, "ExitCode: codes below 128 fail the job. Default: OnFailure for PyTorchJob and PaddleJob, else Never."),
 	FIELD_OF("template", hf_schema_pod_template_spec, ONE, NULL),
 	END,
 };
@@ -133,10 +144,10 @@ static const struct hf_schema_field rdzv_conf_fields[] = {
 static const struct hf_schema rdzv_conf = {"RdzvConf", rdzv_conf_fields};
 
 static const struct hf_schema_field elastic_policy_fields[] = {
-	FIELD("minReplicas", INT32, ONE, "Fewest workers with which the job goes on. Default: maxReplicas."),
+	FIELD("minReplicas", INT32, ONE, "Fewest workers. Default: maxReplicas."),
 	FIELD("maxReplicas", INT32, ONE, "Most workers. Default: minReplicas."),
 	FIELD("maxRestarts", INT32, ONE, "Passed to the launcher of each pod."),
-	FIELD("metrics", RAW, LIST, "Metrics of the HorizontalPodAutoscaler for the workers."),
+	FIELD("metrics", RAW, LIST, "Metrics of the HorizontalPodAutoscaler."),
 	FIELD("rdzvBackend", STRING, ONE, "Rendezvous back end. Default: c10d."),
 	FIELD("rdzvPort", INT32, ONE, "Port of the rendezvous. Default: the port of worker 0."),
 	FIELD("rdzvHost", STRING, ONE, "Host of the rendezvous. Default: worker 0."),
@@ -149,7 +160,7 @@ static const struct hf_schema_field elastic_policy_fields[] = {
 static const struct hf_schema elastic_policy = {"ElasticPolicy", elastic_policy_fields};
 
 static const struct hf_schema_field py_torch_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("pytorchReplicaSpecs", replica_spec, MAP, "Replica types of the job: Master and Worker."),
 	FIELD_OF("elasticPolicy", elastic_policy, ONE, "Limits for the number of workers of an elastic job."),
 	FIELD("nprocPerNode", STRING, ONE, "Processes of a pod: auto, cpu, gpu or a number. Default: auto."),
@@ -201,7 +212,7 @@ static const struct hf_schema_field replica_ledger_fields[] = {
 	FIELD("seen", STRING, ONE, "Container terminations already counted, by index."),
 	FIELD("initSeen", STRING, ONE, "The same of init containers, by index."),
 	FIELD("trained", STRING, ONE, "Ranks whose own container ended with 0: 0-3,7."),
-	FIELD("covered", STRING, ONE, "Ranks whose container restart belongs to this incident: 0-3,7."),
+	FIELD("covered", STRING, ONE, "Ranks restarted by this incident: 0-3,7."),
 	FIELD("hold", STRING, ONE, "Ranks that must not run yet: 0-3,7."),
 	FIELD("inPlace", STRING, ONE, "Restarts in the present pod, by index."),
 	FIELD("inPlaceSince", STRING, ONE, "Incident of the last restart in the pod, by index."),
@@ -246,7 +257,7 @@ static const struct hf_schema verdict = {"Verdict", verdict_fields};
 
 static const struct hf_schema_field ledger_fields[] = {
 	FIELD("schema", INT64, ONE, "Version of the ledger."),
-	FIELD("generation", INT64, ONE, "Restarts of all ranks raise it."),
+	FIELD("generation", INT64, ONE, "Restarts of all ranks, from 1."),
 	FIELD("phase", STRING, ONE, "Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
 	FIELD("since", TIME, ONE, "Begin of the phase."),
 	FIELD_OF("incident", incident, ONE, "The present or last incident."),
@@ -254,7 +265,7 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("activeSeconds", INT64, ONE, "Activity before the present run."),
 	FIELD_OF("restarts", budgets, ONE, "Charged incidents, by budget."),
 	FIELD("summary", STRING, ONE, "Charged incidents in words."),
-	FIELD_OF("streak", streaks, ONE, "Incidents in a row. The delay of restarts grows with them."),
+	FIELD_OF("streak", streaks, ONE, "Incidents in a row."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),
 	FIELD_OF("history", record, LIST, "Earlier records like last, newest first, at most 10."),
@@ -271,14 +282,14 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("stepsAt", TIME, ONE, "When step was noted."),
 	FIELD("bestStep", INT64, ONE, "Furthest step of any attempt."),
 	FIELD("noProgressStreak", INT64, ONE, "Restarts without a new best step."),
-	FIELD("restartHandled", STRING, ONE, "Last restart annotation."),
-	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails; may change."),
+	FIELD("restartHandled", STRING, ONE, "The restart annotation handled last."),
+	FIELD_OF("verdict", verdict, ONE, "Decision that the job fails."),
 	END,
 };
 static const struct hf_schema ledger = {"Ledger", ledger_fields};
 
 static const struct hf_schema_field replica_status_fields[] = {
-	FIELD("active", INT32, ONE, "Running pods. Of a suspended job: pods that still exist."),
+	FIELD("active", INT32, ONE, "Running pods."),
 	FIELD("failed", INT32, ONE, "Failed pods."),
 	FIELD("succeeded", INT32, ONE, "Succeeded ranks."),
 	FIELD_OF("labelSelector", hf_schema_label_selector, ONE, "Deprecated: use selector."),
@@ -289,7 +300,7 @@ static const struct hf_schema replica_status = {"ReplicaStatus", replica_status_
 
 static const struct hf_schema_field job_status_fields[] = {
 	FIELD("completionTime", TIME, ONE, "When the job succeeded or failed."),
-	FIELD_OF("conditions", job_condition, LIST, "Conditions. The last one names the state of the job."),
+	FIELD_OF("conditions", job_condition, LIST, "The last one names the state."),
 	FIELD("lastReconcileTime", TIME, ONE, "Last write by the operator."),
 	FIELD_OF("recovery", ledger, ONE, "Ledger of Holdfast. Not for editing."),
 	FIELD_OF("replicaStatuses", replica_status, MAP, "Counts of pods, by replica type."),
@@ -309,7 +320,7 @@ static const struct hf_schema_field py_torch_job_fields[] = {
 const struct hf_schema hf_schema_py_torch_job = {"PyTorchJob", py_torch_job_fields};
 
 static const struct hf_schema_field tf_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("tfReplicaSpecs", replica_spec, MAP, "Replica types of the job: Chief, Evaluator, Master, PS, Worker."),
 	FIELD("successPolicy", STRING, ONE, "Empty: the job succeeds with its chief, or with worker 0. AllWorkers: the job succeeds with all workers. Default: empty."),
 	FIELD("enableDynamicWorker", BOOL, ONE, "The number of workers may change while the job runs. Default: false."),
@@ -328,7 +339,7 @@ static const struct hf_schema_field tf_job_fields[] = {
 const struct hf_schema hf_schema_tf_job = {"TFJob", tf_job_fields};
 
 static const struct hf_schema_field mpi_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("mpiReplicaSpecs", replica_spec, MAP, "Replica types of the job: Launcher and Worker."),
 	FIELD("slotsPerWorker", INT32, ONE, "Slots of a worker in the host file. Default: 1."),
 	FIELD("cleanPodPolicy", STRING, ONE, "As runPolicy.cleanPodPolicy, which wins."),
@@ -348,7 +359,7 @@ static const struct hf_schema_field mpi_job_fields[] = {
 const struct hf_schema hf_schema_mpi_job = {"MPIJob", mpi_job_fields};
 
 static const struct hf_schema_field xg_boost_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("xgbReplicaSpecs", replica_spec, MAP, "Replica types of the job: Master and Worker."),
 	END,
 };
@@ -365,16 +376,16 @@ static const struct hf_schema_field xg_boost_job_fields[] = {
 const struct hf_schema hf_schema_xg_boost_job = {"XGBoostJob", xg_boost_job_fields};
 
 static const struct hf_schema_field paddle_job_elastic_policy_fields[] = {
-	FIELD("minReplicas", INT32, ONE, "Fewest workers with which the job goes on. Default: maxReplicas."),
+	FIELD("minReplicas", INT32, ONE, "Fewest workers. Default: maxReplicas."),
 	FIELD("maxReplicas", INT32, ONE, "Most workers. Default: minReplicas."),
 	FIELD("maxRestarts", INT32, ONE, "Passed to the launcher of each pod."),
-	FIELD("metrics", RAW, LIST, "Metrics of the HorizontalPodAutoscaler for the workers."),
+	FIELD("metrics", RAW, LIST, "Metrics of the HorizontalPodAutoscaler."),
 	END,
 };
 static const struct hf_schema paddle_job_elastic_policy = {"PaddleJobElasticPolicy", paddle_job_elastic_policy_fields};
 
 static const struct hf_schema_field paddle_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("paddleReplicaSpecs", replica_spec, MAP, "Replica types of the job: Master and Worker."),
 	FIELD_OF("elasticPolicy", paddle_job_elastic_policy, ONE, "Limits for the number of workers of an elastic job."),
 	END,
@@ -392,7 +403,7 @@ static const struct hf_schema_field paddle_job_fields[] = {
 const struct hf_schema hf_schema_paddle_job = {"PaddleJob", paddle_job_fields};
 
 static const struct hf_schema_field jax_job_spec_fields[] = {
-	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job as a whole."),
+	FIELD_OF("runPolicy", run_policy, ONE, "Settings of the job."),
 	FIELD_OF("jaxReplicaSpecs", replica_spec, MAP, "Replica types of the job: Worker."),
 	END,
 };

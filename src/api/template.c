@@ -57,8 +57,6 @@ static void read_details(struct hf_reader *r, const struct hf_json *container,
 		for (void *it = NULL; (it = hf_json_next(limits, it, &key, &value)) != NULL;)
 			keys[ret_container->limits_len++] = key;
 	ret_container->limits = keys;
-	ret_container->has_command =
-		hf_json_len(hf_reader_get(r, container, "command", HF_JSON_ARRAY)) > 0;
 }
 
 /* Reads names with quantities; a quantity may be a text or a number. */
@@ -108,6 +106,8 @@ static const struct hf_container *read_containers(struct hf_reader *r, const str
 		size_t mark = hf_reader_enter(r, ".%s[%zu]", key, i);
 		containers[i].name = hf_str_or(hf_reader_str(r, item, "name"), "");
 		containers[i].image = hf_str_or(hf_reader_str(r, item, "image"), "");
+		containers[i].has_command =
+			hf_json_len(hf_reader_get(r, item, "command", HF_JSON_ARRAY)) > 0;
 		read_ports(r, item, &containers[i]);
 		if ((details & HF_READ_DETAILS) != 0)
 			read_details(r, item, &containers[i]);

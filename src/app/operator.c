@@ -293,6 +293,9 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.frameworks = flags->frameworks,
 		.settings = {.init_container_image = flags->init_image,
 			     .kubectl_image = flags->kubectl_image,
+			     .exec_image = flags->exec_image != NULL ? flags->exec_image
+								     : getenv(IMAGE_ENV),
+			     .exec_csi_driver = flags->exec_csi_driver,
 			     .init_container_max_tries = (int)flags->init_tries,
 			     .gang_scheduler = flags->gang_scheduler,
 			     .cluster_domain = flags->cluster_domain,

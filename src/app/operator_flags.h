@@ -40,9 +40,11 @@ struct hf_operator_flags {
 	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
 	double qps;                                                /* 0: any number */
 	int64_t burst;
-	const char *init_image;    /* NULL: the default */
-	const char *kubectl_image; /* NULL: the default */
-	const char *init_template; /* a file */
+	const char *init_image;      /* NULL: the default */
+	const char *kubectl_image;   /* NULL: the default */
+	const char *exec_image;      /* NULL: the image of the operator itself */
+	const char *exec_csi_driver; /* NULL: none */
+	const char *init_template;   /* a file */
 	/* the flag for the template file was given; false: the default file is used, and may be
 	 * missing */
 	bool init_template_given;

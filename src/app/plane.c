@@ -140,6 +140,13 @@ static void on_exec_told(void *arg, struct hf_exec_peer *peer, const struct hf_p
 	hf_agent_exec_told(hf_node_health_agent(plane->health), peer, state);
 }
 
+static void on_exec_noted(void *arg, const char *pod_uid, const char *words)
+{
+	struct hf_plane *plane = arg;
+
+	hf_agent_exec_noted(hf_node_health_agent(plane->health), pod_uid, words);
+}
+
 static void on_exec_closed(void *arg, struct hf_exec_peer *peer)
 {
 	struct hf_plane *plane = arg;
@@ -164,6 +171,7 @@ static void create_execs(struct hf_plane *plane)
 						       .identify = find_sender,
 						       .opened = on_exec_opened,
 						       .told = on_exec_told,
+						       .noted = on_exec_noted,
 						       .closed = on_exec_closed,
 						       .trouble = on_exec_trouble,
 						       .arg = plane,
@@ -202,6 +210,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 		.frameworks = hf_frameworks,
 		.settings = {.no_autoscaler = true,
 			     .no_fence = true,
+			     .exec_program = "holdfast", /* in the pods' PATH */
 			     .recovery = {.device_avoid = {.set = true, .value = false}}},
 		.watch_nodes = gpus && plane->options.watch_gpus,
 		.watch_agents = true,

@@ -337,6 +337,7 @@ const struct hf_framework hf_framework_mpi = {
 	.port_number = 9999,
 	.no_finalizers = true,
 	.any_name = true,
+	.no_exec_roles = 1u << WORKER,
 	.reads_containers = true,
 	.default_restart = HF_RESTART_NEVER,
 	.controller_name = "mpijob-controller",

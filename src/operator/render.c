@@ -24,6 +24,7 @@
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
 #define ACTION_SHOWN_MAX 80
+#define NOBODY_UID 65532 /* the usual number of images without root */
 
 static void set_owner(struct hf_json *meta, struct hf_doc *job,
 		      const struct hf_framework *framework)
@@ -208,6 +209,21 @@ static struct hf_json *new_pair(const char *first, const char *a, const char *se
 	return object;
 }
 
+/* A template may allow more or less; what the container itself says wins. */
+static struct hf_json *build_restricted(void)
+{
+	struct hf_json *context = hf_json_object(), *drop;
+
+	hf_json_set(context, "allowPrivilegeEscalation", hf_json_bool(false));
+	drop = hf_json_ensure_array(hf_json_ensure_object(context, "capabilities"), "drop");
+	hf_json_append(drop, hf_json_string("ALL"));
+	hf_json_set(context, "readOnlyRootFilesystem", hf_json_bool(true));
+	hf_json_set(context, "runAsNonRoot", hf_json_bool(true));
+	hf_json_set_i64(context, "runAsUser", NOBODY_UID);
+	hf_json_set_str(hf_json_ensure_object(context, "seccompProfile"), "type", "RuntimeDefault");
+	return context;
+}
+
 static struct hf_json *build_container(const struct hf_container_build *build)
 {
 	struct hf_json *container = hf_json_object(), *command, *resources;
@@ -230,6 +246,8 @@ static struct hf_json *build_container(const struct hf_container_build *build)
 		hf_json_append(hf_json_ensure_array(container, "volumeMounts"),
 			       new_pair("name", build->mounts[i].key, "mountPath",
 					build->mounts[i].value));
+	if (build->restricted)
+		hf_json_set(container, "securityContext", build_restricted());
 	return container;
 }
 
@@ -248,6 +266,27 @@ static struct hf_json *build_env(const struct hf_edit *edit)
 	return env;
 }
 
+static void put_before_command(struct hf_json *container, const struct hf_edit *edit)
+{
+	const struct hf_json *command = hf_json_get(container, "command");
+	struct hf_json *words = hf_json_array();
+
+	for (size_t i = 0; i < edit->words_len; i++)
+		hf_json_append(words, hf_json_string(edit->words[i]));
+	for (size_t i = 0; i < hf_json_len(command); i++)
+		hf_json_append(words, hf_json_ref(hf_json_item(command, i)));
+	hf_json_set(container, "command", words);
+}
+
+static void add_mount(struct hf_json *container, const struct hf_edit *edit)
+{
+	struct hf_json *mount = new_pair("name", edit->name, "mountPath", edit->value);
+
+	if (edit->number != 0)
+		hf_json_set(mount, "readOnly", hf_json_bool(true));
+	hf_json_append(hf_json_ensure_array(container, "volumeMounts"), mount);
+}
+
 static void edit_container(struct hf_json *container, const struct hf_edit *edit)
 {
 	struct hf_json *port, *words;
@@ -260,10 +299,8 @@ static void edit_container(struct hf_json *container, const struct hf_edit *edit
 		hf_json_append(words, hf_json_string(edit->value));
 		hf_json_set(container, edit->kind == HF_EDIT_ARGS ? "args" : "command", words);
 		return;
-	case HF_EDIT_MOUNT:
-		hf_json_append(hf_json_ensure_array(container, "volumeMounts"),
-			       new_pair("name", edit->name, "mountPath", edit->value));
-		return;
+	case HF_EDIT_COMMAND_BEFORE: put_before_command(container, edit); return;
+	case HF_EDIT_MOUNT: add_mount(container, edit); return;
 	default: hf_json_append(hf_json_ensure_array(container, "env"), build_env(edit)); return;
 	}
 	port = hf_json_object();
@@ -362,21 +399,38 @@ static void edit_avoid(struct hf_json *spec, const struct hf_edit *edit)
 		edit_preferred(affinity, edit->name);
 }
 
+static struct hf_json *build_config(const struct hf_edit *edit)
+{
+	struct hf_json *config = hf_json_object();
+
+	hf_json_set_str(config, "name", edit->value);
+	for (size_t i = 0; i < edit->files_len; i++) {
+		struct hf_json *item =
+			new_pair("key", edit->files[i].name, "path", edit->files[i].name);
+
+		hf_json_set_i64(item, "mode", edit->files[i].mode);
+		hf_json_append(hf_json_ensure_array(config, "items"), item);
+	}
+	return config;
+}
+
 static void edit_volumes(struct hf_json *spec, const struct hf_edit *edit)
 {
-	struct hf_json *volume = hf_json_object(), *config, *item;
+	struct hf_json *volume = hf_json_object(), *csi;
 
 	hf_json_set_str(volume, "name", edit->name);
-	if (edit->kind == HF_EDIT_VOLUME_EMPTY) {
-		hf_json_set(volume, "emptyDir", hf_json_object());
-	} else {
-		config = hf_json_ensure_object(volume, "configMap");
-		hf_json_set_str(config, "name", edit->value);
-		for (size_t i = 0; i < edit->files_len; i++) {
-			item = new_pair("key", edit->files[i].name, "path", edit->files[i].name);
-			hf_json_set_i64(item, "mode", edit->files[i].mode);
-			hf_json_append(hf_json_ensure_array(config, "items"), item);
-		}
+	switch (edit->kind) {
+	case HF_EDIT_VOLUME_EMPTY: hf_json_set(volume, "emptyDir", hf_json_object()); break;
+	case HF_EDIT_VOLUME_CONFIG: hf_json_set(volume, "configMap", build_config(edit)); break;
+	case HF_EDIT_VOLUME_HOST:
+		hf_json_set(volume, "hostPath",
+			    new_pair("path", edit->value, "type", "DirectoryOrCreate"));
+		break;
+	default:
+		csi = hf_json_ensure_object(volume, "csi");
+		hf_json_set_str(csi, "driver", edit->value);
+		hf_json_set(csi, "readOnly", hf_json_bool(true));
+		break;
 	}
 	hf_json_append(hf_json_ensure_array(spec, "volumes"), volume);
 }
@@ -390,6 +444,13 @@ static void set_text(struct hf_json *spec, const struct hf_edit *edit)
 			edit->value);
 }
 
+static bool is_of_containers(enum hf_edit_kind kind)
+{
+	return kind == HF_EDIT_ENV || kind == HF_EDIT_ENV_FIELD || kind == HF_EDIT_PORT ||
+	       kind == HF_EDIT_COMMAND || kind == HF_EDIT_COMMAND_BEFORE || kind == HF_EDIT_ARGS ||
+	       kind == HF_EDIT_MOUNT;
+}
+
 static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		      const struct hf_edit *edit, struct hf_error *err)
 {
@@ -400,6 +461,8 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		edit_volumes(spec, edit);
 		return 0;
 	}
+	if (is_of_containers(edit->kind))
+		return edit_containers(spec, edit, err);
 	switch (edit->kind) {
 	case HF_EDIT_LABEL:
 		hf_json_set_str(hf_json_ensure_object(meta, "labels"), edit->name, edit->value);
@@ -408,12 +471,6 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		hf_json_set_str(hf_json_ensure_object(meta, "annotations"), edit->name,
 				edit->value);
 		return 0;
-	case HF_EDIT_ENV:
-	case HF_EDIT_ENV_FIELD:
-	case HF_EDIT_COMMAND:
-	case HF_EDIT_ARGS:
-	case HF_EDIT_MOUNT:
-	case HF_EDIT_PORT: return edit_containers(spec, edit, err);
 	case HF_EDIT_SCHEDULER_NAME:
 	case HF_EDIT_SERVICE_ACCOUNT:
 	case HF_EDIT_RESTART_POLICY: set_text(spec, edit); return 0;

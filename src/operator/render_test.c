@@ -235,6 +235,61 @@ static void test_an_init_container_is_written_out(void **state)
 		"{\"cpu\":\"100m\"},\"requests\":{}}}]");
 }
 
+/* Namespaces that enforce the restricted standard take the pod, and its own container keeps its settings. */
+static void test_the_container_of_exec_has_no_rights(void **state)
+{
+	struct bench *bench = *state;
+	static const struct hf_key_value mounts[] = {{"holdfast-exec", "/holdfast/bin"}};
+	const struct hf_container_build build = {.name = "holdfast-exec",
+						 .image = "holdfast:1",
+						 .image_pull_policy = "IfNotPresent",
+						 .mounts = mounts,
+						 .mounts_len = 1,
+						 .restricted = true};
+	const struct hf_edit edit = {.kind = HF_EDIT_INIT_CONTAINER, .add = &build};
+	struct hf_action action = pod_action(&edit, 1);
+	HF_AUTO_DOC pod = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
+	assert_json(
+		hf_json_path(hf_doc_json(pod), "spec", "initContainers", NULL),
+		"[{\"name\":\"holdfast-exec\",\"image\":\"holdfast:1\",\"imagePullPolicy\":"
+		"\"IfNotPresent\",\"resources\":{\"limits\":{},\"requests\":{}},\"volumeMounts\":"
+		"[{\"name\":\"holdfast-exec\",\"mountPath\":\"/holdfast/bin\"}],\"securityContext\":"
+		"{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]},"
+		"\"readOnlyRootFilesystem\":true,\"runAsNonRoot\":true,\"runAsUser\":65532,"
+		"\"seccompProfile\":{\"type\":\"RuntimeDefault\"}}}]");
+}
+
+static void test_exec_stands_before_the_command_and_mounts_read_only(void **state)
+{
+	struct bench *bench = *state;
+	static const char *const words[] = {"/holdfast/bin/holdfast-exec", "--"};
+	const struct hf_edit edits[] = {
+		{.kind = HF_EDIT_COMMAND, .value = "train"},
+		{.kind = HF_EDIT_COMMAND_BEFORE, .words = words, .words_len = 2},
+		{.kind = HF_EDIT_MOUNT, .name = "agent", .value = "/run", .number = 1},
+		{.kind = HF_EDIT_VOLUME_HOST, .name = "agent", .value = "/run/holdfast"},
+		{.kind = HF_EDIT_VOLUME_CSI, .name = "other", .value = "exec.holdfast.dev"},
+	};
+	struct hf_action action = pod_action(edits, HF_ARRAY_LEN(edits));
+	HF_AUTO_DOC pod = NULL;
+	struct hf_error err;
+	const struct hf_json *container;
+
+	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
+	container = hf_json_item(hf_json_path(hf_doc_json(pod), "spec", "containers", NULL), 0);
+	assert_json(hf_json_get(container, "command"),
+		    "[\"/holdfast/bin/holdfast-exec\",\"--\",\"train\"]");
+	assert_json(hf_json_get(container, "volumeMounts"),
+		    "[{\"name\":\"agent\",\"mountPath\":\"/run\",\"readOnly\":true}]");
+	assert_json(hf_json_path(hf_doc_json(pod), "spec", "volumes", NULL),
+		    "[{\"name\":\"agent\",\"hostPath\":{\"path\":\"/run/holdfast\",\"type\":"
+		    "\"DirectoryOrCreate\"}},{\"name\":\"other\",\"csi\":{\"driver\":"
+		    "\"exec.holdfast.dev\",\"readOnly\":true}}]");
+}
+
 static void test_a_template_of_the_operators_own_is_expanded(void **state)
 {
 	struct bench *bench = *state;
@@ -410,6 +465,8 @@ int main(void)
 		T(test_a_node_is_kept_off_in_every_term),
 		T(test_a_node_is_rather_avoided_beside_what_the_user_prefers),
 		T(test_an_init_container_is_written_out),
+		T(test_the_container_of_exec_has_no_rights),
+		T(test_exec_stands_before_the_command_and_mounts_read_only),
 		T(test_a_pod_of_an_mpijob_has_no_finalizers),
 		T(test_a_template_of_the_operators_own_is_expanded),
 		cmocka_unit_test(test_trim_markers_take_the_blanks_of_the_text_beside_them),

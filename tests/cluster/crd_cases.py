@@ -166,7 +166,9 @@ def run_policies():
         "forceDeleteAfterSeconds": 0, "device": {"onUnhealthy": "Fail", "avoid": False},
         "progressDeadlineSeconds": 1, "sidecarGraceSeconds": 0, "podsAfterEnd": "Keep",
         "noProgressLimit": 0, "inPlace": "Never", "inPlaceLimit": 0, "inPlaceWaitSeconds": 1,
-        "checkpoint": {"graceSeconds": 0}})
+        "checkpoint": {"graceSeconds": 0}, "exec": "None",
+        "logRules": [{"name": "loss-1.x_y", "pattern": "loss=(.*)", "must": "be below -1e-3 for 10 lines",
+                      "action": "Event"}]})
     yield recovery("null for absent", {"infrastructureLimit": None, "restartGraceSeconds": None})
     for field in ("infrastructureLimit", "deviceLimit", "incidentSeconds", "replaceDelaySeconds",
                   "settleSeconds", "restartGraceSeconds", "forceDeleteAfterSeconds",
@@ -195,6 +197,18 @@ def run_policies():
                    "inPlaceWaitSeconds: Invalid value")
     yield recovery("checkpoint.graceSeconds below 0", {"checkpoint": {"graceSeconds": -1}},
                    "graceSeconds: Invalid value")
+    yield recovery("a word that exec does not have", {"exec": "Always"}, "exec: Unsupported")
+    for must in ("appear within 1h30m", "recur within 90s", "be finite", "be finite for 3 lines", "be above 0"):
+        yield recovery("a log rule that must " + must,
+                       {"logRules": [{"name": "x", "pattern": "(.*)", "must": must}]})
+    for field, value, refusal in (("must", "recur every 10m", "must: Invalid value"),
+                                  ("must", "be below", "must: Invalid value"),
+                                  ("name", "two words", "name: Invalid value"),
+                                  ("action", "Stop", "action: Unsupported")):
+        yield recovery(f"a log rule with {field} '{value}'",
+                       {"logRules": [{"name": "x", "must": "be finite", field: value}]}, "logRules[0]." + refusal)
+    yield recovery("too many log rules", {"logRules": [{"name": f"x{i}", "must": "be finite"} for i in range(17)]},
+                   "logRules: Too many: 17")
     yield recovery("a word that podsAfterEnd does not have", {"podsAfterEnd": "Delete"},
                    "podsAfterEnd: Unsupported")
 

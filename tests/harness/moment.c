@@ -322,6 +322,10 @@ void moment_read(struct moment *moment, const struct hf_json *root, struct hf_ar
 	if (!moment->framework)
 		return;
 	moment->settings.gang_scheduler = hf_json_path_str(root, "settings", "gangScheduler", NULL);
+	moment->settings.exec_image = hf_json_path_str(root, "settings", "execImage", NULL);
+	moment->settings.exec_csi_driver = hf_json_path_str(root, "settings", "execDriver", NULL);
+	moment->settings.exec_program = hf_json_path_str(root, "settings", "execProgram", NULL);
+	moment->settings.recovery.exec = hf_json_path_str(root, "settings", "exec", NULL);
 	moment->settings.no_autoscaler =
 		hf_json_true(hf_json_path(root, "settings", "noAutoscaler", NULL), false);
 	hf_job_read(keep(moment, job), moment->framework, &moment->settings, arena, NULL,

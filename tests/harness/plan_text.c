@@ -313,6 +313,8 @@ static void render_build(const struct hf_container_build *build, struct hf_strbu
 	}
 	for (size_t i = 0; i < build->mounts_len; i++)
 		hf_strbuf_addf(sb, ", mount-%s: %s", build->mounts[i].key, build->mounts[i].value);
+	if (build->restricted)
+		hf_strbuf_addstr(sb, ", restricted: true");
 }
 
 /* True for labels, annotations and variables: all edits of such a kind share one line, because
@@ -340,7 +342,16 @@ static void render_word(const struct hf_edit *edit, struct hf_strbuf *sb)
 				       (unsigned)edit->files[i].mode);
 		return;
 	}
-	text(sb, edit->kind == HF_EDIT_MOUNT ? "at" : "word", edit->value);
+	if (edit->kind == HF_EDIT_VOLUME_HOST || edit->kind == HF_EDIT_VOLUME_CSI) {
+		text(sb, edit->kind == HF_EDIT_VOLUME_HOST ? "path" : "driver", edit->value);
+		return;
+	}
+	for (size_t i = 0; i < edit->words_len; i++)
+		hf_strbuf_addf(sb, "%s%s", i > 0 ? " " : "words: ", edit->words[i]);
+	if (edit->words_len == 0)
+		text(sb, edit->kind == HF_EDIT_MOUNT ? "at" : "word", edit->value);
+	if (edit->kind == HF_EDIT_MOUNT && edit->number != 0)
+		hf_strbuf_addstr(sb, ", readOnly: true");
 	if (edit->kind != HF_EDIT_VOLUME_EMPTY)
 		hf_strbuf_addf(sb, ", container: %d", edit->container);
 }
@@ -374,13 +385,15 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 	flow_end(sb, mark);
 }
 
-/* True if edits of this kind came before, interrupted by another kind: their line then gets
- * another key, because a key must be unique in a YAML map. */
+/* True if edits of this kind came before, interrupted by another kind, or of a kind that has one line for each edit: their
+ * line then gets another key, because a key must be unique in a YAML map. */
 static bool is_interrupted(const struct hf_edit *edits, size_t i)
 {
-	for (size_t j = 0; j + 1 < i; j++)
+	bool list = is_list(edits[i].kind);
+
+	for (size_t j = 0; j + (list ? 1 : 0) < i; j++)
 		if (edits[j].kind == edits[i].kind && edits[j].container == edits[i].container)
-			return is_list(edits[i].kind);
+			return !is_by_name(edits[i].kind);
 	return false;
 }
 
@@ -397,11 +410,14 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 		[HF_EDIT_AVOID_NODE] = "avoid node",
 		[HF_EDIT_INIT_CONTAINER] = "init container",
 		[HF_EDIT_COMMAND] = "command",
+		[HF_EDIT_COMMAND_BEFORE] = "before the command",
 		[HF_EDIT_ARGS] = "args",
 		[HF_EDIT_SERVICE_ACCOUNT] = "serviceAccountName",
 		[HF_EDIT_MOUNT] = "mount",
 		[HF_EDIT_VOLUME_EMPTY] = "empty volume",
 		[HF_EDIT_VOLUME_CONFIG] = "volume",
+		[HF_EDIT_VOLUME_HOST] = "volume of the node",
+		[HF_EDIT_VOLUME_CSI] = "volume of a driver",
 	};
 
 	for (size_t i = 0; i < action->edits_len; i++) {

@@ -107,17 +107,16 @@ def failure_rule(types):
         "name": text("Name of the rule in status, events and holdfast why.", minLength=1, maxLength=63,
                      pattern=r"^[^\x00-\x1f\x7f]*$"),
         "action": text("FailJob: the job fails. Ignore: replaced without a charge. Count: replaced "
-                       "and charged. RestartReplica: the rank restarts. "
-                       "RestartJob: all ranks restart.",
+                       "and charged. RestartReplica, RestartJob: the rank or all ranks restart.",
                        enum=["FailJob", "Ignore", "Count", "RestartReplica", "RestartJob"]),
         "replicaTypes": items(text(**({"enum": types} if types else {"maxLength": 32})),
-                              "Match only terminations of these replica types. Default: all types.",
+                              "Match only these replica types. Default: all types.",
                               minItems=1, maxItems=8),
         "onExitCodes": exit_codes,
         "onPodConditions": items(condition, "Match by a condition of the pod.", minItems=1,
                                  maxItems=PATTERNS_MAX),
         "onPodReasons": items(text(minLength=1, maxLength=128),
-                              "Match by the reason in the pod's or the container's state.",
+                              "Match by the reason of the pod or the container.",
                               minItems=1, maxItems=PATTERNS_MAX),
         "onDevice": items(text(minLength=1, maxLength=64),
                           "Match by the class of a device failure.", minItems=1,
@@ -130,86 +129,100 @@ def failure_rule(types):
 
 def failure_policy(types):
     return record({
-        "rules": items(failure_rule(types), "The first rule that matches decides. Without a match the "
-                       "termination counts.", maxItems=RULES_MAX),
-    }, "Rules for terminations, by exit code, pod condition, reason or device class. Pods of "
-       "the job have restartPolicy Never.", ["rules"])
+        "rules": items(failure_rule(types), "The first rule that matches decides.", maxItems=RULES_MAX),
+    }, "Rules for terminations. Pods of the job have restartPolicy Never.", ["rules"])
+
+
+LOG_RULES_MAX = 16      # HF_LOG_RULES_MAX of pattern/log_rule.h
+LOG_PATTERN_MAX = 1024  # HF_PATTERN_BYTES_MAX of pattern/pattern.h
+
+
+def log_rules():
+    return items(record({
+        "name": text("Name of the rule.", maxLength=63, pattern=r"^[-\w.]+$"),
+        "pattern": text("PCRE2 expression for a line. Default: lines of known trainers.",
+                        maxLength=LOG_PATTERN_MAX),
+        "must": text("appear within 30m, recur within 10m, be finite, be below 9 for 5 lines.",
+                     maxLength=63,
+                     pattern=r"^(appear|recur) within \w+$|^be (finite|(below|above) \S+)( for \d+ lines)?$"),
+        "action": text("Default: Restart.", enum=["Restart", "FailJob", "Event"]),
+    }, None, ["name", "must"]),
+        "Rules for output under exec.", maxItems=LOG_RULES_MAX)
 
 
 def recovery():
     backoff = rules(record({
-        "initialSeconds": number("Delay of the second restart. The first restart is immediate. "
-                                 "Default: 10.", 1),
-        "maxSeconds": number("The delay doubles with each restart up to this limit. Default: 600.", 1),
-        "resetAfterSeconds": number("After this time without a failure the next restart is "
-                                     "immediate again. Default: 3600.", 1),
-    }, "Delays of restarts that are charged to the application."),
+        "initialSeconds": number("Delay of the second restart; the first is immediate. Default: 10.", 1),
+        "maxSeconds": number("The delay doubles up to this limit. Default: 600.", 1),
+        "resetAfterSeconds": number("Time without a failure that makes the next restart "
+                                     "immediate. Default: 3600.", 1),
+    }, "Delays of restarts charged to the application."),
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
     node_lost = rules(record({
-        "afterSeconds": number("A node counts as lost after this time in Unknown. After a storm of its "
-                               "zone the time begins anew. Default: 60.", 1),
-        "forceDelete": text("Evidence for a forced delete of a pod on a lost node. Presumed: "
-                            "silence. Proven: node or pod have ended. Never: none. "
-                            "Default: Presumed.",
+        "afterSeconds": number("A node is lost after this time in Unknown without a sign of "
+                               "life. Default: 60.", 1),
+        "forceDelete": text("Evidence for a forced delete. Presumed: silence. Proven: node or pod "
+                            "have ended. Never: a person decides. Default: Presumed.",
                             enum=["Presumed", "Proven", "Never"]),
-        "selfFence": flag("Ranks under holdfast exec end themselves afterSeconds - 10 s after "
-                          "the last contact. Default: false."),
+        "selfFence": flag("Ranks under exec end themselves afterSeconds - 10 s after the node's "
+                          "last contact. Default: false."),
     }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
              "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
-    node_lost["description"] = "Lost nodes: how long to wait, and for which evidence."
+    node_lost["description"] = "Lost nodes."
     device = record({
-        "onUnhealthy": text("Action when a device of a running rank fails. Default: Restart.",
+        "onUnhealthy": text("Action when a rank's device fails. Default: Restart.",
                             enum=["Ignore", "Restart", "Fail"]),
         "avoid": flag("Keep replacements off nodes with failed devices. Default: true."),
-    }, "Failed devices: the reaction of the job.")
+    }, "Failed devices.")
     return record({
-        "restartScope": text("Replica: the failed rank restarts. Job: all ranks do. Default: "
-                             "Replica.", enum=["Replica", "Job"]),
-        "infrastructureLimit": number("Incidents of nodes, preemption and eviction that the job "
-                                      "survives. Default: unlimited.", 0),
+        "restartScope": text("Replica: the failed rank restarts. Job: all ranks restart. "
+                             "Default: Replica.", enum=["Replica", "Job"]),
+        "infrastructureLimit": number("Infrastructure incidents that the job survives. "
+                                      "Default: unlimited.", 0),
         "deviceLimit": number("Device incidents that the job survives. Default: unlimited.", 0),
         "backoff": backoff,
-        "incidentSeconds": number("Time after the restart in which a late termination "
-                                   "belongs to the incident. Default: 1800.", 0),
-        "replaceDelaySeconds": number("Time for which a pod's name stays free after the pod was "
-                                      "removed from a tainted node. Default: 2.", 0),
-        "settleSeconds": number("Longest wait of a verdict for evidence of another cause. "
-                                "Default: 20.", 0),
-        "restartGraceSeconds": number("Scope Job: grace period of the pods that a restart deletes. "
-                                      "Default: their own.", 0),
+        "incidentSeconds": number("Time in which a late termination belongs to the "
+                                   "incident. Default: 1800.", 0),
+        "replaceDelaySeconds": number("Time for which a pod's name stays free after a taint took "
+                                      "the pod. Default: 2.", 0),
+        "settleSeconds": number("How long a verdict waits for evidence. Default: 20.", 0),
+        "restartGraceSeconds": number("Scope Job: grace period at a restart. Default: that of the "
+                                      "pods.", 0),
         "nodeLost": node_lost,
-        "forceDeleteAfterSeconds": number("Time after a pod's own deletion deadline before a forced "
-                                         "delete on a lost node. Default: 5.", 0),
+        "forceDeleteAfterSeconds": number("Time beyond a pod's grace period before a forced "
+                                         "delete. Default: 5.", 0),
         "device": device,
-        "progressDeadlineSeconds": number("All ranks restart after no rank reported a step for this "
-                                          "time. Default: never.", 1),
-        "noProgressLimit": number("Restarts in a row without a new best step that fail the job. "
-                                  "Default: 0 (never).", 0),
-        "inPlace": text("Auto: processes under holdfast exec restart in their pods. Default: Auto.", enum=["Auto", "Never"]),
+        "progressDeadlineSeconds": number("All ranks restart after this time without a step. "
+                                          "Default: never.", 1),
+        "noProgressLimit": number("Restarts in a row without a new best step. Default: 0 (unlimited).", 0),
+        "exec": text("Inject: put holdfast exec before the training command. Default: None.",
+                     enum=["None", "Inject"]),
+        "logRules": log_rules(),
+        "inPlace": text("Auto: processes under exec restart in their pods. Default: Auto.", enum=["Auto", "Never"]),
         "inPlaceLimit": number("In-place restarts in a row without a new step. Default: 3.", 0),
         "inPlaceWaitSeconds": number("How long exec waits for an order. Default: 60.", 1),
         "checkpoint": record({
             "graceSeconds": number("Time to save before a planned end. Default: 0.", 0),
         }, "Checkpoints."),
-        "sidecarGraceSeconds": number("Time that other containers have after the training "
-                                      "container ended with 0; then the pod ends. Default: never.", 0),
-        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: they end and "
-                             "keep their logs. Keep: they go on. Default: Stop.",
+        "sidecarGraceSeconds": number("How long other containers keep the pod of a rank that has "
+                                      "succeeded. Default: unlimited.", 0),
+        "podsAfterEnd": text("Pods that cleanPodPolicy keeps when the job fails. Stop: they are ended. "
+                             "Keep: they go on. Default: Stop.",
                              enum=["Stop", "Keep"]),
-    }, "Recovery of the job. The operator's config file can change the defaults.")
+    }, "Recovery. The operator's config file can change the defaults.")
 
 
 def scheduling_policy(quantity):
-    queue = rules(text("Queue of the pod group."),
+    queue = rules(text("Its queue."),
                   rule("self == oldSelf", "spec.runPolicy.schedulingPolicy.queue is immutable"))
     return record({
-        "minAvailable": number("Members of the pod group. Default: all ranks.", 0),
-        "minResources": node("object", "Resources of the pod group.",
+        "minAvailable": number("Its members. Default: all ranks.", 0),
+        "minResources": node("object", "Its resources.",
                              additionalProperties=copy.deepcopy(quantity)),
-        "priorityClass": text("Priority class of the pod group."),
+        "priorityClass": text("Its priority class."),
         "queue": queue,
-        "scheduleTimeoutSeconds": number("How long the gang scheduler waits for the whole group.",
+        "scheduleTimeoutSeconds": number("How long to wait for the whole group.",
                                          0),
     }, "Pod group of a gang scheduler.")
 
@@ -219,21 +232,20 @@ def run_policy(kind, types, quantity):
     # The default gives every stored job a runPolicy, because clients read its members without a
     # check.
     return record({
-        "activeDeadlineSeconds": number("The job fails after this time of activity. Suspended time does "
-                                        "not count. Default: never.", 0, wide=True),
+        "activeDeadlineSeconds": number("The job fails after this time of activity. Default: never.", 0, wide=True),
         "backoffLimit": number("Application incidents that the job survives. With 0 the program "
-                               "starts once, also under OnFailure. Default: unlimited.", 0),
+                               "starts once. Default: unlimited.", 0),
         "cleanPodPolicy": text("Pods to delete when the job is over: None, Running or All. Default: "
                                "None."),
         "managedBy": text("Controller of this job; immutable. Default: kubeflow.org/training-operator.",
                           **managers),
         "schedulingPolicy": scheduling_policy(quantity),
-        "suspend": flag("True: the job has no pods until it is set to false.", default=False),
+        "suspend": flag("True: the job has no pods.", default=False),
         "ttlSecondsAfterFinished": number("Time from the end of the job to its deletion. Default: "
                                           "never.", 0),
         "podFailurePolicy": failure_policy(types),
         "recovery": recovery(),
-    }, "Settings of the job as a whole.", default={})
+    }, "Settings of the job.", default={})
 
 
 # ---- the rest of spec
@@ -243,8 +255,8 @@ def replica_map(kind, template):
     replica = record({
         "replicas": number("Ranks of this type. Default: 1, and 0 for workers of an MPIJob.", 0),
         # Typed clients send "" for an absent value.
-        "restartPolicy": text("ExitCode: codes from 128 restart the rank, 1 to 127 fail the job. "
-                              "Default: OnFailure for PyTorchJob and PaddleJob, else Never.",
+        "restartPolicy": text("ExitCode: codes below 128 fail the job. Default: OnFailure for "
+                              "PyTorchJob and PaddleJob, else Never.",
                               enum=["", "Always", "ExitCode", "Never", "OnFailure"]),
         "template": template,
     }, None, ["template"])
@@ -292,11 +304,10 @@ def replica_rules(kind, types, upstream_only=False):
 
 def elastic_policy(kind, metric):
     out = {
-        "minReplicas": number("Fewest workers with which the job goes on. Default: maxReplicas.", 0),
+        "minReplicas": number("Fewest workers. Default: maxReplicas.", 0),
         "maxReplicas": number("Most workers. Default: minReplicas.", 0),
         "maxRestarts": number("Passed to the launcher of each pod.", 0),
-        "metrics": items(copy.deepcopy(metric), "Metrics of the HorizontalPodAutoscaler for "
-                         "the workers."),
+        "metrics": items(copy.deepcopy(metric), "Metrics of the HorizontalPodAutoscaler."),
     }
     # Upstream's CRD has no list type here, and the list type of an existing kind must not change.
     del out["metrics"]["x-kubernetes-list-type"]
@@ -407,7 +418,7 @@ def ledger():
     counts = "%s, by index."
     return kept({
         "schema": whole("Version of the ledger."),
-        "generation": whole("Restarts of all ranks raise it."),
+        "generation": whole("Restarts of all ranks, from 1."),
         "phase": text("Phase of the job: Creating, Running, Tearing, Suspended or Ended."),
         "since": time("Begin of the phase."),
         "incident": kept({
@@ -420,8 +431,8 @@ def ledger():
         "activeSeconds": whole("Activity before the present run."),
         "restarts": budgets("Charged incidents, by budget."),
         "summary": text("Charged incidents in words."),
-        "streak": budgets("Incidents in a row. The delay of restarts grows with them.",
-                          user=whole("Restarts that people asked for.")),
+        "streak": budgets("Incidents in a row.",
+                          user=whole("Restarts in a row that a person asked for.")),
         "replicas": node("object", "Counts by replica type, as short texts.", additionalProperties=kept({
             "attempts": text(counts % "Restarts of each rank"),
             "created": text(ranks % "Ranks with a pod of the present attempt"),
@@ -429,7 +440,7 @@ def ledger():
             "seen": text(counts % "Container terminations already counted"),
             "initSeen": text(counts % "The same of init containers"),
             "trained": text(ranks % "Ranks whose own container ended with 0"),
-            "covered": text(ranks % "Ranks whose container restart belongs to this incident"),
+            "covered": text(ranks % "Ranks restarted by this incident"),
             "hold": text(ranks % "Ranks that must not run yet"),
             "inPlace": text(counts % "Restarts in the present pod"),
             "inPlaceSince": text(counts % "Incident of the last restart in the pod"),
@@ -449,10 +460,10 @@ def ledger():
         "stepsAt": time("When step was noted."),
         "bestStep": whole("Furthest step of any attempt."),
         "noProgressStreak": whole("Restarts without a new best step."),
-        "restartHandled": text("Last restart annotation."),
+        "restartHandled": text("The restart annotation handled last."),
         "verdict": kept({"reason": text("Reason in one word."), "message": text("Reason for people."),
                          "at": time("Time of the verdict.")},
-                        "Decision that the job fails; may change."),
+                        "Decision that the job fails."),
     }, "Ledger of Holdfast. Not for editing.")
 
 
@@ -470,12 +481,12 @@ def status():
         "matchLabels": node("object", additionalProperties=text()),
     }, "Deprecated: use selector.", **{"x-kubernetes-map-type": "atomic"})
     count = record({
-        "active": number("Running pods. Of a suspended job: pods that still exist."),
+        "active": number("Running pods."),
         "failed": number("Failed pods."), "succeeded": number("Succeeded ranks."),
         "labelSelector": label_selector,
         "selector": text("Label selector of the pods of this type."),
     })
-    conditions = items(condition, "Conditions. The last one names the state of the job.")
+    conditions = items(condition, "The last one names the state.")
     del conditions["x-kubernetes-list-type"]
     return record({
         "completionTime": time("When the job succeeded or failed."),

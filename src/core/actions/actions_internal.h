@@ -24,6 +24,13 @@ void hf_extras_drop(struct hf_brain *b, enum hf_life life);
 /* Delete, stop or keep each pod of a finished job, and report which pods still run. */
 void hf_cleanup_step(struct hf_brain *b);
 
+/* ---- inject.c ------------------------------------------------------------------------------------ */
+
+/* Put `holdfast exec` before the command, if recovery.exec is Inject, and give it recovery.logRules.  HF_E_INVALID: that
+ * cannot be. */
+int hf_inject_exec(const struct hf_job *job, int role, struct hf_edits *edits, struct hf_error *err)
+	HF_MUST_CHECK;
+
 /* ---- pod_group.c --------------------------------------------------------------------------------- */
 
 enum hf_extra_kind hf_pod_group_kind(const struct hf_settings *settings);

@@ -348,7 +348,11 @@ const char *hf_exit_code_meaning(int64_t code)
 	case 221: return "the program's errors say that its device failed once";
 	case 222: return "the program's errors say that the fabric of its devices failed";
 	case 224: return "the program's errors say that the driver of its device failed";
-	case 225: return "the program reported no step for too long";
+	case 225:
+		return "the program reported no step, or printed no line of a log rule, for too long";
+	case 228: return "a number in the program's output broke a rule of recovery.logRules";
+	case 229:
+		return "the program's output broke a rule of recovery.logRules with action FailJob";
 	default: return NULL;
 	}
 }

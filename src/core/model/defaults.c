@@ -92,10 +92,16 @@ static void default_devices(const struct hf_recovery_spec *own,
 	ret->avoid_devices = !avoid->set || avoid->value;
 }
 
-/* Defaults for restarts in place, and limits for restarts without progress. */
+/* Defaults for restarts in place and exec in the pods, and limits for restarts without progress. */
 static void default_in_place(const struct hf_recovery_spec *own,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
+	const struct hf_recovery_spec *rules = own->has_log_rules ? own : cluster;
+
+	ret->log_rules = rules->log_rules;
+	ret->log_rules_fail = rules->log_rules_fail;
+	ret->log_rule_error = rules->log_rule_errors_len > 0 ? rules->log_rule_errors : NULL;
+	ret->inject_exec = hf_streq(hf_str_or(own->exec, cluster->exec), "Inject");
 	ret->in_place_limit =
 		pick_number(own->in_place_limit, cluster->in_place_limit, IN_PLACE_LIMIT);
 	ret->in_place = !hf_streq(hf_str_or(own->in_place, cluster->in_place), "Never") &&

@@ -100,6 +100,8 @@ struct hf_framework {
 	 * "<job>-<type>" and has no label replica-index.  given_commands: if the first container
 	 * has no command, `pod` adds one. */
 	unsigned single_roles, given_commands;
+	/* Bits by role: recovery.exec leaves its pods alone, because other pods start programs there. */
+	unsigned no_exec_roles;
 
 	/* The name of the init container that `pod` adds to ranks that wait for another role, and
 	 * the index of the awaited role.  NULL: the kind adds no init container. */
@@ -109,7 +111,7 @@ struct hf_framework {
 	bool no_finalizers; /* the pods do not get the finalizers of their template */
 	bool any_name;      /* job names need not be DNS labels, because the kind has no services */
 	bool any_type;      /* the keys of replica types may be written in any case */
-	bool reads_containers; /* the brain reads env, limits and command of the containers */
+	bool reads_containers; /* the brain reads env and limits of the containers */
 	unsigned extra_kinds;  /* HF_EXTRA_BIT of each kind of object that `extras` may add */
 	unsigned rare_kinds;   /* kinds of extra_kinds that few jobs use; all of them are aside */
 	/* reason of condition Failed if replicas failed; NULL: "<Kind>Failed" */

@@ -14,6 +14,7 @@ HF_BEGIN_DECLS
  * which decisions and kinds work.
  */
 struct hf_framework;
+struct hf_field_error;
 
 struct hf_key_value {
 	const char *key;
@@ -30,8 +31,8 @@ struct hf_container {
 	const char *image; /* "" when absent */
 	const struct hf_port *ports;
 	size_t ports_len;
+	bool has_command; /* at least one word */
 	/* the next fields are filled only if the kind has reads_containers */
-	bool has_command;
 	const char *const *env; /* names of variables */
 	size_t env_len;
 	const char *const *limits; /* names of resources.limits */
@@ -148,12 +149,19 @@ struct hf_recovery_spec {
 	struct hf_opt_bool device_avoid;               /* device.avoid */
 	struct hf_opt_int progress_deadline_seconds;   /* progressDeadlineSeconds */
 	struct hf_opt_int no_progress_limit;           /* noProgressLimit */
-	const char *in_place;                          /* inPlace */
-	struct hf_opt_int in_place_limit;              /* inPlaceLimit */
-	struct hf_opt_int in_place_wait_seconds;       /* inPlaceWaitSeconds */
-	struct hf_opt_int checkpoint_grace_seconds;    /* checkpoint.graceSeconds */
-	struct hf_opt_int sidecar_grace_seconds;       /* sidecarGraceSeconds */
-	const char *pods_after_end;                    /* podsAfterEnd */
+	const char *exec;                              /* exec */
+	bool has_log_rules;                            /* logRules is there, perhaps empty */
+	bool log_rules_fail;                           /* a rule has action FailJob */
+	/* All rules as the value of HF_LOG_RULES_ENV; NULL: there are none, or one is wrong. */
+	const char *log_rules;
+	const struct hf_field_error *log_rule_errors; /* what is wrong with them */
+	size_t log_rule_errors_len;
+	const char *in_place;                       /* inPlace */
+	struct hf_opt_int in_place_limit;           /* inPlaceLimit */
+	struct hf_opt_int in_place_wait_seconds;    /* inPlaceWaitSeconds */
+	struct hf_opt_int checkpoint_grace_seconds; /* checkpoint.graceSeconds */
+	struct hf_opt_int sidecar_grace_seconds;    /* sidecarGraceSeconds */
+	const char *pods_after_end;                 /* podsAfterEnd */
 };
 
 struct hf_run_policy {
@@ -209,6 +217,13 @@ struct hf_settings {
 	/* image of MPIJob's init container; NULL: upstream's default */
 	const char *kubectl_image;
 	const char *cluster_domain; /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	/* recovery.exec: Inject.  The image from which an init container copies `holdfast-exec`;
+	 * NULL: none is known. */
+	const char *exec_image;
+	/* The driver that serves the agent's folder as an inline CSI volume; NULL: a hostPath. */
+	const char *exec_csi_driver;
+	/* The program `holdfast` in the file system of every pod; NULL: the image is needed. */
+	const char *exec_program;
 	/* The scheduler that pod groups are written for: "volcano" in any case, or the name of a
 	 * scheduler that reads scheduler-plugins' PodGroups; NULL: no groups. */
 	const char *gang_scheduler;
@@ -270,6 +285,10 @@ struct hf_job_view {
 /* How long SIGTERM of the kubelet waits for a save of the ranks. */
 #define HF_SAVE_ENV "HOLDFAST_SAVE_SECONDS"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
+/* The rules for the output of a program, one a line. */
+#define HF_LOG_RULES_ENV "HOLDFAST_LOG_RULES"
+/* The exit code of `holdfast exec` when a rule with action FailJob is broken. */
+#define HF_LOG_RULE_FAIL_EXIT_CODE 229
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
@@ -317,6 +336,10 @@ struct hf_recovery {
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
 	int64_t no_progress_limit;                   /* 0: unlimited */
+	bool inject_exec;                            /* exec is Inject */
+	bool log_rules_fail;                         /* a rule has action FailJob */
+	const char *log_rules;                       /* for HF_LOG_RULES_ENV; NULL: none */
+	const struct hf_field_error *log_rule_error; /* the first one; NULL: none */
 	/* restarts in place are allowed: inPlace is Auto and inPlaceLimit is not 0 */
 	bool in_place;
 	int64_t in_place_limit;

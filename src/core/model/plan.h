@@ -51,12 +51,18 @@ enum hf_edit_kind {
 	 * operator's own template file, expanded for the address `value` */
 	HF_EDIT_INIT_CONTAINER,
 	HF_EDIT_COMMAND,         /* command = [value] */
+	HF_EDIT_COMMAND_BEFORE,  /* put `words` before the words of command, which must be there */
 	HF_EDIT_ARGS,            /* args = [value] */
 	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
-	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
-	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */
+	/* append {name, mountPath: value} to volumeMounts; number 1: readOnly */
+	HF_EDIT_MOUNT,
+	HF_EDIT_VOLUME_EMPTY, /* append {name, emptyDir: {}} to spec.volumes */
 	/* append to spec.volumes {name, configMap: {name: value, items: files}} */
 	HF_EDIT_VOLUME_CONFIG,
+	/* append to spec.volumes {name, hostPath: {path: value, type: DirectoryOrCreate}} */
+	HF_EDIT_VOLUME_HOST,
+	/* append to spec.volumes {name, csi: {driver: value, readOnly: true}} */
+	HF_EDIT_VOLUME_CSI,
 };
 
 /* A container that the operator adds. */
@@ -74,6 +80,7 @@ struct hf_container_build {
 	size_t env_len;
 	const struct hf_key_value *mounts; /* of volumes: name, mountPath */
 	size_t mounts_len;
+	bool restricted; /* a user without rights, as the restricted Pod Security Standard asks */
 };
 
 /* An item of a ConfigMap, mounted as a file of the same name. */
@@ -85,15 +92,17 @@ struct hf_config_file {
 #define HF_EDIT_EVERY_CONTAINER (-1)
 struct hf_edit {
 	enum hf_edit_kind kind;
-	/* ENV*, PORT, COMMAND, ARGS, MOUNT: the container's index in spec.containers, or
+	/* ENV*, PORT, COMMAND*, ARGS, MOUNT: the container's index in spec.containers, or
 	 * HF_EDIT_EVERY_CONTAINER */
 	int container;
 	const char *name;
 	const char *value;
-	int32_t number; /* PORT */
+	int32_t number; /* PORT, AVOID_NODE, MOUNT */
 	const struct hf_container_build *add;
 	const struct hf_config_file *files; /* VOLUME_CONFIG */
 	size_t files_len;
+	const char *const *words; /* COMMAND_BEFORE */
+	size_t words_len;
 };
 
 /* ---- actions ------------------------------------------------------------------------------ */

@@ -135,6 +135,7 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	static const char *const unhealthy[] = {"Ignore", "Restart", "Fail", NULL};
 	static const char *const after_end[] = {"Stop", "Keep", NULL};
 	static const char *const in_place[] = {"Auto", "Never", NULL};
+	static const char *const exec[] = {"None", "Inject", NULL};
 	char text[VALUE_TEXT];
 
 	check_one_of(errors, recovery->restart_scope, scopes, RECOVERY ".restartScope");
@@ -177,6 +178,17 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	check_at_least(errors, recovery->progress_deadline_seconds, 1,
 		       RECOVERY ".progressDeadlineSeconds");
 	check_at_least(errors, recovery->no_progress_limit, 0, RECOVERY ".noProgressLimit");
+	check_one_of(errors, recovery->exec, exec, RECOVERY ".exec");
+	for (size_t i = 0; i < recovery->log_rule_errors_len; i++) {
+		const struct hf_field_error *error = &recovery->log_rule_errors[i];
+
+		hf_field_add(errors, error->problem, error->value, error->detail, "%s",
+			     error->field);
+	}
+	if (recovery->log_rules && !recovery->exec)
+		hf_field_warn(errors,
+			      RECOVERY ".logRules: holdfast exec obeys them, so set exec: Inject "
+				       "or write holdfast-exec before the command");
 	check_one_of(errors, recovery->in_place, in_place, RECOVERY ".inPlace");
 	check_at_least(errors, recovery->in_place_limit, 0, RECOVERY ".inPlaceLimit");
 	check_at_least(errors, recovery->in_place_wait_seconds, 1, RECOVERY ".inPlaceWaitSeconds");
@@ -501,10 +513,44 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 			     "spec.%s", view->framework->replicas_key);
 }
 
+/* The kind's own container, as default_port() finds it. */
+static size_t find_own_container(const struct hf_job_view *view, const struct hf_template *pod)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (hf_streq(pod->containers[i].name, view->framework->container_name))
+			return i;
+	}
+	return 0;
+}
+
+/* recovery.exec: Inject puts words before the command; that of the image is not known. */
+static void check_commands(const struct hf_job_view *view, struct hf_field_errors *errors)
+{
+	const struct hf_replica_spec *const *specs = hf_job_replicas(view, errors->arena);
+
+	if (!hf_streq(view->run_policy.recovery.exec, "Inject"))
+		return;
+	for (size_t i = 0; i < view->replicas_len; i++) {
+		const struct hf_template *pod = &specs[i]->pod;
+		int role = hf_framework_role(view->framework, specs[i]->type);
+		size_t own = find_own_container(view, pod);
+
+		if (role < 0 || (view->framework->no_exec_roles >> role & 1u) != 0 ||
+		    specs[i]->null || pod->containers_len == 0 || pod->containers[own].has_command)
+			continue;
+		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,
+			     "with recovery.exec: Inject write the command here, because that of "
+			     "the image is not known",
+			     "spec.%s[%s].template.spec.containers[%zu].command",
+			     view->framework->replicas_key, specs[i]->type, own);
+	}
+}
+
 void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
 	check_recovery(&view->run_policy.recovery, errors);
 	check_rules(view, errors);
+	check_commands(view, errors);
 }
 
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,

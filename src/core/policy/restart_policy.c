@@ -61,21 +61,34 @@ static bool is_permanent(const struct hf_termination *termination)
 /* The exit code with which NVIDIA's resiliency tools say that a restart cannot help. */
 #define DO_NOT_RESTART_CODE 93
 
-/* The program ended with DO_NOT_RESTART_CODE.  The caller asks only if no rule of the job
- * matches. */
-static bool asks_for_no_restart(const struct hf_brain *b, const struct hf_termination *termination)
+/* The code of the kind's own container; absent where the program did not end by itself. */
+static struct hf_opt_int find_own_code(const struct hf_brain *b,
+				       const struct hf_termination *termination)
 {
 	const struct hf_container_seen *own;
+	struct hf_opt_int none = {0};
 
 	if (!termination->pod || termination->cls != HF_CLASS_APPLICATION ||
 	    termination->kind == HF_TERMINATION_HUNG)
-		return false;
+		return none;
 	if (termination->kind != HF_TERMINATION_RESTARTED)
-		return termination->exit_code.set &&
-		       termination->exit_code.value == DO_NOT_RESTART_CODE;
+		return termination->exit_code;
 	own = hf_own_container(b, termination->role, termination->pod);
-	return own && hf_container_last_termination(own).exit_code.set &&
-	       hf_container_last_termination(own).exit_code.value == DO_NOT_RESTART_CODE;
+	return own ? hf_container_last_termination(own).exit_code : none;
+}
+
+/* The verdict of a code that asks for no restart; NULL: it does not.  A rule of the job that matches goes before this. */
+static const char *find_code_verdict(const struct hf_brain *b,
+				     const struct hf_termination *termination)
+{
+	struct hf_opt_int code = find_own_code(b, termination);
+
+	if (code.set && code.value == DO_NOT_RESTART_CODE)
+		return HF_VERDICT_DO_NOT_RESTART;
+	return code.set && code.value == HF_LOG_RULE_FAIL_EXIT_CODE &&
+			       b->job.recovery.log_rules_fail
+		       ? HF_VERDICT_LOG_RULE
+		       : NULL;
 }
 
 static enum hf_scope find_scope(const struct hf_brain *b, const struct hf_termination *termination)
@@ -122,6 +135,7 @@ enum hf_restart_policy hf_restart_policy_of_pods(const struct hf_brain *b,
 void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *termination)
 {
 	enum hf_restart_policy restart = b->job.roles[termination->role].restart;
+	const char *code_verdict = find_code_verdict(b, termination);
 	enum verb verb;
 
 	hf_assert((size_t)restart < HF_ARRAY_LEN(without_rule));
@@ -135,9 +149,9 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 		if (with_rule[action].sets_scope)
 			termination->scope = with_rule[action].scope;
 		termination->verdict = HF_VERDICT_RULE;
-	} else if (asks_for_no_restart(b, termination)) {
+	} else if (code_verdict) {
 		verb = FAIL;
-		termination->verdict = HF_VERDICT_DO_NOT_RESTART;
+		termination->verdict = code_verdict;
 	} else if (is_decided(termination)) {
 		verb = RESTART;
 	} else {

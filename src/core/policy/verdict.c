@@ -61,6 +61,12 @@ static const char *describe_as_upstream(const struct hf_brain *b,
 			"Pod %s/%s exited with code 93, which asks for no restart. A "
 			"rule of podFailurePolicy for this code goes before that.",
 			hf_str_or(b->view->ns, ""), termination->pod->name);
+	if (hf_streq(termination->verdict, HF_VERDICT_LOG_RULE))
+		return hf_arena_printf(
+			b->arena,
+			"Pod %s/%s broke a rule of recovery.logRules with action FailJob (code "
+			"229); its termination message names the rule.",
+			hf_str_or(b->view->ns, ""), termination->pod->name);
 	if (hf_streq(termination->verdict, HF_VERDICT_EXIT_CODE))
 		return hf_arena_printf(b->arena,
 				       "job \"%s\" is failing because \"%s\" replica(s) failed.",
@@ -170,6 +176,7 @@ static const struct hf_termination *find_verdict_termination(const struct hf_bra
 	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
 	    (!hf_streq(b->ledger.verdict.reason, HF_VERDICT_EXIT_CODE) &&
 	     !hf_streq(b->ledger.verdict.reason, HF_VERDICT_DO_NOT_RESTART) &&
+	     !hf_streq(b->ledger.verdict.reason, HF_VERDICT_LOG_RULE) &&
 	     !hf_streq(b->ledger.verdict.reason, HF_VERDICT_NEVER)))
 		return NULL;
 	for (size_t i = 0; i < b->terminations_len; i++) {

@@ -45,6 +45,7 @@ enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
 #define HF_VERDICT_DEVICE "DeviceUnhealthy"
 #define HF_VERDICT_NO_PROGRESS "NoProgress"
 #define HF_VERDICT_DO_NOT_RESTART "DoNotRestart"
+#define HF_VERDICT_LOG_RULE "LogRule"
 
 struct hf_termination {
 	enum hf_termination_kind kind;

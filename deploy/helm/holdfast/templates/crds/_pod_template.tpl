@@ -1,38 +1,7 @@
 {{- /* SPDX-License-Identifier: Apache-2.0
 Copyright The Holdfast authors
 Made by tools/chart: the lines that the six job CRDs share. */}}
-{{- define "holdfast.podTemplate" }}                                                topologyKey: {type: string}
-                                              required: [topologyKey]
-                                              type: object
-                                            weight: {format: int32, type: integer}
-                                          required: [weight, podAffinityTerm]
-                                          type: object
-                                        type: array
-                                        x-kubernetes-list-type: atomic
-                                      requiredDuringSchedulingIgnoredDuringExecution:
-                                        items:
-                                          properties:
-                                            labelSelector:
-                                              properties:
-                                                matchExpressions:
-                                                  items:
-                                                    properties:
-                                                      key: {type: string}
-                                                      operator: {type: string}
-                                                      values:
-                                                        items: {type: string}
-                                                        type: array
-                                                        x-kubernetes-list-type: atomic
-                                                    required: [key, operator]
-                                                    type: object
-                                                  type: array
-                                                  x-kubernetes-list-type: atomic
-                                                matchLabels:
-                                                  additionalProperties: {type: string}
-                                                  type: object
-                                              type: object
-                                              x-kubernetes-map-type: atomic
-                                            matchLabelKeys:
+{{- define "holdfast.podTemplate" }}                                            matchLabelKeys:
                                               items: {type: string}
                                               type: array
                                               x-kubernetes-list-type: atomic
