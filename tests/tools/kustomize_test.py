@@ -77,6 +77,25 @@ class BuildTest(unittest.TestCase):
             for key, document in plain.items():
                 self.assertEqual(found[key].strip(), document.strip(), key)
 
+    def test_csi_adds_a_driver_a_flag_of_each_program_and_three_folders(self):
+        before, after = (render.objects(render.kustomize_with(resources=["overlays/standalone"],
+                                                              components=["components/agent", *more]))
+                         for more in ([], ["components/csi"]))
+        driver = ("CSIDriver", "exec.holdfast.dev", "")
+        self.assertEqual(sorted(set(after) - set(before)), [driver])
+        changed = {key for key in before if before[key] != after[key]}
+        self.assertEqual({kind for kind, _, _ in changed}, {"DaemonSet", "Deployment"})
+        # The chart has the same.
+        chart = render.objects(render.helm("crds.enabled=false", "agent.enabled=true", "agent.csi=true"))
+        self.assertIn("volumeLifecycleModes:\n  - Ephemeral", chart[driver])
+        agent = ("DaemonSet", "holdfast-agent", "holdfast-agent")
+        for text in (after[agent], chart[agent]):
+            self.assertIn("- --csi-kubelet-dir=/var/lib/kubelet", text)
+            self.assertIn("mountPropagation: Bidirectional", text)
+        for objects in (after, chart):
+            text = next(v for (kind, _, _), v in objects.items() if kind == "Deployment")
+            self.assertIn("- --exec-csi-driver=exec.holdfast.dev", text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -55,6 +55,9 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- if .mpiKubectlDeliveryImage }}
 - {{ printf "--mpi-kubectl-delivery-image=%s" .mpiKubectlDeliveryImage | quote }}
 {{- end }}
+{{- if and $.Values.agent.enabled $.Values.agent.csi }}
+- --exec-csi-driver=exec.holdfast.dev
+{{- end }}
 {{- range .extraArgs }}
 - {{ . | quote }}
 {{- end }}
