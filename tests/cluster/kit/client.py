@@ -21,7 +21,7 @@ GROUPS = {
     # Two groups have this name: what is behind the dot says which.
     "podgroups.volcano": "scheduling.volcano.sh/v1beta1",
     "podgroups.plugins": "scheduling.x-k8s.io/v1alpha1",
-    "deployments": "apps/v1", "daemonsets": "apps/v1",
+    "csinodes": "storage.k8s.io/v1", "deployments": "apps/v1", "daemonsets": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",
