@@ -600,11 +600,8 @@ static struct hf_report report_now(void *arg)
 
 static void on_check_trouble(void *arg HF_UNUSED, const char *why)
 {
-	if (why != NULL)
-		hf_log(HF_LOG_ERROR, LOGGER, "The node health check cannot be asked", "error", why,
-		       NULL);
-	else
-		hf_log(HF_LOG_INFO, LOGGER, "The node health check can be asked again", NULL);
+	hf_log(why != NULL ? HF_LOG_ERROR : HF_LOG_INFO, LOGGER, "Socket of the node health check",
+	       "error", why != NULL ? why : "none", NULL);
 }
 
 static void listen_to_launchers(struct hf_agent *a)

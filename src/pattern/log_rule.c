@@ -235,7 +235,7 @@ static int64_t find_deadline(const struct rule *rule)
 	return rule->since_ms + rule->must.span_ms;
 }
 
-static void explain(const struct rule *rule, struct hf_log_finding *ret)
+static void explain_finding(const struct rule *rule, struct hf_log_finding *ret)
 {
 	static const char *const should[] = {[HF_LOG_RULE_FINITE] = "finite",
 					     [HF_LOG_RULE_BELOW] = "below ",
@@ -282,7 +282,7 @@ static bool take_broken(struct rule *rule, int64_t now_ms, struct hf_log_finding
 		return false;
 	rule->told_ms = now_ms;
 	*ret = (struct hf_log_finding){.name = rule->name, .action = rule->action, .hang = hang};
-	explain(rule, ret);
+	explain_finding(rule, ret);
 	return true;
 }
 

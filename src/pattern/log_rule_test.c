@@ -149,7 +149,7 @@ static void without_a_pattern_the_lines_of_trainers_count(void **state)
 	end();
 }
 
-/* A line that explodes costs one cut-off match, and the rule says that it is off. */
+/* A match that takes too many steps turns the rule off, with one finding. */
 static void an_expression_that_explodes_is_turned_off(void **state)
 {
 	char line[2048];

@@ -54,7 +54,7 @@ static bool is_word(const struct words *words, size_t i, const char *word)
 	return i < words->len && hf_streq(words->items[i], word);
 }
 
-static int refuse(const char *text, const char *why, struct hf_error *err)
+static int refuse_text(const char *text, const char *why, struct hf_error *err)
 {
 	return hf_error_set(err, HF_E_INVALID, "'%.*s': %s", MUST_MAX, text, why);
 }
@@ -67,10 +67,10 @@ static int parse_span(const char *text, const struct words *words, struct hf_log
 	hf_time span;
 
 	if (words->len != 3 || !is_word(words, 1, "within"))
-		return refuse(text, help, err);
+		return refuse_text(text, help, err);
 	if (hf_span_parse(words->items[2], &span, err) != 0 || span < HF_SECOND ||
 	    span / HF_SECOND > HF_LOG_RULE_SECONDS_MAX)
-		return refuse(text, "the span must be between 1s and 720h, such as 10m", err);
+		return refuse_text(text, "the span must be between 1s and 720h, such as 10m", err);
 	ret->kind = is_word(words, 0, "appear") ? HF_LOG_RULE_APPEARS : HF_LOG_RULE_RECURS;
 	ret->span_ms = span / HF_MS;
 	return 0;
@@ -84,10 +84,10 @@ static int parse_lines(const char *text, const struct words *words, size_t i,
 
 	if (i != words->len && (i + 3 != words->len || !is_word(words, i, "for") ||
 				!(is_word(words, i + 2, "lines") || is_word(words, i + 2, "line"))))
-		return refuse(text, help, err);
+		return refuse_text(text, help, err);
 	if (i != words->len &&
 	    hf_str_to_i64(words->items[i + 1], 1, HF_LOG_RULE_LINES_MAX, &lines, NULL) != 0)
-		return refuse(text, "the number of lines must be between 1 and 1000000", err);
+		return refuse_text(text, "the number of lines must be between 1 and 1000000", err);
 	ret->lines = (uint32_t)lines;
 	return 0;
 }
@@ -111,11 +111,11 @@ static int parse_number(const char *text, const struct words *words, struct hf_l
 		return parse_lines(text, words, 2, ret, err);
 	}
 	if (words->len < 3 || !(is_word(words, 1, "below") || is_word(words, 1, "above")))
-		return refuse(text, help, err);
+		return refuse_text(text, help, err);
 	ret->kind = is_word(words, 1, "below") ? HF_LOG_RULE_BELOW : HF_LOG_RULE_ABOVE;
 	if (!parse_bound(words->items[2], ret))
-		return refuse(text, "the bound must be a finite number of at most 31 characters",
-			      err);
+		return refuse_text(
+			text, "the bound must be a finite number of at most 31 characters", err);
 	return parse_lines(text, words, 3, ret, err);
 }
 
@@ -127,11 +127,11 @@ int hf_log_rule_parse_must(const char *text, struct hf_log_rule_must *ret_must,
 
 	*ret_must = (struct hf_log_rule_must){.lines = 1};
 	if (!split_words(own, strlen(own), &words))
-		return refuse(own, help, err);
+		return refuse_text(own, help, err);
 	if (is_word(&words, 0, "appear") || is_word(&words, 0, "recur"))
 		return parse_span(own, &words, ret_must, err);
 	return is_word(&words, 0, "be") ? parse_number(own, &words, ret_must, err)
-					: refuse(own, help, err);
+					: refuse_text(own, help, err);
 }
 
 /* ---- the other parts ------------------------------------------------------------------------------- */

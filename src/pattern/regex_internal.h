@@ -28,7 +28,7 @@ enum hf_regex_group {
 	HF_REGEX_GROUPS,
 };
 
-/* The group that an expression must have; without that name its first group counts. */
+/* The group that an expression must have. If no group has that name, the first group counts. */
 enum hf_regex_need { HF_REGEX_NEEDS_STEP, HF_REGEX_NEEDS_VALUE, HF_REGEX_NEEDS_NOTHING };
 
 /* The part of the line that a group matched. If `at` is NULL, the group took no part in the
