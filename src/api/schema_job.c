@@ -200,7 +200,7 @@ static const struct hf_schema_field streaks_fields[] = {
 	FIELD("application", INT64, ONE, NULL),
 	FIELD("infrastructure", INT64, ONE, NULL),
 	FIELD("device", INT64, ONE, NULL),
-	FIELD("user", INT64, ONE, "Restarts that people asked for."),
+	FIELD("user", INT64, ONE, "Restarts in a row that a person asked for."),
 	END,
 };
 static const struct hf_schema streaks = {"Streaks", streaks_fields};
