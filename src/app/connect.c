@@ -88,8 +88,8 @@ static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *
 		fprintf(cli->err,
 			run->alive ? "holdfast: run %s still runs; its state here is about a "
 				     "second old\n"
-				   : "holdfast: the process of run %s was killed; this is the last "
-				     "state that it saved\n",
+				   : "holdfast: the process of run %s was killed, and its ranks ended "
+				     "soon after it; this is the last state that it saved\n",
 			run->id);
 	if (run->ended == HF_TIME_NONE && run->alive && hf_cli_has(cli, "follow"))
 		fprintf(cli->err,

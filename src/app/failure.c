@@ -178,7 +178,7 @@ static void add_log(const struct hf_failure *failure, const char *replica, struc
 	if (failure->full_disk != NULL)
 		hf_strbuf_addf(
 			sb,
-			"The disk of %s is full, so output of %s is missing; make room there.\n",
+			"The disk of %s is full, so output of %s may be missing; make room there.\n",
 			failure->full_disk, replica);
 	else if (n == 0)
 		hf_strbuf_addf(sb, "%s printed nothing.\n", replica);

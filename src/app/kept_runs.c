@@ -29,6 +29,7 @@
 #define INDEX "run.json"
 #define RUN_BYTES_MAX ((size_t)256 << 10) /* of run.json */
 #define LISTED_MAX 4096                   /* folders that are looked at */
+#define BLOCK_BYTES 4096                  /* a file of this size has this much room on any file system */
 
 /* ---- one run ------------------------------------------------------------------------------- */
 
@@ -41,6 +42,27 @@ void hf_kept_run_release(struct hf_kept_run *run)
 	free(run->kind);
 	free(run->state);
 	free(run->cause);
+}
+
+/* Overwrites a file in place, which needs no free space if the text fits into its blocks. Fills the
+ * rest of the old content with spaces, which JSON ignores. */
+static int overwrite_file(const char *path, const struct hf_strbuf *text)
+{
+	static const char spaces[256] = {[0 ... 255] = ' '};
+	HF_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || hf_fs_write_all(fd, text->data, text->len) != 0)
+		return -1;
+	for (off_t at = (off_t)text->len; at < st.st_size;) {
+		off_t left = st.st_size - at;
+		size_t n = left < (off_t)sizeof(spaces) ? (size_t)left : sizeof(spaces);
+
+		if (hf_fs_write_all(fd, spaces, n) != 0)
+			return -1;
+		at += (off_t)n;
+	}
+	return 0;
 }
 
 int hf_kept_run_write(const char *folder, const char *file, const struct hf_strbuf *text,
@@ -97,6 +119,7 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 {
 	HF_AUTO_JSON object = hf_json_object();
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RUN_BYTES_MAX);
+	int rc;
 
 	hf_json_set_str(object, "name", run->name);
 	hf_json_set_str(object, "namespace", run->ns);
@@ -108,7 +131,16 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 	hf_json_set_i64(object, "restarts", run->restarts);
 	hf_json_set_i64(object, "exitCode", run->exit_code);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
-	return hf_kept_run_write(run->path, INDEX, &text, err);
+	rc = hf_kept_run_write(run->path, INDEX, &text, err);
+	if (rc == HF_E_NO_SPACE) {
+		/* The disk is full. The file has a block already, and `runs` needs to know how the
+		 * run ended. */
+		HF_AUTOFREE char *path = hf_xasprintf("%s/" INDEX, run->path);
+
+		if (text.len <= BLOCK_BYTES && overwrite_file(path, &text) == 0)
+			return 0;
+	}
+	return rc;
 }
 
 pid_t hf_kept_run_owner(const char *path)
@@ -124,6 +156,25 @@ pid_t hf_kept_run_owner(const char *path)
 static char *text_of(const struct hf_json *object, const char *key)
 {
 	return hf_xstrdup(hf_str_or(hf_json_path_str(object, key, NULL), ""));
+}
+
+static hf_time settled_at(const char *path)
+{
+	HF_AUTOFREE char *mark = hf_xasprintf("%s/" ENDED, path);
+	struct stat st;
+
+	return stat(mark, &st) == 0 ? (hf_time)st.st_mtim.tv_sec * HF_SECOND + st.st_mtim.tv_nsec
+				    : HF_TIME_NONE;
+}
+
+static void set_killed(struct hf_kept_run *run)
+{
+	free(run->state);
+	run->state = hf_xstrdup("Killed");
+	if (!hf_str_is_empty(run->cause))
+		return;
+	free(run->cause);
+	run->cause = hf_xstrdup("the process of 'holdfast run' was killed; its ranks ended soon after it");
 }
 
 /* Reads run.json of a folder. False: the file cannot be read, or `run` did not write it. */
@@ -151,10 +202,9 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 		.exit_code = (int)hf_json_i64(hf_json_get(object, "exitCode"), 0),
 	};
 	ret_run->alive = hf_kept_run_is_alive(ret_run->path);
-	if (ret_run->ended == HF_TIME_NONE && !ret_run->alive) {
-		free(ret_run->state);
-		ret_run->state = hf_xstrdup("Killed");
-	}
+	ret_run->settled = settled_at(ret_run->path);
+	if (ret_run->ended == HF_TIME_NONE && !ret_run->alive)
+		set_killed(ret_run);
 	return true;
 }
 
@@ -374,6 +424,15 @@ void hf_kept_run_remove(const char *path)
 		(void)!hf_fs_remove_tree(moved, &err);
 }
 
+static int compare_settled(const void *a, const void *b)
+{
+	const struct hf_kept_run *x = a, *y = b;
+
+	if (x->settled != y->settled)
+		return x->settled < y->settled ? 1 : -1;
+	return compare_runs(a, b);
+}
+
 void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max)
 {
 	HF_AUTO_KEPT_RUNS runs;
@@ -381,14 +440,18 @@ void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max)
 	int64_t bytes = 0;
 
 	hf_kept_runs_list(base, &runs);
+	/* By the time of the end: many short runs must not push out a long run that began before
+	 * them and has just failed. */
+	if (runs.n > 0)
+		qsort(runs.items, runs.n, sizeof(*runs.items), compare_settled);
 	for (size_t i = 0; i < runs.n; i++) {
 		const struct hf_kept_run *run = &runs.items[i];
 
-		if (!hf_kept_run_is_settled(run->path))
+		if (run->settled == HF_TIME_NONE)
 			continue;
 		kept++;
 		bytes += bytes_of(run->path);
-		/* Keep the newest run, even if it alone exceeds the limit. */
+		/* Keep the last run, even if it alone exceeds the limit. */
 		if (kept > runs_max || (kept > 1 && bytes > bytes_max))
 			hf_kept_run_remove(run->path);
 	}

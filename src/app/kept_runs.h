@@ -24,7 +24,7 @@
  *     runs/NAME-PID/ended          no process of the run is left
  *     runs/.removed-NAME-PID/      a folder whose removal has begun
  *
- * The newest HF_KEPT_RUNS_MAX runs that have ended stay, up to HF_KEPT_RUNS_BYTES_MAX of disk.
+ * The HF_KEPT_RUNS_MAX runs that ended last stay, up to HF_KEPT_RUNS_BYTES_MAX of disk.
  */
 #define HF_KEPT_RUNS_MAX 20
 #define HF_KEPT_RUNS_BYTES_MAX ((int64_t)512 << 20)
@@ -39,6 +39,8 @@ struct hf_kept_run {
 	char *state;
 	char *cause;            /* why the run failed, in a phrase; "" if the run did not fail */
 	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
+	/* when the folder was reduced to what is kept; HF_TIME_NONE: not yet */
+	hf_time settled;
 	int64_t restarts;
 	int exit_code;
 	bool alive; /* its process runs */
@@ -110,7 +112,7 @@ bool hf_kept_run_is_alive(const char *path);
  * ignored: the next sweep (app/sweep_runs.h) tries again. */
 #define HF_KEPT_REMOVED ".removed-"
 void hf_kept_run_remove(const char *path);
-/* Remove the oldest ended runs above the limits.  Errors are ignored: the next run tries again. */
+/* Of the runs that have ended, remove those above the limits: the run that ended first goes first.  Errors are ignored: the next run tries again. */
 void hf_kept_runs_prune(const char *base, size_t runs_max, int64_t bytes_max);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ static void make_run(const char *name, int number, bool ended)
 				  .ns = (char *)(uintptr_t) "team-a",
 				  .kind = (char *)(uintptr_t) "PyTorchJob",
 				  .state = (char *)(uintptr_t) "Failed",
-				  .cause = (char *)(uintptr_t) "master-0 exited with code 3",
+				  .cause = (char *)(uintptr_t)(ended ? "master-0 exited with code 3" : ""),
 				  .started = number * HF_SECOND,
 				  .ended = ended ? (number + 5) * HF_SECOND : HF_TIME_NONE,
 				  .restarts = 2,
@@ -99,6 +100,7 @@ static void a_killed_run_says_so(void **state)
 	make_run("ddp", 1, false);
 	hf_kept_runs_list(base, &runs);
 	assert_string_equal(runs.items[0].state, "Killed");
+	assert_non_null(strstr(runs.items[0].cause, "ranks ended"));
 	assert_false(runs.items[0].alive);
 	assert_int_equal(runs.items[0].ended, HF_TIME_NONE);
 	end();
@@ -163,6 +165,26 @@ static void the_oldest_runs_are_removed(void **state)
 	assert_true(has_run("ddp-2147480002")); /* it has not ended */
 	assert_true(has_run("ddp-2147480003"));
 	assert_true(has_run("ddp-2147480004"));
+	end();
+}
+
+static void the_run_that_ended_last_is_never_removed(void **state)
+{
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+
+	begin();
+	for (int i = 2; i <= 4; i++)
+		make_run("short", i, true);
+	(void)poll(NULL, 0, 20); /* the clock of a file system is coarse */
+	make_run("long", 1, true); /* it began before the others, and ended after them */
+	hf_kept_runs_prune(base, 2, HF_KEPT_RUNS_BYTES_MAX);
+	assert_true(has_run("long-2147480001"));
+	assert_true(has_run("short-2147480004"));
+	assert_false(has_run("short-2147480003"));
+	hf_kept_runs_prune(base, 20, 1000);
+	hf_kept_runs_list(base, &runs);
+	assert_int_equal(runs.n, 1);
+	assert_string_equal(runs.items[0].id, "long-2147480001");
 	end();
 }
 
@@ -286,6 +308,7 @@ int main(void)
 		cmocka_unit_test(a_reused_process_id_is_not_the_run),
 		cmocka_unit_test(damaged_folders_are_left_out),
 		cmocka_unit_test(the_oldest_runs_are_removed),
+		cmocka_unit_test(the_run_that_ended_last_is_never_removed),
 		cmocka_unit_test(many_bytes_are_removed_but_never_the_newest_run),
 		cmocka_unit_test(a_kept_run_is_read_like_a_server),
 		cmocka_unit_test(damaged_objects_are_an_error),

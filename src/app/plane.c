@@ -350,6 +350,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 		.state_dir = pods_dir,
 		.gpus = plane->options.gpus,
 		.make_claims = plane->options.in_memory,
+		.pods_end_with_process = plane->options.in_memory,
 		.network = plane->options.network,
 		.env = env,
 		.kept_logs = plane->options.kept_logs,

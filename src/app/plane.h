@@ -20,7 +20,8 @@ struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	/* folder for all data: an absolute path; made with mode 0700 if it is missing */
 	const char *dir;
-	bool in_memory; /* keep objects in memory: after the process only logs are left */
+	/* keep objects in memory: after the process only logs are left, and the pods end with it */
+	bool in_memory;
 	/* The folders of PersistentVolumeClaims.  NULL: "claims" in dir; if in_memory, "claims" in
 	 * hf_plane_default_dir, so that a later run finds its data again. */
 	const char *claims_dir;

@@ -628,6 +628,12 @@ static void on_tick(void *arg)
 	hf_run_view_save(run->view, now_of(run), false);
 	if (run->state == RUN_WATCHING)
 		hf_run_folder_tick(run->folder, run->job, now_of(run));
+	if (run->state < RUN_STOPPING && hf_run_folder_is_gone(run->folder)) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"the folder of this run, '%s', was removed while the job ran; the pods are ended, and nothing of the run is kept",
+			hf_run_folder_path(run->folder));
+		fail_run(run, HF_E_IO, text);
+	}
 	hf_timer_arm(run->tick, REDRAW_SPAN);
 }
 

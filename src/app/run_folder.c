@@ -199,6 +199,13 @@ bool hf_run_folder_is_full(const struct hf_run_folder *folder)
 	       (uint64_t)st.f_bavail * st.f_frsize < FULL_BYTES;
 }
 
+bool hf_run_folder_is_gone(const struct hf_run_folder *folder)
+{
+	struct stat st;
+
+	return lstat(folder->run.path, &st) != 0 && errno == ENOENT;
+}
+
 const char *hf_run_folder_logs(const struct hf_run_folder *folder)
 {
 	return folder->logs;
@@ -375,6 +382,8 @@ char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)
 
 	if (!folder->kept)
 		return NULL;
+	/* Make room for this run now: later, the numbers of the runs would change. */
+	hf_kept_runs_prune(folder->base, HF_KEPT_RUNS_MAX - 1, HF_KEPT_RUNS_BYTES_MAX);
 	hf_kept_runs_list(folder->base, &runs);
 	for (size_t i = 0; i < runs.n; i++)
 		if (hf_streq(runs.items[i].id, folder->run.id))
@@ -403,8 +412,10 @@ struct hf_run_folder *hf_run_folder_close(struct hf_run_folder *folder, const st
 	if (folder == NULL)
 		return NULL;
 	/* A run without an end has failed before the job began, so its folder has nothing to
-	 * keep. */
-	if (folder->kept && folder->run.ended != HF_TIME_NONE)
+	 * keep. A folder that was removed was reported when that was noticed. */
+	if (hf_run_folder_is_gone(folder))
+		rc = folder->lost.code = 0;
+	else if (folder->kept && folder->run.ended != HF_TIME_NONE)
 		rc = hf_kept_run_settle(folder->run.path, &err);
 	else
 		rc = hf_fs_remove_tree(folder->run.path, &err);

@@ -35,6 +35,8 @@ void hf_run_folder_attach(struct hf_run_folder *folder, struct hf_memstore *mems
 const char *hf_run_folder_path(const struct hf_run_folder *folder);
 /* True if the disk has too little room for further log output. */
 bool hf_run_folder_is_full(const struct hf_run_folder *folder);
+/* True if the folder was removed, by another process, while the run lasts. */
+bool hf_run_folder_is_gone(const struct hf_run_folder *folder);
 /* The folder for logs of deleted pods. */
 const char *hf_run_folder_logs(const struct hf_run_folder *folder);
 /* The folder of the files POD.json, in which torchrun's workers record exceptions

@@ -297,6 +297,7 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->claims_dir =
 		o->claims_dir ? hf_xstrdup(o->claims_dir) : hf_xasprintf("%s/claims", o->state_dir);
 	k->make_claims = o->make_claims;
+	k->pods_end_with_process = o->pods_end_with_process;
 	k->gpus_option = hf_xstrdup(hf_str_or(o->gpus, "all"));
 	k->sysfs = hf_xstrdup(hf_str_or(o->sysfs, "/sys"));
 	k->claims = hf_kubelet_claims_create(k);

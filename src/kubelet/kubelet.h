@@ -60,6 +60,9 @@ struct hf_kubelet_options {
 	/* Folder for the logs of removed pods. Each pod has a folder there, named by the UID. The
 	 * kubelet creates the folder at the first use. NULL: logs are removed with their pod. */
 	const char *kept_logs;
+	/* The pods end soon after this process, however it ended. false: they run on, and the next
+	 * kubelet of state_dir finds them. */
+	bool pods_end_with_process;
 	/* Called with a warning for the user, for instance that pods are not isolated and how to
 	 * change that. Each warning is given once. text is one line, borrowed for the call. May be
 	 * NULL. */

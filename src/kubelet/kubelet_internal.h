@@ -299,6 +299,7 @@ struct hf_kubelet {
 	struct hf_store *store;
 	char *state_dir, *pods_dir, *bin_dir, *claims_dir;
 	bool make_claims;
+	bool pods_end_with_process;
 	char *gpus_option, *sysfs;
 	struct hf_kubelet_gpus *gpus;
 	void (*gpu_check)(void *arg); /* called before a pod gets GPUs; may be NULL */

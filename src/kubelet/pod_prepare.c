@@ -86,6 +86,7 @@ static void describe_sandbox(struct hf_kubelet_pod *pod)
 		.pid_ns = k->isolate && k->pid_ns && !host_pid,
 		.host_network = host_network,
 		.host_ipc = hf_json_true(hf_json_get(spec, "hostIPC"), false),
+		.ends_with_kubelet = k->pods_end_with_process,
 		.ip = pod->ip ? hf_arena_strdup(pod->arena, text) : NULL,
 		.prefix = HF_NET_PREFIX,
 		.gateway = k->uplink ? HF_NET_GATEWAY_IP : NULL,

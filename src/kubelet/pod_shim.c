@@ -5,7 +5,9 @@
 #include "base/fs.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -48,11 +50,17 @@ void hf_kubelet_pod_take_stop(struct hf_kubelet_pod *pod)
 static void read_journal(struct hf_kubelet_pod *pod)
 {
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool is_gone = dir < 0 && errno == ENOENT;
 	struct hf_error err;
+	int rc = dir < 0 ? HF_E_IO : hf_journal_read(dir, &pod->past, &err);
 
+	/* The pod's folder was removed, so the kubelet cannot learn how its containers end: the end
+	 * of the shim ends them, and the pod is lost. */
+	if (is_gone || (rc == HF_E_NOT_FOUND && pod->past.shim.pid))
+		(void)hf_process_id_kill(&pod->past.shim, SIGKILL, NULL);
 	/* If the journal cannot be read now, a later event reads it again. A damaged journal is
 	 * handled by hf_kubelet_pod_shim_gone. */
-	if (dir < 0 || hf_journal_read(dir, &pod->past, &err) != 0)
+	if (rc != 0)
 		return;
 	for (size_t i = 0; i < pod->n; i++) {
 		struct hf_kubelet_pod_container *c = &pod->containers[i];
@@ -175,7 +183,9 @@ void hf_kubelet_pod_shim_gone(void *arg)
 		hf_kubelet_pod_wake(pod);
 		return;
 	}
-	if (rc && rc != HF_E_NOT_FOUND)
+	if (dir < 0)
+		hf_kubelet_pod_mark_lost(pod, "the pod's folder was removed while the pod ran");
+	else if (rc && rc != HF_E_NOT_FOUND)
 		hf_kubelet_pod_mark_lost(pod, "the journal of the pod's shim is damaged");
 	else
 		tell_events(pod);

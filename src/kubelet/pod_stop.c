@@ -12,6 +12,9 @@
  * period.
  */
 #define KILL_AGAIN HF_SECOND
+/* A drain that waits this long after SIGKILL kills the shim: the shim does not answer, or cannot
+ * write to its journal. */
+#define SHIM_KILL_AFTER (10 * HF_SECOND)
 
 void hf_kubelet_pod_stop(struct hf_kubelet_pod *pod, enum hf_kubelet_pod_stop why, hf_time grace)
 {
@@ -75,7 +78,9 @@ static void stop_container(struct hf_kubelet_pod *pod, size_t i, hf_time left)
 	unsigned attempt = running_past(pod, i)->last.number;
 	bool failed = c->fail_attempt == (int64_t)attempt;
 
-	if (left <= 0) {
+	if (left <= -SHIM_KILL_AFTER && pod->stop == HF_KUBELET_POD_STOP_DRAIN) {
+		(void)hf_process_id_kill(&pod->past.shim, SIGKILL, NULL);
+	} else if (left <= 0) {
 		hf_kubelet_shim_command(pod->shim, "signal %s %u %d", c->name, attempt, SIGKILL);
 	} else if (c->term_sent < (int64_t)attempt && (failed || !waits_for_others(pod, i)) &&
 		   hf_kubelet_pre_stop(c, attempt, left)) {

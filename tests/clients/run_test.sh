@@ -65,6 +65,23 @@ killed_run() {
 	"$program" run "$dir/quick.yaml" && only_what_is_kept &&
 		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
 }
+# The ranks end with the run, without another command.
+killed_run_ends() {
+	begin || return 1
+	kill_hard
+	until_true 150 no_shims && "$program" runs && echo ended
+}
+no_shims() { ! pgrep -f "shim pod $HOLDFAST_DIR"; }
+# removed_folder: the folder of the runs is removed, as by a user who makes room.
+removed_folder() {
+	begin || return 1
+	rm -rf "$HOLDFAST_DIR/runs"
+	local rc=0
+	wait "$RUN_PID" || rc=$?
+	cat "$dir/out"
+	echo "code $rc"
+	no_shims
+}
 # The state and the logs stay, but the pods are ended.
 killed_kept_run() {
 	begin || return 1
@@ -201,6 +218,9 @@ expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/q
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'the next run ends the pods of a killed run' 'nothing is left' killed_run
+expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
+expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
+	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
 expect 'down ends the pods of a killed run' "ended the pods of 1 killed 'holdfast run' process.*@1 +long +Killed .*here worker" killed_kept_run
 # ---- programs, without a manifest ----
 cd "$dir" || exit 1
@@ -292,6 +312,16 @@ cat >fills.py <<-'PY'
 	with open(os.environ["FILLS"], "wb", 0) as file:
 	    while True: file.write(bytes(1 << 16))
 PY
+cat >full.py <<-'PY'
+	import os, time
+	print("begin", flush=True)
+	time.sleep(0.5)
+	try:
+	    with open(os.environ["FILLS"], "wb", 0) as file:
+	        while True: file.write(bytes(1 << 12))
+	except OSError:
+	    print("still on the screen", flush=True)
+PY
 cat >ticks.py <<-'PY'
 	import signal
 	print("tick", flush=True)
@@ -340,8 +370,11 @@ expect 'a program that ends before it reports' 'job/early succeeded' "$program" 
 expect 'a program that ignores SIGTERM is killed by the second interrupt' 'stopping: .*code=137 .*code 130' deaf_run
 expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f prints the present logs of a kept run; to follow them: tail -F $dir/state/runs/ticks-[0-9]*/node/pods/[*]/logs/[*]|to follow them: .*tick" follow_run
 expect 'a program that fills the disk' \
-	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 is missing; make room there.*the end of this run is not kept: .*No space left on device.code 1.*)\$" \
-	on_small_disk rw "$program" run fills.py
+	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 may be missing; make room there.*[|] OSError: .Errno 28. No space left on device.*code 1.*@1 +fills +Failed.*)\$" \
+	on_small_disk rw sh -c "'$program' run fills.py; echo code \$?; '$program' runs"
+expect 'a run whose disk was full at its end is listed with its end' \
+	'^(not tried.?|.*[|] still on the screen.*@1 +full +Succeeded.*code 0.*)$' \
+	on_small_disk rw sh -c "'$program' run full.py; '$program' runs"
 expect 'a state directory that is read-only' \
 	"^(not tried.?|holdfast: this run is not kept: .*Read-only file system.*job/early succeeded.*code 0.*)\$" \
 	on_small_disk ro "$program" run early.py

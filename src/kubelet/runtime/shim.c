@@ -38,6 +38,12 @@
 #define READ_AT_ONCE ((size_t)64 << 10) /* capacity of a pipe */
 #define RETRY_MS 1000 /* delay in ms before records are tried again that could not be written */
 #define DRAIN_ROUNDS_MAX 64
+/* delay in ms between two looks for a kubelet, of a shim that must not outlive it */
+#define LOOK_MS 1000
+/* the first kubelet connects within this time, even if many pods start at once */
+#define FIRST_KUBELET_MAX (60 * HF_SECOND)
+/* from SIGTERM, because no kubelet is connected, to SIGKILL */
+#define ALONE_GRACE (10 * HF_SECOND)
 /* limit of unwritten records: a START and an end for each container, and a STOP */
 #define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2 + 1)
 /* descriptors in poll: the socket, signals, clients, and three for each container */
@@ -70,6 +76,10 @@ struct shim {
 	size_t n_pending;
 	struct container containers[HF_POD_CONTAINERS_MAX];
 	bool stopping, quitting, done;
+	/* Since this time no kubelet is connected; HF_TIME_NONE: one is connected. Only for a pod
+	 * with ends_with_kubelet. */
+	hf_time alone_since;
+	bool terminated; /* the containers got SIGTERM because no kubelet is connected */
 };
 
 static hf_time wall_now(void)
@@ -77,6 +87,14 @@ static hf_time wall_now(void)
 	struct timespec ts;
 
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (hf_time)ts.tv_sec * HF_SECOND + ts.tv_nsec;
+}
+
+static hf_time mono_now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (hf_time)ts.tv_sec * HF_SECOND + ts.tv_nsec;
 }
 
@@ -464,12 +482,17 @@ static void stop_pod(struct shim *shim, const char *why)
 	write_record(shim, &r);
 }
 
+static void signal_containers(const struct shim *shim, int signum)
+{
+	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
+		if (shim->containers[i].pid)
+			(void)kill(shim->containers[i].pid, signum);
+}
+
 static void quit_pod(struct shim *shim)
 {
 	shim->quitting = true;
-	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++)
-		if (shim->containers[i].pid)
-			(void)kill(shim->containers[i].pid, SIGKILL);
+	signal_containers(shim, SIGKILL);
 }
 
 static void obey_command(struct shim *shim, int client, char *message)
@@ -606,6 +629,57 @@ static void read_client(struct shim *shim, int *client)
 	}
 }
 
+/* --- a program that is gone --- */
+
+static bool has_client(const struct shim *shim)
+{
+	for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
+		if (shim->clients[i] >= 0)
+			return true;
+	return false;
+}
+
+/* Ends the pod if its kubelet is gone: SIGTERM, then SIGKILL after ALONE_GRACE. A kubelet that
+ * lost its connection has HF_SHIM_ALONE_MAX to connect again. */
+static void look_for_kubelet(struct shim *shim)
+{
+	hf_time now = mono_now();
+	pid_t pids[HF_POD_CONTAINERS_MAX];
+
+	if (!shim->pod.ends_with_kubelet || shim->quitting)
+		return;
+	if (has_client(shim)) {
+		shim->alone_since = HF_TIME_NONE;
+		return;
+	}
+	if (shim->alone_since == HF_TIME_NONE)
+		shim->alone_since = now;
+	if (now - shim->alone_since < HF_SHIM_ALONE_MAX)
+		return;
+	if (!shim->terminated)
+		signal_containers(shim, SIGTERM);
+	shim->terminated = true;
+	if (list_running(shim, pids) == 0 ||
+	    now - shim->alone_since >= HF_SHIM_ALONE_MAX + ALONE_GRACE)
+		quit_pod(shim);
+}
+
+static int wait_ms(const struct shim *shim)
+{
+	if (shim->n_pending)
+		return RETRY_MS;
+	return shim->pod.ends_with_kubelet ? LOOK_MS : -1;
+}
+
+/* Tells whether the loop can end: every record is written, or nothing will read the records. */
+static bool has_quit(const struct shim *shim)
+{
+	pid_t pids[HF_POD_CONTAINERS_MAX];
+
+	return shim->quitting && (!shim->n_pending || shim->terminated) &&
+	       list_running(shim, pids) == 0;
+}
+
 /* --- the loop --- */
 
 static size_t add_fd(struct pollfd *fds, size_t n, int fd)
@@ -658,14 +732,14 @@ static void dispatch_events(struct shim *shim, const struct pollfd fds[POLL_MAX]
 static void run_turn(struct shim *shim)
 {
 	struct pollfd fds[POLL_MAX];
-	pid_t pids[HF_POD_CONTAINERS_MAX];
 	size_t n = collect_fds(shim, fds);
 
-	if (poll(fds, n, shim->n_pending ? RETRY_MS : -1) > 0)
+	if (poll(fds, n, wait_ms(shim)) > 0)
 		dispatch_events(shim, fds);
+	look_for_kubelet(shim);
 	if (shim->n_pending)
 		flush_pending(shim);
-	if (shim->quitting && !shim->n_pending && list_running(shim, pids) == 0) {
+	if (has_quit(shim)) {
 		struct hf_journal_record r = {.type = HF_JOURNAL_QUIT, .at = wall_now()};
 
 		struct hf_error err;
@@ -855,6 +929,7 @@ int hf_shim_serve(const char *pod_dir, int ready_fd)
 	int rc;
 
 	shim->pod_dir = pod_dir;
+	shim->alone_since = mono_now() + FIRST_KUBELET_MAX;
 	shim->dir_fd = shim->logs_fd = shim->lock_fd = shim->listen_fd = shim->signal_fd = -1;
 	shim->lifeline[0] = shim->lifeline[1] = shim->journal.fd = -1;
 	for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)

@@ -50,6 +50,7 @@ struct hf_json *hf_shim_pod_to_json(const struct hf_shim_pod *pod)
 		hf_json_append(hf_json_ensure_array(root, "gpus"), item);
 	}
 	hf_json_set_bool(root, "hostIPC", pod->host_ipc);
+	hf_json_set_bool(root, "endsWithKubelet", pod->ends_with_kubelet);
 	hf_json_set_str(root, "ip", pod->ip);
 	hf_json_set_str(root, "gateway", pod->gateway);
 	hf_json_set_i64(root, "prefix", pod->prefix);
@@ -175,6 +176,7 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 		.pid_ns = read_bool(json, "pidNamespace"),
 		.host_network = read_bool(json, "hostNetwork"),
 		.host_ipc = read_bool(json, "hostIPC"),
+		.ends_with_kubelet = read_bool(json, "endsWithKubelet"),
 		.ip = read_str(json, "ip", arena),
 		.gateway = read_str(json, "gateway", arena),
 		.prefix = (int)hf_json_i64(hf_json_get(json, "prefix"), 0),

@@ -81,6 +81,9 @@ struct hf_shim_tmpfs {
 	int64_t bytes_max; /* size limit; 0: the kernel's default, half of the memory */
 };
 
+/* If a shim must not outlive its kubelet, it ends the pod after this time without a connection. */
+#define HF_SHIM_ALONE_MAX (2 * HF_SECOND)
+
 /* A GPU that a container of the pod has. */
 struct hf_shim_gpu {
 	const char *container, *resource, *id;
@@ -96,6 +99,8 @@ struct hf_shim_pod {
 	/* the pod uses the machine's network and host name */
 	bool host_network;
 	bool host_ipc;
+	/* the shim ends the pod if no kubelet is connected (HF_SHIM_ALONE_MAX) */
+	bool ends_with_kubelet;
 	const char *ip; /* the pod's IPv4 address; used if isolate is set and host_network is not */
 	/* address of the way to other networks; NULL: no such way, so that connections to other
 	 * networks fail at once */

@@ -14,16 +14,19 @@
 
 /*
  * Writes a container's output as CRI lines ("<time> stdout F <line>") and rotates the files.
- * Reserves blocks ahead, so that on a full disk the log can still say where output was lost.
+ * Reserves blocks ahead, so that the next output is written even if other processes fill the disk,
+ * and so that the log can say where output was lost.
  */
 
 /* Limit of one batch of lines. Each line gains a prefix of 37 bytes, so 64 KiB of newlines become
  * almost 3 MiB. */
 #define BATCH_BYTES_MAX ((size_t)4 << 20)
 
-/* Blocks are reserved in steps of HOLD_BYTES. The last NOTES_BYTES of the reserved blocks are for
+/* Blocks are reserved in steps of HOLD_BYTES, and before less than AHEAD_BYTES are left: this much
+ * output is never lost, however full the disk becomes. The last NOTES_BYTES of the reserved blocks are for
  * notes about lost output. */
 #define HOLD_BYTES ((int64_t)64 << 10)
+#define AHEAD_BYTES (HOLD_BYTES / 2)
 #define NOTES_BYTES 512
 
 static const char *const stream_names[] = {"stdout", "stderr"};
@@ -41,6 +44,33 @@ static int open_file(struct hf_log_sink *sink)
 	return 0;
 }
 
+/* Reserves blocks for len bytes and a note behind them. Returns false if the disk is full. On a
+ * file system that cannot reserve blocks, writes are tried without. */
+static bool hold_blocks(struct hf_log_sink *sink, size_t len)
+{
+	int64_t need = sink->bytes + (int64_t)len + NOTES_BYTES;
+	int64_t ahead = ((need + AHEAD_BYTES) / HOLD_BYTES + 1) * HOLD_BYTES;
+	int64_t wanted[] = {ahead, need};
+
+	if (sink->fd < 0 && open_file(sink) < 0)
+		return false;
+	if (need + AHEAD_BYTES <= sink->held)
+		return true;
+	for (size_t i = 0; i < HF_ARRAY_LEN(wanted); i++) {
+		if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->held,
+			      (off_t)(wanted[i] - sink->held)) == 0) {
+			sink->held = wanted[i];
+			return true;
+		}
+		if (need <= sink->held)
+			return true;
+	}
+	if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+		return false;
+	sink->held = INT64_MAX;
+	return true;
+}
+
 int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int64_t bytes_max,
 		     int files_max, struct hf_error *err)
 {
@@ -56,6 +86,8 @@ int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int
 	sink->part[0].len = sink->part[1].len = 0;
 	if (open_file(sink) < 0)
 		return hf_error_errno(err, errno, "cannot open log '%s'", name);
+	/* Ignore a full disk: the container may run, and the log says that output is lost. */
+	(void)!hold_blocks(sink, 0);
 	return 0;
 }
 
@@ -87,31 +119,6 @@ static void rotate_files(struct hf_log_sink *sink)
 		(void)renameat(sink->dir_fd, from, sink->dir_fd, to);
 	}
 	(void)open_file(sink);
-}
-
-/* Reserves blocks for len bytes and a note behind them. Returns false if the disk is full. On a
- * file system that cannot reserve blocks, writes are tried without. */
-static bool hold_blocks(struct hf_log_sink *sink, size_t len)
-{
-	int64_t need = sink->bytes + (int64_t)len + NOTES_BYTES;
-	int64_t ahead = (need / HOLD_BYTES + 1) * HOLD_BYTES;
-	int64_t wanted[] = {ahead, need};
-
-	if (sink->fd < 0 && open_file(sink) < 0)
-		return false;
-	if (need <= sink->held)
-		return true;
-	for (size_t i = 0; i < HF_ARRAY_LEN(wanted); i++) {
-		if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->held,
-			      (off_t)(wanted[i] - sink->held)) == 0) {
-			sink->held = wanted[i];
-			return true;
-		}
-	}
-	if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
-		return false;
-	sink->held = INT64_MAX;
-	return true;
 }
 
 /* Writes all bytes or none: an incomplete line would be joined with the next line. */

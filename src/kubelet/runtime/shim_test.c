@@ -314,6 +314,33 @@ static void an_exit_code_and_the_output_are_kept(void **state)
 	assert_int_equal(faccessat(f->dir_fd, "run/main.0.json", F_OK, 0), -1);
 }
 
+static void a_pod_that_must_not_outlive_its_kubelet_ends_without_one(void **state)
+{
+	struct fixture *f = *state;
+	HF_AUTOFREE char *file = hf_xasprintf("%s/term/note", f->dir);
+	HF_AUTO_STRBUF note = HF_STRBUF_INIT(64);
+	HF_AUTOFREE char *script = hf_xasprintf(
+		"trap 'echo ended >%s; exit 0' TERM; echo up; while :; do sleep 0.1; done", file);
+	struct hf_error err;
+
+	assert_int_equal(mkdirat(f->dir_fd, "term", 0700), 0);
+	f->pod.ends_with_kubelet = true;
+	start_and_connect(f);
+	run_sh(f, "main", 0, script);
+	(void)wait_state(f, "main", 0, HF_ATTEMPT_RUNNING);
+	while (strstr(log_of(f, "main", 0), "up") == NULL)
+		(void)poll(NULL, 0, 10);
+	(void)close(f->client);
+	f->client = -1;
+	wait_until_unlocked(f);
+	read_past(f);
+	assert_true(f->past.quit);
+	assert_int_equal(last_of(f, "main")->code, 0);
+	/* The program got SIGTERM and the time to end by itself. */
+	assert_ok(hf_fs_read(file, &note, &err), &err);
+	assert_string_equal(note.data, "ended\n");
+}
+
 static void a_program_that_is_not_there_fails_as_runtimes_say_it(void **state)
 {
 	struct fixture *f = *state;
@@ -935,6 +962,7 @@ int main(int argc, char **argv)
 		T(a_pod_has_one_shim),
 		T(polite_signals_do_not_end_the_shim),
 		T(quit_kills_what_runs_and_writes_it_down),
+		T(a_pod_that_must_not_outlive_its_kubelet_ends_without_one),
 		T(a_stop_is_written_before_the_ends_that_follow_and_nothing_is_started_after_it),
 		T(messages_that_make_no_sense_do_nothing),
 		T(a_start_without_its_run_file_is_refused_and_costs_no_attempt),
@@ -946,6 +974,7 @@ int main(int argc, char **argv)
 		I(every_process_of_a_container_dies_with_its_program),
 		I(when_the_shim_is_killed_nothing_of_the_pod_runs_on),
 		I(quit_kills_what_runs_and_writes_it_down),
+		I(a_pod_that_must_not_outlive_its_kubelet_ends_without_one),
 		I(a_pod_has_its_own_host_name_network_and_processes),
 		I(two_pods_use_one_port_and_reach_each_other),
 		I(mounts_appear_where_nothing_was_and_the_machine_stays_as_it_is),
@@ -957,6 +986,7 @@ int main(int argc, char **argv)
 		P(an_exit_code_and_the_output_are_kept),
 		P(signals_reach_the_program_and_kill_ends_it),
 		P(every_process_of_a_container_dies_with_its_program),
+		P(a_pod_that_must_not_outlive_its_kubelet_ends_without_one),
 		P(when_the_shim_is_killed_nothing_of_the_pod_runs_on),
 	};
 	int rc = hf_shim_helper_main(argc, argv);
