@@ -50,6 +50,9 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 #define HEARTBEAT_SPAN (30 * HF_SECOND)
 /* how long `run` waits for the last log lines after the end of the job */
 #define LINGER_SPAN (2 * HF_SECOND)
+/* A pod that cannot be made from its manifest is tried again every 2 seconds (HF_KUBELET_POD_RETRY). If
+ * it waits for this time, nothing will change: all objects were created before the job. */
+#define BLOCKED_SPAN (6 * HF_SECOND)
 #define RANKS_BYTES_MAX 65536 /* limit of the names of --ranks */
 
 struct run;
@@ -80,6 +83,7 @@ struct run {
 	int interrupts;
 	size_t n_created; /* objects beside the job that exist */
 	bool ever_running;
+	hf_time blocked_since; /* a pod cannot be made since this time; HF_TIME_NONE: no such pod */
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* the last version */
 	struct hf_log_follower *follows;
@@ -613,6 +617,62 @@ static void on_key(void *arg, char key)
 	}
 }
 
+/* ---- pods that can never start --------------------------------------------------------------- */
+
+/* A pod whose container cannot be made from its manifest, and the kubelet's message. */
+struct blocked {
+	const char *pod, *message; /* borrowed; NULL: no such pod */
+};
+
+static void see_blocked(void *arg, struct hf_doc *pod)
+{
+	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+	struct blocked *blocked = arg;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(lists); i++) {
+		const struct hf_json *list =
+			hf_json_path(hf_doc_json(pod), "status", lists[i], NULL);
+
+		for (size_t k = 0; k < hf_json_len(list); k++) {
+			const struct hf_json *waiting =
+				hf_json_path(hf_json_item(list, k), "state", "waiting", NULL);
+
+			if (!hf_streq(hf_json_path_str(waiting, "reason", NULL),
+				      "CreateContainerConfigError"))
+				continue;
+			blocked->pod = hf_doc_name(pod);
+			blocked->message = hf_str_or(hf_json_path_str(waiting, "message", NULL),
+						     "its container cannot be made");
+		}
+	}
+}
+
+/* Ends the run if a pod can never start. The exit code is that of a wrong manifest. */
+static void end_if_blocked(struct run *run)
+{
+	struct blocked blocked = {.pod = NULL};
+	HF_AUTOFREE char *cause = NULL;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+
+	hf_memstore_each(hf_plane_local(run->plane), &hf_pods, run->ns, see_blocked, &blocked);
+	if (blocked.pod == NULL) {
+		run->blocked_since = HF_TIME_NONE;
+		return;
+	}
+	if (run->blocked_since == HF_TIME_NONE)
+		run->blocked_since = now_of(run);
+	if (now_of(run) - run->blocked_since < BLOCKED_SPAN)
+		return;
+	cause = hf_xasprintf("%s can never start: %s", blocked.pod + strlen(run->name) + 1,
+			     blocked.message);
+	hf_run_folder_set_cause(run->folder, cause);
+	hf_strbuf_addf(&text, "holdfast: job %s: %s\n", run->name, cause);
+	hf_progress_finish(run->progress, now_of(run));
+	(void)fflush(run->cli->out);
+	print_lines(run->cli, &text);
+	stop_run(run, HF_EXIT_USAGE, HF_TIME_NONE);
+}
+
 /* ---- timers ------------------------------------------------------------------------------- */
 
 static void on_tick(void *arg)
@@ -628,6 +688,8 @@ static void on_tick(void *arg)
 	hf_run_view_save(run->view, now_of(run), false);
 	if (run->state == RUN_WATCHING)
 		hf_run_folder_tick(run->folder, run->job, now_of(run));
+	if (run->state == RUN_WATCHING)
+		end_if_blocked(run);
 	if (run->state < RUN_STOPPING && hf_run_folder_is_gone(run->folder)) {
 		HF_AUTOFREE char *text = hf_xasprintf(
 			"the folder of this run, '%s', was removed while the job ran; the pods are ended, and nothing of the run is kept",
@@ -928,7 +990,8 @@ static int run_job(struct run *run, hf_time timeout)
 
 static int verb_run(struct hf_cli *cli)
 {
-	struct run run = {.cli = cli, .exit_code = HF_EXIT_INTERNAL};
+	struct run run = {
+		.cli = cli, .exit_code = HF_EXIT_INTERNAL, .blocked_since = HF_TIME_NONE};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	struct hf_error err;
 	hf_time timeout = 0;

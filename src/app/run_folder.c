@@ -50,6 +50,7 @@ struct hf_run_folder {
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;
+	char *refused_cause;   /* why `run` gave up the job; NULL: it did not */
 	struct hf_error lost; /* why the end of the run could not be saved; code 0: no error */
 };
 
@@ -150,6 +151,7 @@ static void free_folder(struct hf_run_folder *folder)
 	free(folder->base);
 	free(folder->logs);
 	free(folder->errors);
+	free(folder->refused_cause);
 	hf_fd_cleanup(&folder->lock_fd);
 	hf_map_destroy(folder->gone);
 	free(folder);
@@ -324,6 +326,12 @@ void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 		hf_run_folder_save(folder, job, now);
 }
 
+void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause)
+{
+	free(folder->refused_cause);
+	folder->refused_cause = hf_xstrdup(cause);
+}
+
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now)
 {
@@ -338,6 +346,12 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 		free(folder->run.cause);
 		folder->run.state = hf_xstrdup("Failed");
 		folder->run.cause = hf_xstrdup("a rank failed after rank 0 had succeeded");
+	}
+	if (folder->refused_cause != NULL) {
+		free(folder->run.state);
+		free(folder->run.cause);
+		folder->run.state = hf_xstrdup("Failed");
+		folder->run.cause = hf_steal(&folder->refused_cause);
 	}
 	if (exit_code == HF_EXIT_INTERRUPTED || exit_code == HF_EXIT_TIMEOUT) {
 		free(folder->run.state);

@@ -51,6 +51,8 @@ void hf_run_folder_changed(struct hf_run_folder *folder);
 void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
 /* Save now.  job may be NULL. */
 void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
+/* Note why `run` gave up a job that itself goes on. The end of the run is saved with this cause. */
+void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause);
 /* Save the end of the run, with its exit code. The store is not used afterwards. */
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now);

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "api/job.h"
+#include "cli/references.h"
 #include "core/model/names.h"
 #include "operator/operator.h"
 #include "store/resource.h"
@@ -140,6 +141,8 @@ static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 			rc = hf_manifests_add(cli, cli->flags[i].value, &set);
 	if (rc == 0 && cli->n_args == 1)
 		rc = hf_manifests_add(cli, cli->args[0], &set);
+	if (rc == 0 && hf_references_missing(cli, &set, "cannot run on this machine: ") > 0)
+		rc = HF_EXIT_USAGE;
 	if (rc == 0)
 		rc = take_job(cli, &set, input);
 	hf_manifests_release(&set);

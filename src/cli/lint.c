@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/job_manifest.h"
+#include "cli/references.h"
 #include "cli/text.h"
 
 #include <dirent.h>
@@ -20,6 +21,9 @@
 struct linting {
 	struct hf_cli *cli;
 	size_t n_jobs;
+	/* There is one file, so objects that it does not have are missing; with several files, the
+	 * user may give them to `run` together. */
+	bool alone;
 };
 
 static void print_passed(void *arg, const char *file, const struct hf_json *object, bool known)
@@ -43,6 +47,14 @@ static int lint_file(struct linting *linting, const char *path)
 		.passed = print_passed, .arg = linting, .here = hf_cli_has(linting->cli, "local")};
 	int rc = hf_manifests_add(linting->cli, path, &set);
 
+	if (set.here &&
+	    hf_references_missing(linting->cli, &set,
+				  linting->alone ? "cannot run on this machine: " : "warning: ") >
+		    0 &&
+	    linting->alone) {
+		hf_manifests_release(&set);
+		return HF_EXIT_USAGE;
+	}
 	for (size_t i = 0; i < set.n_jobs; i++) {
 		hf_text_print_safe(linting->cli->out, path);
 		fprintf(linting->cli->out, ": %s '%s' is valid\n", set.jobs[i].framework->kind,
@@ -101,8 +113,11 @@ static int verb_lint(struct hf_cli *cli)
 	for (int i = 0; i < cli->n_args; i++) {
 		struct stat st;
 		bool folder = stat(cli->args[i], &st) == 0 && S_ISDIR(st.st_mode);
-		int rc = folder ? lint_folder(&linting, cli->args[i])
-				: lint_file(&linting, cli->args[i]);
+		int rc;
+
+		linting.alone = cli->n_args == 1 && !folder;
+		rc = folder ? lint_folder(&linting, cli->args[i])
+			    : lint_file(&linting, cli->args[i]);
 
 		worst = rc != 0 ? rc : worst;
 	}

@@ -235,7 +235,8 @@ static int add_own_mounts(const struct hf_kubelet_pod *pod,
 
 /* Checks a mount on a machine without mount namespaces: the mount is possible only if the volume's
  * source already is the target. */
-static int check_in_place(const struct hf_kubelet_mounts *m, struct hf_error *err)
+static int check_in_place(const struct hf_kubelet *k, const struct hf_kubelet_mounts *m,
+			  struct hf_error *err)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct hf_run_mount *one = &m->items[i];
@@ -243,9 +244,9 @@ static int check_in_place(const struct hf_kubelet_mounts *m, struct hf_error *er
 		if (hf_streq(one->source, one->target) || hf_streq(one->target, "/dev/shm"))
 			continue;
 		return hf_error_set(err, HF_E_UNSUPPORTED,
-				    "mountPath '%s' cannot be mounted: this machine refuses mount "
-				    "namespaces",
-				    one->target);
+				    "mountPath '%s' cannot be mounted, because pods have no mount "
+				    "namespaces here: %s",
+				    one->target, k->why);
 	}
 	return 0;
 }
@@ -299,7 +300,7 @@ static int build_run(struct hf_kubelet_pod *pod, struct hf_kubelet_pod_container
 		rc = hf_kubelet_volumes_mounts(&input, pod->dir, arena, mounts, err);
 	if (!rc)
 		rc = pod->config.isolate ? add_own_mounts(pod, c, arena, mounts, err)
-					 : check_in_place(mounts, err);
+					 : check_in_place(pod->kubelet, mounts, err);
 	if (rc)
 		return rc;
 	run->argv = hf_kubectl_is_delivery(c->spec) ? make_delivery_command(pod, arena)

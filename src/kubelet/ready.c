@@ -2,12 +2,17 @@
  * Copyright The Holdfast authors */
 #include "kubelet/pod_internal.h"
 
+#include <unistd.h>
+
 /* Continues the start of the kubelet once the facts about the machine are known: prints notices
  * for the user, registers the Node, and starts the pods that waited. */
 
 static const char *how_to_isolate(void)
 {
-	return "to change that run as root, or allow user namespaces "
+	if (geteuid() == 0)
+		return "root needs CAP_SYS_ADMIN, CAP_NET_ADMIN and a kernel with namespaces; a "
+		       "container needs --privileged";
+	return "to change that, run as root or allow user namespaces "
 	       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone; on Ubuntu "
 	       "kernel.apparmor_restrict_unprivileged_userns=0)";
 }

@@ -218,6 +218,19 @@ expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/q
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'the next run ends the pods of a killed run' 'nothing is left' killed_run
+sed 's/image: none,/image: none, envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: key, optional: true}}],/' \
+	"$dir/quick.yaml" >"$dir/needs.yaml"
+needs="needs.yaml: cannot run on this machine: spec.pytorchReplicaSpecs.Master..template.spec.containers.0..envFrom.0..configMapRef needs the ConfigMap 'settings', and no manifest has it"
+expect 'an object that no manifest has ends the run at once' "$needs" code 2 "$program" run "$dir/needs.yaml"
+expect 'lint --local says the same' "$needs" code 2 "$program" lint --local "$dir/needs.yaml"
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {A: b}\n' >"$dir/settings.yaml"
+expect 'the object may be in another file' 'job/quick succeeded' \
+	"$program" run -f "$dir/needs.yaml" -f "$dir/settings.yaml"
+sed 's/image: none,/image: none, env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: absent}}}],/' \
+	"$dir/quick.yaml" >"$dir/key.yaml"
+expect 'a pod that can never start ends the run' 'job quick: [a-z]*-0 can never start: .*absent' \
+	code 2 "$program" run -f "$dir/key.yaml" -f "$dir/settings.yaml"
+expect 'runs shows why' '@1 +quick +Failed .* can never start: .*absent' "$program" runs
 expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
 expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
 	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
@@ -455,7 +468,7 @@ expect 'two jobs are too many' "2 jobs are in the manifest, 'quick' and 'fails' 
 	code 2 "$program" run -f "$dir/quick.yaml" -f "$dir/fails.yaml"
 expect 'no job is too few' 'no job is in the manifest' code 2 "$program" run "$dir/beside.yaml"
 expect 'run names the object that the API refuses' "ConfigMap 'Not_a_name' of the manifest is refused: .*metadata.name" \
-	code 1 sh -c "sed 's/{name: script},/{name: Not_a_name},/' '$dir/all.yaml' | '$program' run -"
+	code 1 sh -c "sed 's/{name: script}/{name: Not_a_name}/' '$dir/all.yaml' | '$program' run -"
 expect 'lint checks the jobs, and names other objects' "ConfigMap 'script' is not a training job.*Deployment 'other' is of a kind.*PyTorchJob 'several' is valid" \
 	"$program" lint "$dir/all.yaml"
 

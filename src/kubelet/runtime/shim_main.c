@@ -23,7 +23,7 @@
  */
 
 #define TAP_WITHIN_MS 5000
-#define STAT_FILE "/etc/hosts"
+#define TRIAL_FILE "/dev/null" /* a file that every machine has, unlike /etc/hosts */
 
 /* --- shim pod --- */
 
@@ -95,7 +95,7 @@ int hf_shim_run_pod(const char *pod_dir)
 /* Runs as the first process of a trial container, and does what a real one needs. */
 HF_NORETURN static void try_container(bool pid_ns)
 {
-	struct hf_run_mount hosts = {.source = STAT_FILE, .target = STAT_FILE, .is_file = true};
+	struct hf_run_mount hosts = {.source = TRIAL_FILE, .target = TRIAL_FILE, .is_file = true};
 	struct hf_mount_plan plan = {
 		.pod_dir = "/", .proc = pid_ns, .mounts = &hosts, .n_mounts = 1};
 	struct hf_error err;
@@ -245,14 +245,19 @@ static void find_cgroups(struct findings *f)
 
 static void find_namespaces(struct findings *f)
 {
-	char without_pid[HF_ERROR_TEXT_MAX];
+	char without_pid[HF_ERROR_TEXT_MAX], as_user[HF_ERROR_TEXT_MAX];
 	struct hf_error err;
 
 	/* As root, try without a user namespace first: in a user namespace, files of other users
 	 * would lose their owners. */
 	f->user_ns = !(geteuid() == 0 && run_trial(try_node, false, f->why, sizeof(f->why)));
-	if (f->user_ns && !run_trial(try_node, true, f->why, sizeof(f->why)))
+	/* For root the first trial gives the reason: the second one also fails for reasons that do
+	 * not matter to root, such as a chroot. */
+	if (f->user_ns && !run_trial(try_node, true, as_user, sizeof(as_user))) {
+		if (geteuid() != 0)
+			(void)snprintf(f->why, sizeof(f->why), "%s", as_user);
 		return;
+	}
 	if (!enter_node(f->user_ns, &err)) {
 		(void)snprintf(f->why, sizeof(f->why), "%s", err.text);
 		return;
