@@ -86,10 +86,11 @@ static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *
 {
 	if (run->ended == HF_TIME_NONE)
 		fprintf(cli->err,
-			run->alive ? "holdfast: run %s still runs; its state here is about a "
-				     "second old\n"
-				   : "holdfast: the process of run %s was killed, and its ranks ended "
-				     "soon after it; this is the last state that it saved\n",
+			run->alive
+				? "holdfast: run %s still runs; its state here is about a "
+				  "second old\n"
+				: "holdfast: the process of run %s was killed, and its ranks ended "
+				  "soon after it; this is the last state that it saved\n",
 			run->id);
 	if (run->ended == HF_TIME_NONE && run->alive && hf_cli_has(cli, "follow"))
 		fprintf(cli->err,
@@ -109,6 +110,8 @@ static int open_kept_run(struct hf_cli *cli, const struct hf_kept_run *run, stru
 	if (rc != 0)
 		return rc;
 	note_unfinished(cli, run);
+	free(cli->kept_notes);
+	cli->kept_notes = hf_xstrdup(run->notes);
 	free(cli->ns);
 	cli->ns = hf_xstrdup(run->ns);
 	cli->args[0] = "@latest";

@@ -29,7 +29,7 @@
 #define INDEX "run.json"
 #define RUN_BYTES_MAX ((size_t)256 << 10) /* of run.json */
 #define LISTED_MAX 4096                   /* folders that are looked at */
-#define BLOCK_BYTES 4096                  /* a file of this size has this much room on any file system */
+#define BLOCK_BYTES 4096 /* a file of this size has this much room on any file system */
 
 /* ---- one run ------------------------------------------------------------------------------- */
 
@@ -42,6 +42,7 @@ void hf_kept_run_release(struct hf_kept_run *run)
 	free(run->kind);
 	free(run->state);
 	free(run->cause);
+	free(run->notes);
 }
 
 /* Overwrites a file in place, which needs no free space if the text fits into its blocks. Fills the
@@ -126,6 +127,8 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 	hf_json_set_str(object, "kind", run->kind);
 	hf_json_set_str(object, "state", run->state);
 	hf_json_set_str(object, "cause", hf_str_or(run->cause, ""));
+	if (!hf_str_is_empty(run->notes))
+		hf_json_set_str(object, "notes", run->notes);
 	set_time(object, "startedAt", run->started);
 	set_time(object, "endedAt", run->ended);
 	hf_json_set_i64(object, "restarts", run->restarts);
@@ -174,7 +177,8 @@ static void set_killed(struct hf_kept_run *run)
 	if (!hf_str_is_empty(run->cause))
 		return;
 	free(run->cause);
-	run->cause = hf_xstrdup("the process of 'holdfast run' was killed; its ranks ended soon after it");
+	run->cause = hf_xstrdup(
+		"the process of 'holdfast run' was killed; its ranks ended soon after it");
 }
 
 /* Reads run.json of a folder. False: the file cannot be read, or `run` did not write it. */
@@ -196,6 +200,7 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 		.kind = text_of(object, "kind"),
 		.state = text_of(object, "state"),
 		.cause = text_of(object, "cause"),
+		.notes = text_of(object, "notes"),
 		.started = get_time(object, "startedAt"),
 		.ended = get_time(object, "endedAt"),
 		.restarts = hf_json_i64(hf_json_get(object, "restarts"), 0),

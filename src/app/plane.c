@@ -24,6 +24,19 @@
  * environment. */
 #define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
+/* The built-in init container of PyTorchJobs, which waits until the Master's name resolves, but without
+ * requests: the plane has one small node, and the requests of 50m each would keep ranks waiting for
+ * CPUs that the init containers do not use. */
+static const char init_template[] =
+	"- name: init-pytorch\n"
+	"  image: '{{.InitContainerImage}}'\n"
+	"  imagePullPolicy: IfNotPresent\n"
+	"  command:\n"
+	"  - sh\n"
+	"  - -c\n"
+	"  - err=1;for i in $(seq {{.MaxTries}}); do if nslookup {{.MasterAddr}}; then err=0 && break; "
+	"fi;echo waiting for master; sleep 2; done; exit $err\n";
+
 struct hf_plane {
 	struct hf_plane_options options;
 	struct hf_memstore *memstore;
@@ -214,7 +227,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 			     .recovery = {.device_avoid = {.set = true, .value = false}}},
 		.watch_nodes = gpus && plane->options.watch_gpus,
 		.watch_agents = true,
-		.init_container_template = plane->options.no_init_containers ? "[]" : NULL,
+		.init_container_template = plane->options.no_init_containers ? "[]" : init_template,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = plane,

@@ -8,6 +8,7 @@
 #include "app/connect.h"
 #include "app/failure.h"
 #include "app/inject.h"
+#include "app/job_resources.h"
 #include "app/keyboard.h"
 #include "app/local_gpus.h"
 #include "app/log_tail.h"
@@ -18,6 +19,7 @@
 #include "app/script_job.h"
 #include "api/job.h"
 #include "base/fs.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/log_follower.h"
@@ -83,6 +85,7 @@ struct run {
 	int interrupts;
 	size_t n_created; /* objects beside the job that exist */
 	bool ever_running;
+	struct hf_map *started; /* names of the pods that have run */
 	hf_time blocked_since; /* a pod cannot be made since this time; HF_TIME_NONE: no such pod */
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* the last version */
@@ -257,13 +260,47 @@ static int report_late_failure(struct run *run, struct hf_doc *pod)
 	const struct hf_json *end = hf_json_path(container, "state", "terminated", NULL);
 	int64_t code = hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED);
 	HF_AUTO_JSON late = hf_json_object();
+	HF_AUTOFREE char *cause = NULL;
 
 	hf_json_set_str(late, "replica", hf_doc_name(pod) + strlen(run->name) + 1);
 	hf_json_set_i64(late, "exitCode", code);
 	hf_json_set_str(late, "reason", hf_json_path_str(end, "reason", NULL));
 	hf_json_set_str(late, "message", hf_json_path_str(end, "message", NULL));
+	cause = hf_xasprintf("%s exited with code %" PRId64 " after rank 0 had succeeded",
+			     hf_doc_name(pod) + strlen(run->name) + 1, code);
+	hf_run_folder_set_cause(run->folder, cause);
 	report_failure(run, (int)code, hf_doc_name(pod), late);
 	return (int)code;
+}
+
+/* ---- ranks that never ran ------------------------------------------------------------------------ */
+
+/* Remembers that a container of the pod has run. */
+static void note_started(struct run *run, struct hf_doc *pod)
+{
+	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
+
+	if (hf_streq(phase, "Running") || hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed"))
+		(void)!hf_map_put(run->started, hf_doc_name(pod), run);
+}
+
+/* A job with a manifest has succeeded when rank 0 has. Says if other ranks never ran. */
+static void note_never_started(struct run *run)
+{
+	const struct hf_json *job = hf_doc_json(run->job);
+	int64_t n = (int64_t)hf_map_len(run->started), all = 0;
+	struct hf_job_replicas r;
+	HF_AUTOFREE char *text = NULL;
+
+	for (void *it = NULL; hf_job_replicas_next(run->in.manifest.framework, job, &it, &r);)
+		all += r.n > 0 && r.n < INT32_MAX ? r.n : 0;
+	if (n >= all || hf_json_path(job, "spec", "elasticPolicy", NULL) != NULL)
+		return;
+	text = hf_xasprintf("%" PRId64 " of %" PRId64
+			    " ranks never started: the job succeeded without them",
+			    all - n, all);
+	hf_progress_note(run->progress, now_of(run), "warning: %s", text);
+	hf_run_folder_note(run->folder, text);
 }
 
 static void finish_job(struct run *run)
@@ -277,6 +314,8 @@ static void finish_job(struct run *run)
 		report_failure(run, exit_code, hf_failure_pod(job), NULL);
 	} else if (ranks.failed != NULL) {
 		exit_code = report_late_failure(run, ranks.failed);
+	} else {
+		note_never_started(run);
 	}
 	note_running_pods(run);
 	stop_run(run, exit_code, HF_TIME_NONE);
@@ -405,6 +444,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 	}
 	if (event->type == HF_EVENT_BOOKMARK || is_clearing_up(run))
 		return;
+	note_started(run, event->object);
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
 	if (run->state == RUN_WATCHING)
@@ -728,10 +768,16 @@ static void on_injection(void *arg)
 
 	if (run->state != RUN_WATCHING)
 		return;
-	if (hf_kubelet_signal(hf_plane_kubelet(run->plane), run->ns, pod, NULL, SIGKILL, &err) == 0)
+	if (hf_kubelet_signal(hf_plane_kubelet(run->plane), run->ns, pod, NULL, SIGKILL, &err) ==
+	    0) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"%s got SIGKILL from --inject of 'holdfast run'", timer->injection.rank);
+
+		hf_run_folder_note(run->folder, text);
 		hf_progress_note(run->progress, now_of(run), "pod/%s killed by --inject", pod);
-	else
+	} else {
 		hf_progress_note(run->progress, now_of(run), "--inject: %s", err.text);
+	}
 }
 
 /* ---- set-up ------------------------------------------------------------------------------- */
@@ -910,6 +956,7 @@ static void release_run(struct run *run)
 	run->job = hf_doc_unref(run->job);
 	run->view = hf_run_view_destroy(run->view);
 	run->tails = hf_log_tails_destroy(run->tails);
+	hf_map_destroy(run->started);
 	run->folder = hf_run_folder_close(run->folder, run->cli);
 	hf_run_input_release(&run->in);
 	free(run->ns);
@@ -966,6 +1013,7 @@ static int run_job(struct run *run, hf_time timeout)
 	if (rc != 0)
 		return hf_cli_fail(run->cli, &err);
 	hf_run_input_place(&run->in, hf_run_folder_errors(run->folder));
+	run->started = hf_map_create(HF_LOG_TAIL_PODS_MAX, 0, NULL);
 	run->tails = hf_log_tails_create();
 	run->progress = hf_run_view_open(
 		run->view,
@@ -990,8 +1038,7 @@ static int run_job(struct run *run, hf_time timeout)
 
 static int verb_run(struct hf_cli *cli)
 {
-	struct run run = {
-		.cli = cli, .exit_code = HF_EXIT_INTERNAL, .blocked_since = HF_TIME_NONE};
+	struct run run = {.cli = cli, .exit_code = HF_EXIT_INTERNAL, .blocked_since = HF_TIME_NONE};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	struct hf_error err;
 	hf_time timeout = 0;

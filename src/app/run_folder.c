@@ -50,7 +50,7 @@ struct hf_run_folder {
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;
-	char *refused_cause;   /* why `run` gave up the job; NULL: it did not */
+	char *refused_cause;  /* why `run` gave up the job; NULL: it did not */
 	struct hf_error lost; /* why the end of the run could not be saved; code 0: no error */
 };
 
@@ -326,6 +326,15 @@ void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 		hf_run_folder_save(folder, job, now);
 }
 
+void hf_run_folder_note(struct hf_run_folder *folder, const char *text)
+{
+	char *notes = hf_xasprintf("%s%s\n", hf_str_or(folder->run.notes, ""), text);
+
+	free(folder->run.notes);
+	folder->run.notes = notes;
+	folder->changed = true;
+}
+
 void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause)
 {
 	free(folder->refused_cause);
@@ -341,13 +350,11 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 	folder->run.ended = now;
 	folder->run.exit_code = exit_code;
 	take_state(folder, job);
-	if (exit_code != 0 && hf_streq(folder->run.state, "Succeeded")) {
-		free(folder->run.state);
-		free(folder->run.cause);
-		folder->run.state = hf_xstrdup("Failed");
-		folder->run.cause = hf_xstrdup("a rank failed after rank 0 had succeeded");
-	}
 	if (folder->refused_cause != NULL) {
+		HF_AUTOFREE char *note = hf_xasprintf("the run failed with code %d: %s", exit_code,
+						      folder->refused_cause);
+
+		hf_run_folder_note(folder, note);
 		free(folder->run.state);
 		free(folder->run.cause);
 		folder->run.state = hf_xstrdup("Failed");

@@ -51,7 +51,9 @@ void hf_run_folder_changed(struct hf_run_folder *folder);
 void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
 /* Save now.  job may be NULL. */
 void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
-/* Note why `run` gave up a job that itself goes on. The end of the run is saved with this cause. */
+/* Note a fact about the run that its objects do not have. `why` and `describe` show it. */
+void hf_run_folder_note(struct hf_run_folder *folder, const char *text);
+/* Note why the run has failed, if the job itself has not. The end of the run is saved with it. */
 void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause);
 /* Save the end of the run, with its exit code. The store is not used afterwards. */
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,

@@ -97,6 +97,20 @@ const char *hf_cli_flag(const struct hf_cli *cli, const char *name)
 	return value;
 }
 
+void hf_cli_print_kept_notes(const struct hf_cli *cli)
+{
+	const char *line = hf_str_or(cli->kept_notes, "");
+
+	while (*line != '\0') {
+		size_t len = strcspn(line, "\n");
+		HF_AUTOFREE char *text = hf_xstrndup(line, len);
+
+		hf_text_print_safe(cli->out, text);
+		fputc('\n', cli->out);
+		line += len + (line[len] != '\0');
+	}
+}
+
 bool hf_cli_has(const struct hf_cli *cli, const char *name)
 {
 	return hf_cli_flag(cli, name) != NULL;
@@ -543,6 +557,7 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	free(cli->args);
 	cli->args = NULL;
 	free(cli->joined);
+	free(cli->kept_notes);
 	cli->joined = NULL;
 	return rc;
 }

@@ -136,6 +136,8 @@ struct hf_cli {
 	struct hf_store *store;
 	/* the kept run that `store` serves; NULL: `store` is a server's */
 	struct hf_kept_store *kept;
+	/* facts about the kept run that its objects do not have, one a line; NULL: none */
+	char *kept_notes;
 	/* time limit of each request (--request-timeout); 0: the store's default */
 	hf_time request_timeout;
 	char *ns; /* --namespace, else the context's, else "default" */
@@ -162,6 +164,8 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 const char *hf_cli_flag(const struct hf_cli *cli, const char *name);
 bool hf_cli_has(const struct hf_cli *cli, const char *name);
 
+/* Print kept_notes on `out`, if there are any. */
+void hf_cli_print_kept_notes(const struct hf_cli *cli);
 /* Print "holdfast: TEXT" on stderr.  Returns the exit code for err->code. */
 int hf_cli_fail(const struct hf_cli *cli, const struct hf_error *err);
 /* Report a wrong command line: prints the text and which --help to read.  Returns HF_EXIT_USAGE. */

@@ -218,6 +218,7 @@ static int verb_describe(struct hf_cli *cli)
 		return hf_cli_fail(cli, &err);
 	if (output.kind != HF_OUTPUT_TABLE)
 		return print_objects(cli, &output, job, &pods);
+	hf_cli_print_kept_notes(cli);
 	print_head(cli, job, &pods);
 	print_conditions(cli->out, hf_doc_json(job));
 	print_restarts(cli->out, hf_doc_json(job));

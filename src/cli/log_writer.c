@@ -31,7 +31,7 @@ static void print_line(struct hf_log_writer *lines)
 	hf_strbuf_clear(&lines->line);
 }
 
-int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len)
+static void write_bytes(struct hf_log_writer *lines, const char *bytes, size_t len)
 {
 	if (lines->prefix == NULL) {
 		(void)fwrite(bytes, 1, len, lines->out);
@@ -45,6 +45,18 @@ int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t l
 			print_line(lines);
 		else
 			hf_strbuf_addch(&lines->line, bytes[i]);
+	}
+}
+
+int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len)
+{
+	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(len + 16);
+
+	if (lines->terminal) {
+		hf_terminal_filter_add(&lines->filter, bytes, len, &clean);
+		write_bytes(lines, clean.data, clean.len);
+	} else {
+		write_bytes(lines, bytes, len);
 	}
 	return fflush(lines->out) == 0 ? 0 : HF_E_IO;
 }

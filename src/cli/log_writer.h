@@ -4,13 +4,15 @@
 #define HF_CLI_LOG_WRITER_H
 
 #include "base/strbuf.h"
+#include "cli/terminal_filter.h"
 
 #include <stdio.h>
 
 HF_BEGIN_DECLS
 
 /*
- * Writes one log to the output.  Without a prefix, bytes are written as they come.  With a prefix,
+ * Writes one log to the output.  Without a prefix, bytes are written as they come, except
+ * that a terminal gets no escape sequences.  With a prefix,
  * a line is written once it is whole, so that lines of several logs do not mix.
  */
 struct hf_log_writer {
@@ -19,6 +21,9 @@ struct hf_log_writer {
 	char *prefix;
 	struct hf_strbuf line; /* the bytes of the unfinished line; used only with a prefix */
 	bool inside; /* the last written byte was not a newline; used only without a prefix */
+	/* `out` is a terminal: escape sequences are removed. Set it after hf_log_writer_init. */
+	bool terminal;
+	struct hf_terminal_filter filter;
 };
 
 /* limit of a line; a longer line is written as several lines */

@@ -47,6 +47,19 @@ static void without_a_prefix_bytes_are_as_they_came(void **state)
 	end(&c);
 }
 
+static void a_terminal_gets_no_escape_sequences(void **state)
+{
+	struct caught c;
+
+	(void)state;
+	begin(&c, "w-0");
+	c.lines.terminal = true;
+	write_text(&c, "a\033]52;c;cm0g");
+	write_text(&c, "LXJm\007b\033[6n\n");
+	assert_string_equal(c.text, "w-0 | ab\n");
+	end(&c);
+}
+
 static void with_a_prefix_a_line_waits_until_it_is_whole(void **state)
 {
 	struct caught c;
@@ -120,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_prefix_bytes_are_as_they_came),
+		cmocka_unit_test(a_terminal_gets_no_escape_sequences),
 		cmocka_unit_test(with_a_prefix_a_line_waits_until_it_is_whole),
 		cmocka_unit_test(a_break_ends_only_what_is_not_whole),
 		cmocka_unit_test(a_line_that_is_too_long_is_several_and_nothing_is_lost),

@@ -7,10 +7,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/terminal_filter.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOOK_SPAN (500 * HF_MS)
 /* how long hf_pod_log_finish waits for the last bytes of the log */
@@ -23,6 +25,7 @@ struct hf_pod_log {
 	struct hf_call *call;
 	struct hf_log_stream *stream;
 	struct hf_timer *again, *linger;
+	struct hf_terminal_filter filter;
 	void (*done)(void *arg); /* not NULL: hf_pod_log_finish was called */
 	void *done_arg;
 };
@@ -44,7 +47,13 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	struct hf_pod_log *tail = arg;
 
 	if (len > 0) {
-		(void)fwrite(bytes, 1, len, tail->cli->out);
+		HF_AUTO_STRBUF clean = HF_STRBUF_INIT(len + 16);
+		bool terminal = isatty(fileno(tail->cli->out)) == 1;
+
+		if (terminal)
+			hf_terminal_filter_add(&tail->filter, bytes, len, &clean);
+		(void)fwrite(terminal ? clean.data : bytes, 1, terminal ? clean.len : len,
+			     tail->cli->out);
 		(void)fflush(tail->cli->out);
 		return;
 	}

@@ -93,10 +93,27 @@ static int print_json(struct hf_cli *cli, const struct hf_explanation *explanati
 	if (refusal != NULL)
 		hf_json_set_str(object, "refused",
 				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
+	if (!hf_str_is_empty(cli->kept_notes))
+		hf_json_set_str(object, "run", cli->kept_notes);
 	hf_cli_short_disks(cli, explanation->docs, explanation->n_docs, add_disk, object);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
 	fprintf(cli->out, "%s\n", text.data);
 	return HF_EXIT_OK;
+}
+
+/* Prints a reason. If `run --inject` sent the signal, the operator could not know that. */
+static void print_reason(const struct hf_cli *cli, const char *text)
+{
+	const char *guess = strstr(text, "Holdfast did not send the signal");
+
+	if (guess == NULL || strstr(hf_str_or(cli->kept_notes, ""), "from --inject") == NULL) {
+		hf_text_print_safe(cli->out, text);
+		return;
+	}
+	HF_AUTOFREE char *before = hf_xstrndup(text, (size_t)(guess - text));
+
+	hf_text_print_safe(cli->out, before);
+	fputs("--inject of 'holdfast run' sent a signal to this job", cli->out);
 }
 
 static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_plan *plan)
@@ -108,7 +125,7 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 		const struct hf_reason *reason = &plan->reasons[i];
 		print_clock(cli->out, reason->time);
 		fprintf(cli->out, "%-9s ", hf_topic_name(reason->topic));
-		hf_text_print_safe(cli->out, reason->text);
+		print_reason(cli, reason->text);
 		fputc('\n', cli->out);
 	}
 }
@@ -225,6 +242,7 @@ static int verb_why(struct hf_cli *cli)
 	}
 	if (output != NULL)
 		return print_json(cli, &explanation, refusal);
+	hf_cli_print_kept_notes(cli);
 	print_text(cli, job, &explanation.plan);
 	if (refusal != NULL)
 		print_refusal(cli, hf_doc_json(refusal));

@@ -274,6 +274,17 @@ expect 'a rank that fails after rank 0 counts' \
 	'rank 0 has succeeded; waiting for the other ranks, worker-0 among them.*code 1: worker-0 exited with code 1 after rank 0 had succeeded.*ValueError: too late' \
 	code 1 "$program" run --nproc 2 rank.py --late
 expect 'the run is listed as a failure' '@1 +rank +Failed .* after rank 0 had succeeded' "$program" runs
+expect 'why agrees' '^the run failed with code 1: worker-0 exited with code 1 after rank 0 had succeeded' "$program" why @1
+job kills.yaml kills Never Replica 'sleep 118231'
+sed -i 's/backoffLimit: 2, recovery: {restartScope: Replica}/backoffLimit: 0/' "$dir/kills.yaml"
+code 137 timeout 60 "$program" run "$dir/kills.yaml" --inject 'kill worker-0 at 1s' >/dev/null
+expect 'why names the injection' "worker-0 got SIGKILL from --inject of 'holdfast run'.*application: --inject of 'holdfast run' sent a signal" "$program" why @1
+job crowd.yaml crowd Never Replica 'echo done'
+sed -i 's/Worker: [*]replica/Worker: {replicas: 1, template: {spec: {nodeSelector: {zone: such}, containers: [{name: pytorch, image: none, command: ["true"]}]}}}/' \
+	"$dir/crowd.yaml"
+expect 'a job that succeeded without all ranks says so' 'warning: 1 of 2 ranks never started: the job succeeded without them' \
+	timeout 60 "$program" run "$dir/crowd.yaml"
+expect 'why says so too' '^1 of 2 ranks never started' "$program" why @1
 expect 'the job of a script can be printed, checked and run' "job.yaml: PyTorchJob 'rank' is valid.*rank 1 of 3 local 0 \\['--a'\\]" \
 	sh -c "'$program' run --nproc 3 rank.py --a --print-job >job.yaml && '$program' lint job.yaml && '$program' run job.yaml"
 expect 'a manifest gets the folder, and the variables that are named' \
