@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/facts.h"
+#include "cli/text.h"
 #include "core/model/container_reason.h"
 
 #include <inttypes.h>
@@ -308,4 +309,31 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 			       failure->run, failure->run, replica);
 	else if (failure->run != NULL)
 		hf_strbuf_addf(sb, "Next:      holdfast why %s\n", failure->run);
+}
+
+int hf_failure_exit_code(const struct hf_json *job)
+{
+	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
+	int64_t code = hf_json_i64(hf_json_get(last, "exitCode"), 0);
+	int64_t signum = hf_json_i64(hf_json_get(last, "signal"), 0);
+
+	if (signum > 0 && signum < 128)
+		return 128 + (int)signum;
+	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
+}
+
+void hf_failure_print(const struct hf_cli *cli, const struct hf_strbuf *text)
+{
+	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+
+	for (const char *at = text->data, *end = at + text->len; at < end;) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop != NULL ? stop : end;
+		hf_text_add_clean(&clean, at, (size_t)(stop - at), cli->utf8);
+		hf_strbuf_addch(&clean, '\n');
+		at = stop + 1;
+	}
+	fputs(clean.data, cli->err);
+	(void)fflush(cli->err);
 }

@@ -3,6 +3,7 @@
 #ifndef HF_APP_FAILURE_H
 #define HF_APP_FAILURE_H
 
+#include "cli/cli.h"
 #include "base/strbuf.h"
 #include "json/json.h"
 
@@ -48,5 +49,10 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
  * reports the end of its processes: the program's own output. If the launcher printed nothing, or
  * the program printed nothing, the result is len. */
 size_t hf_failure_program_len(const char *log, size_t len);
+
+/* Return the exit code of the rank that failed first, from the job's ledger. */
+int hf_failure_exit_code(const struct hf_json *job);
+/* Print the text on stderr, without the control characters of programs. */
+void hf_failure_print(const struct hf_cli *cli, const struct hf_strbuf *text);
 
 #endif

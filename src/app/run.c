@@ -8,29 +8,26 @@
 #include "app/connect.h"
 #include "app/failure.h"
 #include "app/inject.h"
-#include "app/job_resources.h"
 #include "app/keyboard.h"
 #include "app/local_gpus.h"
 #include "app/log_tail.h"
 #include "app/plane.h"
+#include "app/rank_states.h"
 #include "app/run_folder.h"
 #include "app/run_input.h"
 #include "app/run_view.h"
 #include "app/script_job.h"
 #include "api/job.h"
-#include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/log_follower.h"
 #include "cli/job_manifest.h"
 #include "cli/rank.h"
-#include "cli/facts.h"
-#include "cli/text.h"
-#include "core/model/container_reason.h"
 #include "core/model/names.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +52,6 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 /* A pod that cannot be made from its manifest is tried again every 2 seconds (HF_KUBELET_POD_RETRY). If
  * it waits for this time, nothing will change: all objects were created before the job. */
 #define BLOCKED_SPAN (6 * HF_SECOND)
-#define RANKS_BYTES_MAX 65536 /* limit of the names of --ranks */
 
 struct run;
 
@@ -134,18 +130,6 @@ static void fail_run(struct run *run, int code, const char *message)
 	stop_run(run, hf_cli_fail(run->cli, &err), 0);
 }
 
-/* Returns the exit code of the rank that failed first, from the job's ledger. */
-static int failed_exit_code(const struct hf_json *job)
-{
-	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
-	int64_t code = hf_json_i64(hf_json_get(last, "exitCode"), 0);
-	int64_t signum = hf_json_i64(hf_json_get(last, "signal"), 0);
-
-	if (signum > 0 && signum < 128)
-		return 128 + (int)signum;
-	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
-}
-
 /* Prints which pods still run after the end of the job; they end when the plane stops. */
 static void note_running_pods(struct run *run)
 {
@@ -159,22 +143,6 @@ static void note_running_pods(struct run *run)
 	    plan.left != NULL)
 		hf_progress_note(run->progress, now_of(run),
 				 "job/%s %s; holdfast run ends them now", run->name, plan.left);
-}
-
-static void print_lines(const struct hf_cli *cli, const struct hf_strbuf *text)
-{
-	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
-
-	for (const char *at = text->data, *end = at + text->len; at < end;) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-
-		stop = stop != NULL ? stop : end;
-		hf_text_add_clean(&clean, at, (size_t)(stop - at), cli->utf8);
-		hf_strbuf_addch(&clean, '\n');
-		at = stop + 1;
-	}
-	fputs(clean.data, cli->err);
-	(void)fflush(cli->err);
 }
 
 /* Prints why the job failed, before its pods are ended: to end them may take a while. late: as in
@@ -205,42 +173,24 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 	hf_progress_finish(run->progress, now_of(run));
 	hf_failure_write(&failure, &text);
 	(void)fflush(run->cli->out);
-	print_lines(run->cli, &text);
+	hf_failure_print(run->cli, &text);
 }
 
 /* ---- programs: every rank counts ------------------------------------------------------------ */
 
-/* The ranks of a program. A PyTorchJob has succeeded when rank 0 has. A program (`run train.py`)
- * has succeeded when every rank has, as under torchrun. */
-struct ranks {
-	const char *unfinished; /* name of a pod that has not ended; NULL: all pods have ended */
-	struct hf_doc *failed;  /* a pod that has failed, borrowed; NULL: no pod has failed */
-};
-
-static void see_rank(void *arg, struct hf_doc *pod)
+static struct hf_rank_states look_at_ranks(struct run *run)
 {
-	struct ranks *ranks = arg;
-	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
-
-	if (hf_streq(phase, "Failed"))
-		ranks->failed = pod;
-	else if (!hf_streq(phase, "Succeeded"))
-		ranks->unfinished = hf_doc_name(pod);
-}
-
-static struct ranks look_at_ranks(struct run *run)
-{
-	struct ranks ranks = {.unfinished = NULL};
+	struct hf_rank_states ranks = {.unfinished = NULL};
 
 	if (run->in.script && hf_streq(hf_progress_state(hf_doc_json(run->job)), "Succeeded"))
-		hf_memstore_each(hf_plane_local(run->plane), &hf_pods, run->ns, see_rank, &ranks);
+		ranks = hf_rank_states_of(hf_plane_local(run->plane), run->ns);
 	return ranks;
 }
 
 /* True if the job is a program and other ranks still run after rank 0 has succeeded. */
 static bool waits_for_ranks(struct run *run)
 {
-	struct ranks ranks = look_at_ranks(run);
+	struct hf_rank_states ranks = look_at_ranks(run);
 
 	if (ranks.unfinished == NULL)
 		return false;
@@ -273,32 +223,14 @@ static int report_late_failure(struct run *run, struct hf_doc *pod)
 	return (int)code;
 }
 
-/* ---- ranks that never ran ------------------------------------------------------------------------ */
-
-/* Remembers that a container of the pod has run. */
-static void note_started(struct run *run, struct hf_doc *pod)
-{
-	const char *phase = hf_json_path_str(hf_doc_json(pod), "status", "phase", NULL);
-
-	if (hf_streq(phase, "Running") || hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed"))
-		(void)!hf_map_put(run->started, hf_doc_name(pod), run);
-}
-
 /* A job with a manifest has succeeded when rank 0 has. Says if other ranks never ran. */
 static void note_never_started(struct run *run)
 {
-	const struct hf_json *job = hf_doc_json(run->job);
-	int64_t n = (int64_t)hf_map_len(run->started), all = 0;
-	struct hf_job_replicas r;
-	HF_AUTOFREE char *text = NULL;
+	HF_AUTOFREE char *text =
+		hf_never_started(&run->in.manifest, hf_doc_json(run->job), run->started);
 
-	for (void *it = NULL; hf_job_replicas_next(run->in.manifest.framework, job, &it, &r);)
-		all += r.n > 0 && r.n < INT32_MAX ? r.n : 0;
-	if (n >= all || hf_json_path(job, "spec", "elasticPolicy", NULL) != NULL)
+	if (text == NULL)
 		return;
-	text = hf_xasprintf("%" PRId64 " of %" PRId64
-			    " ranks never started: the job succeeded without them",
-			    all - n, all);
 	hf_progress_note(run->progress, now_of(run), "warning: %s", text);
 	hf_run_folder_note(run->folder, text);
 }
@@ -306,11 +238,11 @@ static void note_never_started(struct run *run)
 static void finish_job(struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
-	struct ranks ranks = look_at_ranks(run);
+	struct hf_rank_states ranks = look_at_ranks(run);
 	int exit_code = HF_EXIT_OK;
 
 	if (!hf_streq(hf_progress_state(job), "Succeeded")) {
-		exit_code = failed_exit_code(job);
+		exit_code = hf_failure_exit_code(job);
 		report_failure(run, exit_code, hf_failure_pod(job), NULL);
 	} else if (ranks.failed != NULL) {
 		exit_code = report_late_failure(run, ranks.failed);
@@ -444,7 +376,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 	}
 	if (event->type == HF_EVENT_BOOKMARK || is_clearing_up(run))
 		return;
-	note_started(run, event->object);
+	hf_note_started(run->started, event->object);
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
 	if (run->state == RUN_WATCHING)
@@ -659,42 +591,14 @@ static void on_key(void *arg, char key)
 
 /* ---- pods that can never start --------------------------------------------------------------- */
 
-/* A pod whose container cannot be made from its manifest, and the kubelet's message. */
-struct blocked {
-	const char *pod, *message; /* borrowed; NULL: no such pod */
-};
-
-static void see_blocked(void *arg, struct hf_doc *pod)
-{
-	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
-	struct blocked *blocked = arg;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(lists); i++) {
-		const struct hf_json *list =
-			hf_json_path(hf_doc_json(pod), "status", lists[i], NULL);
-
-		for (size_t k = 0; k < hf_json_len(list); k++) {
-			const struct hf_json *waiting =
-				hf_json_path(hf_json_item(list, k), "state", "waiting", NULL);
-
-			if (!hf_streq(hf_json_path_str(waiting, "reason", NULL),
-				      "CreateContainerConfigError"))
-				continue;
-			blocked->pod = hf_doc_name(pod);
-			blocked->message = hf_str_or(hf_json_path_str(waiting, "message", NULL),
-						     "its container cannot be made");
-		}
-	}
-}
-
 /* Ends the run if a pod can never start. The exit code is that of a wrong manifest. */
 static void end_if_blocked(struct run *run)
 {
-	struct blocked blocked = {.pod = NULL};
+	const struct hf_blocked_pod blocked =
+		hf_blocked_pod_of(hf_plane_local(run->plane), run->ns);
 	HF_AUTOFREE char *cause = NULL;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
 
-	hf_memstore_each(hf_plane_local(run->plane), &hf_pods, run->ns, see_blocked, &blocked);
 	if (blocked.pod == NULL) {
 		run->blocked_since = HF_TIME_NONE;
 		return;
@@ -709,7 +613,7 @@ static void end_if_blocked(struct run *run)
 	hf_strbuf_addf(&text, "holdfast: job %s: %s\n", run->name, cause);
 	hf_progress_finish(run->progress, now_of(run));
 	(void)fflush(run->cli->out);
-	print_lines(run->cli, &text);
+	hf_failure_print(run->cli, &text);
 	stop_run(run, HF_EXIT_USAGE, HF_TIME_NONE);
 }
 
@@ -842,25 +746,6 @@ static int parse_injection(struct run *run, const char *text)
 	return 0;
 }
 
-/* Parses --ranks 0,worker-1: numbers or names. Stores the names. */
-static int parse_ranks(struct run *run, const char *list)
-{
-	HF_AUTO_STRBUF names = HF_STRBUF_INIT(RANKS_BYTES_MAX);
-	HF_AUTOFREE char *copy = hf_xstrdup(list);
-	char *rest = copy, *word;
-	struct hf_error err;
-
-	while ((word = strsep(&rest, ",")) != NULL) {
-		HF_AUTOFREE char *name = NULL;
-		if (hf_cli_rank_name(run->in.manifest.framework, hf_doc_json(run->in.manifest.doc),
-				     word, &name, &err) != 0)
-			return hf_cli_usage(run->cli, "--ranks: %s", err.text);
-		hf_strbuf_addf(&names, "%s%s", names.len > 0 ? "," : "", name);
-	}
-	run->ranks = hf_strbuf_detach(&names);
-	return 0;
-}
-
 static int parse_flags(struct run *run)
 {
 	const char *ranks = hf_cli_flag(run->cli, "ranks");
@@ -869,7 +754,7 @@ static int parse_flags(struct run *run)
 	if (rc == 0 && hf_streq(ranks, "all"))
 		run->ranks = hf_xstrdup(ranks);
 	else if (rc == 0 && ranks != NULL)
-		rc = parse_ranks(run, ranks);
+		rc = hf_run_input_ranks(run->cli, &run->in, ranks, &run->ranks);
 	for (size_t i = 0; rc == 0 && i < run->cli->n_flags; i++)
 		if (hf_streq(run->cli->flags[i].flag->name, "inject"))
 			rc = parse_injection(run, run->cli->flags[i].value);
@@ -970,6 +855,8 @@ static void release_run(struct run *run)
  * reported before. */
 static void print_end(const struct run *run)
 {
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
 	if (run->timed_out)
 		fprintf(run->cli->err,
 			"holdfast: timed out after %s (--timeout); the job was stopped\n",
@@ -977,8 +864,10 @@ static void print_end(const struct run *run)
 	/* If the output could not be written (closed pipe, full disk), the job did not fail, so the
 	 * exit code stays that of the job. */
 	if (fflush(run->cli->out) != 0 || ferror(run->cli->out) != 0) {
-		fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
-		      run->cli->err);
+		/* POLLERR: the reader of the pipe has ended, as `head` does; that loses nothing. */
+		if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
+			fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
+			      run->cli->err);
 		clearerr(run->cli->out);
 	}
 }

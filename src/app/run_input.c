@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "api/job.h"
+#include "cli/rank.h"
 #include "cli/references.h"
 #include "core/model/names.h"
 #include "operator/operator.h"
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define FIT_BYTES_MAX 8192
+#define RANKS_BYTES_MAX 65536 /* limit of the names of --ranks */
 #define NAMES_SHOWN 8 /* limit of the names of variables that are printed at the start of a run */
 
 /* ---- load --------------------------------------------------------------------------------------- */
@@ -167,6 +169,25 @@ int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input)
 		return hf_cli_usage(cli, "-f is for manifests, and '%s' is a program",
 				    cli->args[0]);
 	return ret_input->script ? load_script(cli, ret_input) : load_manifests(cli, ret_input);
+}
+
+int hf_run_input_ranks(const struct hf_cli *cli, const struct hf_run_input *input, const char *list,
+		       char **ret_ranks)
+{
+	HF_AUTO_STRBUF names = HF_STRBUF_INIT(RANKS_BYTES_MAX);
+	HF_AUTOFREE char *copy = hf_xstrdup(list);
+	char *rest = copy, *word;
+	struct hf_error err;
+
+	while ((word = strsep(&rest, ",")) != NULL) {
+		HF_AUTOFREE char *name = NULL;
+		if (hf_cli_rank_name(input->manifest.framework, hf_doc_json(input->manifest.doc),
+				     word, &name, &err) != 0)
+			return hf_cli_usage(cli, "--ranks: %s", err.text);
+		hf_strbuf_addf(&names, "%s%s", names.len > 0 ? "," : "", name);
+	}
+	*ret_ranks = hf_strbuf_detach(&names);
+	return 0;
 }
 
 void hf_run_input_release(struct hf_run_input *input)

@@ -21,6 +21,9 @@ struct hf_run_input {
 
 /* Read the command line and its files.  Returns 0, or an exit code after a message. */
 int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input);
+/* Parse the list of --ranks, numbers or names, into names. Returns 0, or an exit code after a message. */
+int hf_run_input_ranks(const struct hf_cli *cli, const struct hf_run_input *input, const char *list,
+		       char **ret_ranks);
 void hf_run_input_release(struct hf_run_input *input);
 
 /* Describe a problem that keeps the job from ever running here, although a server would accept the job.  NULL: the

@@ -366,7 +366,10 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 		return 0;
 	}
 	if (hf_str_to_i64(nproc, 1, HF_SCRIPT_NPROC_MAX, &script->nproc, &err) != 0)
-		return hf_cli_usage(cli, "--nproc takes auto, gpu, cpu or a number: %s", err.text);
+		return hf_cli_usage(
+			cli,
+			"--nproc takes auto, gpu, cpu or a number: %s, the most pods of a node in Kubernetes",
+			err.text);
 	return fit_ranks(cli, script, gpus, note);
 }
 

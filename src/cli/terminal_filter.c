@@ -20,6 +20,15 @@ static bool starts_string(unsigned char c)
 	return c == ']' || c == 'P' || c == 'X' || c == '^' || c == '_';
 }
 
+static enum state behind_escape(unsigned char c)
+{
+	if (c == '[')
+		return STATE_CSI;
+	if (starts_string(c))
+		return STATE_STRING;
+	return c == ESC || (c >= 0x20 && c < 0x30) ? STATE_ESCAPE : STATE_TEXT;
+}
+
 /* The state behind a byte of an escape sequence. A newline ends every sequence, so that an
  * unfinished one hides at most the rest of its line. */
 static enum state next_state(enum state state, unsigned char c)
@@ -27,17 +36,8 @@ static enum state next_state(enum state state, unsigned char c)
 	if (c == '\n')
 		return STATE_TEXT;
 	switch (state) {
-	case STATE_ESCAPE:
-	case STATE_STRING_END:
-		if (c == ESC)
-			return STATE_ESCAPE;
-		if (state == STATE_STRING_END && c == '\\')
-			return STATE_TEXT;
-		if (c == '[')
-			return STATE_CSI;
-		if (starts_string(c))
-			return STATE_STRING;
-		return c >= 0x20 && c < 0x30 ? STATE_ESCAPE : STATE_TEXT;
+	case STATE_ESCAPE: return behind_escape(c);
+	case STATE_STRING_END: return c == '\\' ? STATE_TEXT : behind_escape(c);
 	case STATE_CSI:
 		if (c == ESC)
 			return STATE_ESCAPE;

@@ -150,6 +150,12 @@ static const char *why_lost(const struct hf_kubelet_pod *pod)
 	return "the pod's shim process is gone, and its containers with it";
 }
 
+static const char *why_unreadable(int dir)
+{
+	return dir < 0 ? "the pod's folder was removed while the pod ran"
+		       : "the journal of the pod's shim is damaged";
+}
+
 /* Kills processes of the pod that are still alive after the shim's end. Without a process
  * namespace, the kernel does not end them with the shim. */
 static void kill_strays(const struct hf_kubelet_pod *pod)
@@ -183,10 +189,8 @@ void hf_kubelet_pod_shim_gone(void *arg)
 		hf_kubelet_pod_wake(pod);
 		return;
 	}
-	if (dir < 0)
-		hf_kubelet_pod_mark_lost(pod, "the pod's folder was removed while the pod ran");
-	else if (rc && rc != HF_E_NOT_FOUND)
-		hf_kubelet_pod_mark_lost(pod, "the journal of the pod's shim is damaged");
+	if (rc && rc != HF_E_NOT_FOUND)
+		hf_kubelet_pod_mark_lost(pod, why_unreadable(dir));
 	else
 		tell_events(pod);
 	if (pod->spec_doc)

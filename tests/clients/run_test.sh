@@ -214,6 +214,8 @@ expect 'run makes the name of a job with generateName' 'job/gen-[a-z0-9]* succee
 	sh -c "sed 's/{name: quick}/{generateName: gen-}/' '$dir/quick.yaml' | '$program' run -"
 expect 'the logs of one rank' '^[^|]*master-0 . hello from 0[^|]*$' "$program" run "$dir/quick.yaml" --ranks master-0
 expect 'the job goes on when stdout cannot be written' 'code 0' sh -c "'$program' run '$dir/quick.yaml' >/dev/full; echo code \$?"
+expect 'a reader that ends is no full disk' '^code 0.\$' \
+	sh -c "{ '$program' run '$dir/quick.yaml' | true; } 2>&1; echo code \$?"
 expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
@@ -302,7 +304,7 @@ refuse_script 'a script that is not UTF-8' "the script 'latin.py' is not UTF-8, 
 refuse_script 'a script that is a folder' "'folder.py' is a folder, not a script" folder.py
 refuse_script 'a program that is missing' "no program 'nosuch' is in PATH" -- nosuch
 refuse_script 'a program that is not executable' "the program './rank.py' cannot be started: it is not executable .chmod [+]x." -- ./rank.py
-refuse_script 'too many ranks' "--nproc takes auto, gpu, cpu or a number: '111' is not a whole number from 1 to 110" --nproc 111 rank.py
+refuse_script 'too many ranks' "--nproc takes auto, gpu, cpu or a number: '111' is not a whole number from 1 to 110, the most pods of a node in Kubernetes" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
 # ---- programs that behave badly ----
