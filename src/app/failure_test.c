@@ -64,8 +64,9 @@ static void a_full_disk_is_told_in_place_of_no_output(void **state)
 	const struct hf_failure failure = {.job = job, .exit_code = 1, .full_disk = "/d/runs/r"};
 
 	hf_failure_write(&failure, &sb);
-	assert_non_null(strstr(sb.data, "\nThe disk of /d/runs/r is full, so output of worker-1 may be "
-					"missing; make room there.\n"));
+	assert_non_null(strstr(sb.data,
+			       "\nThe disk of /d/runs/r is full, so output of worker-1 may be "
+			       "missing; make room there.\n"));
 	assert_null(strstr(sb.data, "printed nothing"));
 }
 
