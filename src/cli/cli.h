@@ -48,6 +48,8 @@ enum hf_cli_words {
 	HF_CLI_WORDS_FILES,
 	HF_CLI_WORDS_JOBS,
 	HF_CLI_WORDS_NODES, /* jobs, and nodes as node/NAME */
+	HF_CLI_WORDS_ACTS,  /* jobs, and Remediations as remediation/NAME */
+	HF_CLI_WORDS_MEND,  /* names of nodes */
 	HF_CLI_WORDS_RUNS,  /* kept runs alone */
 	/* the first argument is a kind, the others are names of objects of the kind */
 	HF_CLI_WORDS_KINDS,

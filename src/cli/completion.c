@@ -139,10 +139,19 @@ static void offer_nodes(const struct line *line)
 		offer_objects(line, &hf_nodes, "node/");
 }
 
+static void offer_acts(const struct line *line)
+{
+	if (strchr(line->current, '/') == NULL)
+		offer_word(line, "remediation/", "an act that mends a node");
+	else if (hf_str_has_prefix(line->current, "remediation/"))
+		offer_objects(line, &hf_remediations, "remediation/");
+}
+
 /* Completes `get`: the first argument is a kind, the others are names of objects of this kind. */
 static void offer_kinds(const struct line *line)
 {
-	static const char *const others[] = {"jobs", "pods", "services", "nodes", "events", NULL};
+	static const char *const others[] = {"jobs",   "pods",         "services", "nodes",
+					     "events", "remediations", NULL};
 	const struct hf_resource *resource =
 		line->n_words > 0 ? hf_resource_by_word(line->first) : NULL;
 
@@ -195,9 +204,12 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 {
 	static const struct {
 		const char *flag;
-		const char *words[6];
+		const char *words[7];
 	} known[] = {
 		{"color", {"auto", "always", "never"}},
+		{"rung",
+		 {"reset-device", "reboot", "restart-process", "restart-plugin", "external",
+		  "person"}},
 		{"progress", {"auto", "plain"}},
 		{"dry-run", {"server", "none"}},
 		{"gpus", {"all", "none"}},
@@ -208,6 +220,8 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 	if (hf_streq(flag->value, "FILE") || hf_streq(flag->value, "FOLDER") ||
 	    hf_streq(flag->value, "DIR"))
 		offer_files(line);
+	if (hf_streq(flag->name, "cancel"))
+		offer_objects(line, &hf_remediations, "");
 	if (hf_streq(flag->name, "namespace"))
 		offer_objects(line, &hf_namespaces, "");
 	if (hf_streq(flag->value, "FORMAT"))
@@ -235,6 +249,11 @@ static void offer_arguments(struct line *line)
 		offer_nodes(line);
 		offer_jobs(line);
 		break;
+	case HF_CLI_WORDS_ACTS:
+		offer_acts(line);
+		offer_jobs(line);
+		break;
+	case HF_CLI_WORDS_MEND: offer_objects(line, &hf_nodes, ""); break;
 	case HF_CLI_WORDS_JOBS:
 	case HF_CLI_WORDS_RUNS: offer_jobs(line); break;
 	case HF_CLI_WORDS_KINDS: offer_kinds(line); break;

@@ -13,6 +13,7 @@
 #include "cli/explain.h"
 #include "cli/output.h"
 #include "cli/ready.h"
+#include "cli/remediation.h"
 #include "cli/request.h"
 #include "cli/facts.h"
 #include "cli/text.h"
@@ -208,11 +209,14 @@ static int verb_describe(struct hf_cli *cli)
 	const struct hf_framework *framework;
 	struct hf_table *events;
 	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
+	const char *act = hf_cli_remediation_named(cli->args[0]);
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
 
 	if (parse_format(cli, &output) != 0)
 		return HF_EXIT_USAGE;
+	if (act != NULL)
+		return hf_cli_describe_remediation(cli, act, &output);
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_list_owned(cli, &hf_pods, job, &pods, &err) != 0)
 		return hf_cli_fail(cli, &err);
@@ -239,7 +243,7 @@ static int verb_describe(struct hf_cli *cli)
 }
 
 static const struct hf_flag describe_flags[] = {
-	{"output", 'o', "FORMAT", "json or yaml: the job and its pods", NULL},
+	{"output", 'o', "FORMAT", "json or yaml: the job and its pods, or the Remediation", NULL},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -248,17 +252,17 @@ const struct hf_cli_verb hf_verb_describe = {
 	.connects = true,
 	.takes_kind = true,
 	.reads_kept = true,
-	.summary = "Show one job with its pods, restarts and events",
-	.usage = "JOB",
+	.summary = "Show one job with its pods, restarts and events, or one Remediation",
+	.usage = "JOB | remediation/NAME",
 	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast describe ddp\n"
 		    "  holdfast describe pytorchjob/ddp\n"
-		    "  holdfast describe ddp -n team-a\n"
+		    "  holdfast describe remediation/gpu-7-3\n"
 		    "  holdfast describe ddp -o json\n",
 	.flags = describe_flags,
 	.args_min = 1,
-	.words = HF_CLI_WORDS_JOBS,
+	.words = HF_CLI_WORDS_ACTS,
 	.args_max = 1,
 	.run = verb_describe,
 };

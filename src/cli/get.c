@@ -8,6 +8,7 @@
 #include "cli/disks.h"
 #include "cli/output.h"
 #include "cli/ready.h"
+#include "cli/remediation.h"
 #include "cli/request.h"
 #include "cli/facts.h"
 #include "cli/text.h"
@@ -226,6 +227,10 @@ static struct hf_table *make_table(const struct getting *get)
 
 	if (is_only(get, &hf_nodes))
 		return hf_table_create(node_headers, HF_ARRAY_LEN(node_headers) - wide);
+	if (is_only(get, &hf_remediations))
+		return hf_table_create(hf_cli_remediation_headers,
+				       HF_CLI_REMEDIATION_COLUMNS -
+					       (wide > 0 ? HF_CLI_REMEDIATION_WIDE : 0));
 	if (get->jobs) {
 		headers = job_headers;
 		n = HF_ARRAY_LEN(job_headers) -
@@ -248,6 +253,9 @@ static void add_row(const struct getting *get, struct hf_table *table, struct hf
 		add_pod_row(get, table, doc, now);
 	else if (is_only(get, &hf_nodes))
 		add_node_row(get, table, doc, now);
+	else if (is_only(get, &hf_remediations))
+		hf_cli_remediation_row(table, doc, now, get->output.kind == HF_OUTPUT_WIDE,
+				       get->deleted);
 	else
 		add_other_row(get, table, doc, now);
 }
@@ -259,7 +267,7 @@ static int print_docs(const struct getting *get, const struct docs *docs, bool s
 	if (get->output.kind != HF_OUTPUT_TABLE && get->output.kind != HF_OUTPUT_WIDE)
 		return hf_output_docs(get->cli, &get->output, docs->items, docs->len, single);
 	if (docs->len == 0) {
-		if (get->cli->all_namespaces)
+		if (get->cli->all_namespaces || !get->kinds[0]->namespaced)
 			fputs("No resources found\n", get->cli->err);
 		else
 			fprintf(get->cli->err, "No resources found in namespace %s\n",
@@ -631,7 +639,8 @@ static int get_watch(struct getting *get, const char *name)
 
 static int refuse_word(const struct hf_cli *cli, const char *word)
 {
-	static const char *const others[] = {"jobs", "pods", "services", "nodes", "events"};
+	static const char *const others[] = {"jobs",  "pods",   "services",
+					     "nodes", "events", "remediations"};
 	struct hf_nearest search = {.text = word, .len = strlen(word)};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
@@ -691,8 +700,9 @@ static int parse_choice(struct getting *get)
 	if (chooses && hf_cli_has(get->cli, "watch"))
 		return hf_cli_usage(get->cli,
 				    "-w cannot be combined with --sort-by, --failed or --limit");
-	if (get->failed && !get->jobs && !is_only(get, &hf_pods))
-		return hf_cli_usage(get->cli, "--failed works for jobs and pods only");
+	if (get->failed && !get->jobs && !is_only(get, &hf_pods) && !is_only(get, &hf_remediations))
+		return hf_cli_usage(get->cli,
+				    "--failed works for jobs, pods and remediations only");
 	if (limit != NULL && hf_str_to_i64(limit, 1, INT32_MAX, &get->limit, &err) != 0)
 		return hf_cli_usage(get->cli, "--limit: %s", err.text);
 	if (sort_by != NULL && hf_jsonpath_compile_relaxed(sort_by, &get->sort_by, &err) != 0)
@@ -781,7 +791,7 @@ static const struct hf_flag get_flags[] = {
 	{"watch", 'w', NULL, "then print each change, until Ctrl-C", NULL},
 	{"selector", 'l', "LABELS", "only objects with these labels, such as team=a", NULL},
 	{"sort-by", 0, "PATH", "sort by a field, such as .metadata.creationTimestamp", NULL},
-	{"failed", 0, NULL, "only jobs or pods that have failed", NULL},
+	{"failed", 0, NULL, "only jobs, pods or remediations that have failed", NULL},
 	{"limit", 0, "COUNT", "print at most this many objects", NULL},
 	{"no-headers", 0, NULL, "print tables without the header line", NULL},
 	{NULL, 0, NULL, NULL, NULL},

@@ -177,7 +177,7 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 		{{"-n", "x", "-A"}, "not both"},
 		{{"--limit", "0"}, "--limit: '0'"},
 		{{"--sort-by", "{.x"}, "--sort-by: "},
-		{{"nodes", "--failed"}, "--failed works for jobs and pods only"},
+		{{"nodes", "--failed"}, "--failed works for jobs, pods and remediations only"},
 		{{"-w", "--limit", "1"}, "-w cannot be combined with --sort-by"},
 		{{"--request-timeout", "soon"}, "--request-timeout: 'soon'"},
 	};

@@ -16,6 +16,7 @@ extern const struct hf_cli_verb hf_verb_get;
 extern const struct hf_cli_verb hf_verb_lint;
 extern const struct hf_cli_verb hf_verb_logs;
 extern const struct hf_cli_verb hf_verb_manifests;
+extern const struct hf_cli_verb hf_verb_mend;
 extern const struct hf_cli_verb hf_verb_restart;
 extern const struct hf_cli_verb hf_verb_resume;
 extern const struct hf_cli_verb hf_verb_suspend;

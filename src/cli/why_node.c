@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
+#include "cli/remediation.h"
 #include "cli/request.h"
 #include "framework/framework.h"
 #include "store/resource.h"
@@ -218,6 +219,16 @@ static void add_devices_reasons(struct account *a)
 		add_device_reasons(a, &health.devices.items[i]);
 }
 
+/* ---- acts that mend the node --------------------------------------------------------------------- */
+
+static void add_mend_reason(void *arg, hf_time at, const char *text)
+{
+	struct account *a = arg;
+	char time[HF_TIME_TEXT_MAX];
+
+	add_reason(a, format_time(at, time), "mend", "%s", text);
+}
+
 /* ---- policies and jobs -------------------------------------------------------------------------- */
 
 static bool is_selected(const struct account *a, const struct hf_json *policy)
@@ -346,6 +357,7 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	struct account a = {.cli = cli, .arena = arena, .name = name};
 	HF_AUTOFREE char *summary = NULL;
 	struct hf_json *object;
+	size_t others, acts; /* numbers of reasons; an act alone keeps no pod off the node */
 	int rc = hf_cli_request(cli, &request, &reply, err);
 
 	if (rc != 0)
@@ -359,11 +371,14 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	add_problems_reasons(&a);
 	add_devices_reasons(&a);
 	add_policies_reasons(&a);
+	others = hf_json_len(a.reasons);
+	hf_cli_mend_reasons(cli, name, add_mend_reason, &a);
+	acts = hf_json_len(a.reasons) - others;
 	add_jobs_reasons(&a);
-	summary =
-		hf_xasprintf("%s%s%s%s", ready_text(&a), a.ours ? ", quarantined by Holdfast" : "",
-			     a.paused ? ", paused" : "",
-			     hf_json_len(a.reasons) == 0 ? ", and nothing keeps pods off it" : "");
+	summary = hf_xasprintf(
+		"%s%s%s%s", ready_text(&a), a.ours ? ", quarantined by Holdfast" : "",
+		a.paused ? ", paused" : "",
+		hf_json_len(a.reasons) == acts ? ", and nothing keeps pods off it" : "");
 	hf_json_set_str(object, "summary", summary);
 	*ret_account = object;
 	return 0;

@@ -49,7 +49,8 @@ static const struct hf_remediation_condition *find_condition(
 /* Merges the conditions of the step with the stored conditions. Returns true if the status or the
  * reason of a condition differs. */
 static bool set_conditions(struct fleet_mend *mend, const struct mend_facts *facts,
-			   const struct hf_mend_step *step, struct hf_remediation_status *status)
+			   const struct hf_mend_step *step, const char *message,
+			   struct hf_remediation_status *status)
 {
 	struct hf_mend_condition news[HF_MEND_CONDITIONS];
 	struct hf_remediation_condition *list =
@@ -61,6 +62,7 @@ static bool set_conditions(struct fleet_mend *mend, const struct mend_facts *fac
 	for (size_t i = 0; i < HF_MEND_CONDITIONS; i++) {
 		const struct hf_remediation_condition *old = find_condition(status, news[i].type);
 		const char *is = news[i].is_true ? "True" : "False";
+		const char *text;
 		bool same;
 
 		if (news[i].reason == NULL) {
@@ -69,11 +71,16 @@ static bool set_conditions(struct fleet_mend *mend, const struct mend_facts *fac
 			continue;
 		}
 		same = old != NULL && hf_streq(old->status, is);
+		/* A step that is not done has the message of the object; a proof keeps its own. */
+		text = !news[i].is_true || i == HF_MEND_COND_PROVEN ? message : NULL;
+		if (same && news[i].is_true)
+			text = old->message;
 		differs |= !same || !hf_streq(old->reason, news[i].reason);
 		list[len++] =
 			(struct hf_remediation_condition){.type = news[i].type,
 							  .status = is,
 							  .reason = news[i].reason,
+							  .message = text,
 							  .since = same ? old->since : facts->now};
 	}
 	status->conditions.items = list;
@@ -133,7 +140,7 @@ static bool make_status(struct fleet_mend *mend, const struct mend_facts *facts,
 	status->phase = phase;
 	status->outcome = outcome;
 	status->message = message;
-	differs |= set_conditions(mend, facts, step, status) || approval || step->prove;
+	differs |= set_conditions(mend, facts, step, message, status) || approval || step->prove;
 	if (approval)
 		set_approval(mend, facts, step, status);
 	if (step->prove) {

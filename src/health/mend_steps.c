@@ -317,9 +317,11 @@ static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *ste
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
+/* Succeeded: the act could begin. */
 static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	struct hf_mend_step held = {.next = view->phase};
+	bool begins = false;
 
 	if (is_held(view, &held))
 		set_message(step, "dry run: the act would not begin now: %s", held.message);
@@ -327,9 +329,11 @@ static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *st
 		set_message(step, "dry run: the act would wait for the Lease, which %s holds",
 			    hf_str_or(view->lease_holder, "another"));
 	else
+		begins = true;
+	if (begins)
 		set_message(step, "dry run: the act would begin now; %zu pod%s would move",
 			    view->pods_left, view->pods_left == 1 ? "" : "s");
-	end_act(view, step, HF_MEND_SUCCEEDED);
+	end_act(view, step, begins ? HF_MEND_SUCCEEDED : HF_MEND_CANCELLED);
 }
 
 static void wait_for_person(const struct hf_mend_view *view, struct hf_mend_step *step)

@@ -458,11 +458,12 @@ static void a_dry_run_does_nothing(void **state)
 	v.pods_left = 1;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "would begin now; 1 pod would move");
 	v.held = true;
-	expect_step(&v, "Succeeded/nothing/Succeeded", "would not begin now: held");
+	/* The end says whether it could begin. */
+	expect_step(&v, "Cancelled/nothing/Cancelled", "would not begin now: held");
 	v.held = false;
 	v.lease = HF_MEND_LEASE_OTHERS;
 	v.lease_holder = "n1-2";
-	expect_step(&v, "Succeeded/nothing/Succeeded", "which n1-2 holds");
+	expect_step(&v, "Cancelled/nothing/Cancelled", "which n1-2 holds");
 	/* Another program has changed the status. */
 	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_REBOOT);
 	v.dry_run = true;

@@ -38,6 +38,25 @@ static void expect_message(struct ra *a, const char *name, const char *part)
 		fail_msg("%s: '%s', expected '%s'", name, message_of(a, name), part);
 }
 
+/* The condition is not True, and its message has this part. */
+static void expect_condition(struct ra *a, const char *name, const char *type, const char *part)
+{
+	const struct hf_json *list =
+		hf_json_path(remediation(a, name), "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		if (!hf_streq(hf_json_path_str(item, "type", NULL), type))
+			continue;
+		assert_string_not_equal(hf_json_path_str(item, "status", NULL), "True");
+		if (strstr(hf_str_or(hf_json_path_str(item, "message", NULL), ""), part) == NULL)
+			fail_msg("%s: condition %s has not '%s'", name, type, part);
+		return;
+	}
+	fail_msg("%s has no condition %s", name, type);
+}
+
 static bool has_lease(struct ra *a, int node)
 {
 	char name[40];
@@ -316,6 +335,7 @@ static void pods_leave_before_the_act(void **state)
 	rw_run(w, 3 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Draining");
 	expect_message(a, "n003-1", "1 pod still uses the devices");
+	expect_condition(a, "n003-1", "JobsMoved", "1 pod still uses the devices");
 	assert_true(pod_is_there(w, "serve"));
 	assert_int_equal(a->acts, 0);
 	w->refuse_evictions = false;
