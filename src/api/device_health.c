@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -387,11 +388,33 @@ static const struct hf_field status_fields[] = {
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
+struct annotations {
+	uint64_t present;
+	const char *mended;
+};
+static const struct hf_field annotation_fields[] = {
+	HF_FIELD_STRING(HF_MENDED_ANNOTATION, struct annotations, mended, 0, 0),
+};
+static const struct hf_field_table annotation_table =
+	HF_FIELD_TABLE(annotation_fields, struct annotations);
+
+struct metadata {
+	uint64_t present;
+	struct annotations annotations;
+};
+static const struct hf_field metadata_fields[] = {
+	HF_FIELD_OBJECT("annotations", struct metadata, annotations, &annotation_table, 0),
+};
+static const struct hf_field_table metadata_table =
+	HF_FIELD_TABLE(metadata_fields, struct metadata);
+
 struct object {
 	uint64_t present;
+	struct metadata metadata;
 	struct status status;
 };
 static const struct hf_field object_fields[] = {
+	HF_FIELD_OBJECT("metadata", struct object, metadata, &metadata_table, 0),
 	HF_FIELD_OBJECT("status", struct object, status, &status_table, 0),
 };
 static const struct hf_field_table object_table = HF_FIELD_TABLE(object_fields, struct object);
@@ -498,6 +521,17 @@ static struct hf_process_report process_of(const struct process *p)
 	};
 }
 
+/* "TIME NAME". */
+static hf_time read_mended(const char *text)
+{
+	char time[HF_TIME_TEXT_MAX];
+	hf_time at;
+
+	snprintf(time, sizeof(time), "%s", hf_str_or(text, ""));
+	time[strcspn(time, " ")] = '\0';
+	return hf_time_parse(time, &at, NULL) == 0 ? at : HF_TIME_NONE;
+}
+
 void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			   struct hf_device_health *ret_health)
 {
@@ -520,6 +554,7 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.lost_records = s->lost_records,
 		.dropped_devices = s->dropped_devices,
 		.history_lost = s->history_lost,
+		.mended_at = read_mended(object.metadata.annotations.mended),
 		.detectors = {HF_ARENA_ARRAY(arena, struct hf_detector_report, s->detectors.len),
 			      s->detectors.len},
 		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),

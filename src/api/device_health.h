@@ -34,6 +34,10 @@ HF_BEGIN_DECLS
  * A pod whose devices never failed has no such condition. */
 #define HF_POD_COND_DEVICE_HEALTHY "holdfast.dev/DeviceHealthy"
 
+/* An annotation of the operator: the end of the last act that mended this node, with a proof, by the
+ * operator's clock; then a blank and the name of its Remediation. */
+#define HF_MENDED_ANNOTATION "holdfast.dev/mended"
+
 /* Limits of the CRD's schema. A writer leaves out entries beyond them, the mildest first, and
  * counts the devices it leaves out. */
 /* the 64 devices that the agent knows, and the node */
@@ -180,6 +184,8 @@ struct hf_device_health {
 	int64_t dropped_devices;
 	/* "historyLost": the agent lost facts that it knew earlier in this boot */
 	bool history_lost;
+	/* Of HF_MENDED_ANNOTATION, by the operator's clock; HF_TIME_NONE: no act mended the node. */
+	hf_time mended_at;
 	HF_LIST(struct hf_detector_report) detectors;
 	/* the entry of the node itself comes first, the devices follow in the order of their ids */
 	HF_LIST(struct hf_device_report) devices;

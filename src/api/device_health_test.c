@@ -6,6 +6,7 @@
 #include "harness/test.h"
 #include "json/patch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)4 << 20)
@@ -174,6 +175,39 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 	assert_int_equal(got.devices.items[0].faults.len, HF_DEVICE_HEALTH_FAULTS_MAX);
 	assert_int_equal(strlen(got.devices.items[0].faults.items[0].line),
 			 HF_DEVICE_HEALTH_TEXT_MAX - 1);
+}
+
+/* Only the time of the annotation counts. */
+static void test_the_end_of_the_last_act_is_read(void **state)
+{
+	static const struct {
+		const char *annotations;
+		hf_time at;
+	} cases[] = {
+		{"{\"holdfast.dev/mended\":\"1970-01-01T00:00:07.5Z n-1\"}", 7500 * HF_MS},
+		{"{\"holdfast.dev/mended\":\"1970-01-01T00:00:07Z\",\"x\":\"y\"}", 7 * HF_SECOND},
+		{"{\"holdfast.dev/mended\":\"soon\"}", HF_TIME_NONE},
+		{"{\"holdfast.dev/mended\":7}", HF_TIME_NONE},
+		{"{}", HF_TIME_NONE},
+		{"7", HF_TIME_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+		struct hf_device_health got;
+		char text[256];
+		HF_AUTO_DOC doc = NULL;
+
+		snprintf(
+			text, sizeof(text),
+			"{\"metadata\":{\"name\":\"n\",\"annotations\":%s},\"status\":{\"bootID\":\"b\"}}",
+			cases[i].annotations);
+		doc = hf_doc_from_text(text, strlen(text));
+		hf_device_health_read(doc, arena, &got);
+		assert_int_equal(got.mended_at, cases[i].at);
+		assert_string_equal(got.boot_id, "b");
+	}
 }
 
 /* The API server keeps members that a merge patch does not name, so the patch names every member of
@@ -395,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_the_object_goes_with_its_node),
 		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),
+		cmocka_unit_test(test_the_end_of_the_last_act_is_read),
 		cmocka_unit_test(test_a_well_node_takes_back_what_was_said_of_a_sick_one),
 		cmocka_unit_test(test_broken_documents_have_no_fields),
 		cmocka_unit_test(test_classes_are_reasons_and_back),

@@ -124,25 +124,17 @@ static void print_disk(void *arg, const char *node, const char *why)
 	fputc('\n', cli->out);
 }
 
-/* Lines of what ranks report; none for a job that reports nothing. */
-static void print_training(FILE *out, const struct hf_json *job, hf_time now)
+static void print_mend(void *arg, hf_time at, const char *text)
 {
-	struct hf_job_training training;
-	char span[HF_TIME_TEXT_MAX];
+	const struct hf_cli *cli = arg;
+	char time[HF_TIME_TEXT_MAX] = "";
 
-	hf_job_training_read(job, now, &training);
-	if (training.step > 0 && training.saved_step > 0)
-		fprintf(out, "%-14s %" PRId64 " done, %" PRId64 " saved\n", "Steps:", training.step,
-			training.saved_step);
-	else if (training.step > 0)
-		fprintf(out, "%-14s %" PRId64 " done\n", "Steps:", training.step);
-	if (training.has_ettr)
-		fprintf(out, "%-14s %" PRId64 ".%" PRId64 "%%\n",
-			"ETTR:", training.ettr_permille / 10, training.ettr_permille % 10);
-	if (!training.has_advice)
-		return;
-	hf_span_format(training.advice.seconds * HF_SECOND, span);
-	print_field(out, "Save every:", span);
+	if (at != HF_TIME_NONE)
+		hf_time_format(at, time);
+	fputs("\nMended:        ", cli->out);
+	fprintf(cli->out, "%s  ", time);
+	hf_text_print_safe(cli->out, text);
+	fputc('\n', cli->out);
 }
 
 static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
@@ -227,6 +219,7 @@ static int verb_describe(struct hf_cli *cli)
 	print_conditions(cli->out, hf_doc_json(job));
 	print_restarts(cli->out, hf_doc_json(job));
 	print_pods(cli, &pods);
+	hf_cli_mend_of_job(cli, job, print_mend, cli);
 	if (hf_cli_events(cli, job, &events, &err) != 0)
 		return hf_cli_fail(cli, &err);
 	if (hf_table_rows(events) > 0) {

@@ -327,6 +327,36 @@ static void why_node_shows_the_act_that_runs_or_the_last(void **state)
 	assert_null(strstr(w->out, "gpu-7-2"));
 }
 
+/* The record of a job's failure names the act that answered it. */
+static void why_job_names_the_act(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "ddp", 1, "Running");
+	put_act(w, 1, RESET,
+		"'phase':'Succeeded','proof':{'time':'2023-11-14T22:13:41Z','text':'back'}");
+	put_act(w, 2, "'rung':'reboot','dryRun':true", "'phase':'Succeeded'");
+	cli_world_patch(
+		w, hf_resource_by_word("pytorchjobs"), "ddp",
+		"{'status':{'recovery':{'last':{'cause':'device','node':'gpu-8','detectedAt':"
+		"'2023-11-14T22:13:01Z'}}}}");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "reset-device"));
+	cli_world_patch(
+		w, hf_resource_by_word("pytorchjobs"), "ddp",
+		"{'status':{'recovery':{'last':{'cause':'device','node':'gpu-7','detectedAt':"
+		"'2023-11-14T22:13:01Z'}}}}");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_has(w->out,
+		   "mend      gpu-7: reset-device of 0000:1a:00.0 (GPU-1) after Xid 79, back in "
+		   "41s (Remediation gpu-7-1)\n");
+	assert_null(strstr(w->out, "reboot"));
+	cli_world_run(w, "describe", "ddp", NULL);
+	assert_has(w->out, "Mended:        2023-11-14T22:13:20Z  gpu-7: reset-device");
+	cli_world_run(w, "why", "ddp", "-o", "json", NULL);
+	assert_has(w->out, "\"topic\": \"mend\"");
+}
+
 static void names_are_completed(void **state)
 {
 	struct cli_world *w = *state;
@@ -361,6 +391,7 @@ int main(void)
 		TEST(remediations_are_listed),
 		TEST(one_remediation_is_described),
 		TEST(why_node_shows_the_act_that_runs_or_the_last),
+		TEST(why_job_names_the_act),
 		TEST(names_are_completed),
 	};
 

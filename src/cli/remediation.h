@@ -34,6 +34,10 @@ int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 typedef void (*hf_cli_mend_fn)(void *arg, hf_time at, const char *text);
 void hf_cli_mend_reasons(struct hf_cli *cli, const char *node, hf_cli_mend_fn fn, void *arg);
 
+/* Calls fn for each act on the node of a device failure of this job, from its status.recovery: "gpu-7:
+ * reset-device of 0000:1a:00.0 after Xid 79, back in 41 s". */
+void hf_cli_mend_of_job(struct hf_cli *cli, struct hf_doc *job, hf_cli_mend_fn fn, void *arg);
+
 HF_END_DECLS
 
 #endif

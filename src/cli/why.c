@@ -7,6 +7,7 @@
 #include "cli/disks.h"
 #include "cli/events.h"
 #include "cli/explain.h"
+#include "cli/remediation.h"
 #include "cli/request.h"
 #include "cli/text.h"
 
@@ -84,8 +85,22 @@ static void print_disk(void *arg, const char *node, const char *why)
 	fputc('\n', cli->out);
 }
 
+static void add_mend(void *arg, hf_time at, const char *text)
+{
+	struct hf_json *reason = hf_json_object();
+	char time[HF_TIME_TEXT_MAX];
+
+	if (at != HF_TIME_NONE) {
+		hf_time_format_micro(at, time);
+		hf_json_set_str(reason, "time", time);
+	}
+	hf_json_set_str(reason, "topic", "mend");
+	hf_json_set_str(reason, "text", text);
+	hf_json_append(hf_json_ensure_array(arg, "reasons"), reason);
+}
+
 static int print_json(struct hf_cli *cli, const struct hf_explanation *explanation,
-		      struct hf_doc *refusal)
+		      struct hf_doc *job, struct hf_doc *refusal)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
 	HF_AUTO_JSON object = plan_to_json(&explanation->plan);
@@ -93,8 +108,7 @@ static int print_json(struct hf_cli *cli, const struct hf_explanation *explanati
 	if (refusal != NULL)
 		hf_json_set_str(object, "refused",
 				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
-	if (!hf_str_is_empty(cli->kept_notes))
-		hf_json_set_str(object, "run", cli->kept_notes);
+	hf_cli_mend_of_job(cli, job, add_mend, object);
 	hf_cli_short_disks(cli, explanation->docs, explanation->n_docs, add_disk, object);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
 	fprintf(cli->out, "%s\n", text.data);
@@ -128,6 +142,16 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 		print_reason(cli, reason->text);
 		fputc('\n', cli->out);
 	}
+}
+
+static void print_mend(void *arg, hf_time at, const char *text)
+{
+	const struct hf_cli *cli = arg;
+
+	print_clock(cli->out, at);
+	fprintf(cli->out, "%-9s ", "mend");
+	hf_text_print_safe(cli->out, text);
+	fputc('\n', cli->out);
 }
 
 /* Prints why the server refuses to create an object of the plan. The operator repeats the request
@@ -241,9 +265,9 @@ static int verb_why(struct hf_cli *cli)
 		refusal = NULL;
 	}
 	if (output != NULL)
-		return print_json(cli, &explanation, refusal);
-	hf_cli_print_kept_notes(cli);
+		return print_json(cli, &explanation, job, refusal);
 	print_text(cli, job, &explanation.plan);
+	hf_cli_mend_of_job(cli, job, print_mend, cli);
 	if (refusal != NULL)
 		print_refusal(cli, hf_doc_json(refusal));
 	hf_cli_short_disks(cli, explanation.docs, explanation.n_docs, print_disk, cli);

@@ -34,6 +34,7 @@ struct account {
 	const char *name;
 	hf_time now;
 	struct hf_json *reasons;
+	hf_time mended_at; /* by the last proved act; NONE: never */
 	/* `ours`: the taint is Holdfast's. `paused`: the node has the annotation that stops
 	 * Holdfast's actions on it. */
 	bool ours, paused;
@@ -211,6 +212,7 @@ static void add_devices_reasons(struct account *a)
 		return;
 	}
 	hf_device_health_read(reply.object, a->arena, &health);
+	a->mended_at = health.mended_at;
 	if (health.observed_at != HF_TIME_NONE && a->now - health.observed_at > AGENT_SILENT)
 		add_reason(
 			a, format_time(health.observed_at, text), "agent",
@@ -296,12 +298,13 @@ static void add_policies_reasons(struct account *a)
 }
 
 /* True if new pods of the job avoid this node, by the rule of core/policy/avoided_nodes.c.
- * devices: the job also avoids nodes where a device failed. */
+ * devices: the job also avoids nodes where a device failed, until an act has mended them. */
 static bool is_avoided(const struct account *a, const struct hf_json *record, bool devices)
 {
 	hf_time at = time_of(str_of(record, "detectedAt"));
 	const char *cause = str_of(record, "cause");
 
+	devices = devices && (a->mended_at == HF_TIME_NONE || a->mended_at <= at);
 	return hf_streq(str_of(record, "node"), a->name) && at != HF_TIME_NONE &&
 	       a->now - at < AVOIDED &&
 	       (hf_streq(str_of(record, "reason"), "NodeLost") ||
@@ -354,7 +357,7 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 		.verb = HF_VERB_GET, .resource = &hf_nodes, .name = name};
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
-	struct account a = {.cli = cli, .arena = arena, .name = name};
+	struct account a = {.cli = cli, .arena = arena, .name = name, .mended_at = HF_TIME_NONE};
 	HF_AUTOFREE char *summary = NULL;
 	struct hf_json *object;
 	size_t others, acts; /* numbers of reasons; an act alone keeps no pod off the node */

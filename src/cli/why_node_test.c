@@ -182,6 +182,26 @@ static void jobs_that_keep_off_it_are_named(void **state)
 	assert_null(strstr(w->out, "default/elsewhere"));
 }
 
+static void a_mended_node_is_avoided_no_more(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	put_health(w, "2023-11-14T22:13:20Z", "{'id':'node','state':'Healthy'}");
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_patch(
+		w, &hf_pytorchjobs, "a",
+		"{'status':{'recovery':{'last':{'node':'gpu-7','cause':'device','detectedAt':"
+		"'2023-11-14T22:00:00Z'}}}}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out, "avoided");
+	cli_world_patch(w, &hf_devicehealths, "gpu-7",
+			"{'metadata':{'annotations':{'holdfast.dev/mended':'2023-11-14T22:05:00Z "
+			"gpu-7-1'}}}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_null(strstr(w->out, "avoided"));
+}
+
 static void a_job_that_does_not_avoid_devices_is_not_said_to(void **state)
 {
 	struct cli_world *w = *state;
@@ -254,6 +274,7 @@ int main(void)
 		T(a_taint_that_is_not_noted_is_said_to_stay),
 		T(a_silent_agent_and_a_lost_node_are_told),
 		T(jobs_that_keep_off_it_are_named),
+		T(a_mended_node_is_avoided_no_more),
 		T(a_job_that_does_not_avoid_devices_is_not_said_to),
 		T(a_policy_without_room_for_the_node_is_told),
 		T(programs_get_the_same_as_json),

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
+#include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -326,16 +327,19 @@ static struct hf_json *labels_to_restore(const struct fleet_mend *mend,
 	return hf_json_len(labels) > 0 ? labels : hf_json_unref(labels);
 }
 
-/* Writes into an annotation of the DeviceHealth which faults the act has mended. The agent reads it
- * there. */
-static bool clear_faults(struct fleet_mend *mend, const struct mend_facts *facts,
-			 struct hf_request *ret_request, struct hf_doc **ret_body)
+/* Writes into annotations of the DeviceHealth which faults the act has mended, for the agent, and when the
+ * node was mended, for the jobs. */
+static bool tell_mended(struct fleet_mend *mend, const struct mend_facts *facts,
+			struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	struct hf_json *patch = hf_json_object(), *annotations;
 
 	set_guard(patch, mend->docs[MEND_READ_HEALTH]);
 	annotations = hf_json_ensure_object(hf_json_get(patch, "metadata"), "annotations");
-	hf_json_set_str(annotations, HF_MEND_CLEARED_ANNOTATION, facts->cleared);
+	if (facts->cleared != NULL)
+		hf_json_set_str(annotations, HF_MEND_CLEARED_ANNOTATION, facts->cleared);
+	if (facts->mended != NULL)
+		hf_json_set_str(annotations, HF_MENDED_ANNOTATION, facts->mended);
 	return patch_object(&hf_devicehealths, mend->node, ret_request, ret_body,
 			    hf_doc_from_json(patch));
 }
@@ -348,8 +352,8 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 
 	if (labels != NULL)
 		return patch_labels(mend, labels, ret_request, ret_body);
-	if (facts->cleared != NULL)
-		return clear_faults(mend, facts, ret_request, ret_body);
+	if (facts->cleared != NULL || facts->mended != NULL)
+		return tell_mended(mend, facts, ret_request, ret_body);
 	if (facts->own_taint && facts->view.outcome != HF_MEND_FAILED)
 		return patch_object(
 			&hf_nodes, mend->node, ret_request, ret_body,

@@ -643,6 +643,23 @@ static const char *find_cleared(const struct fleet_mend *mend, const struct mend
 	return hf_streq(is, text) ? NULL : text;
 }
 
+/* The nodes of a job's failed devices are avoided no more once an act has mended them. */
+static const char *find_mended(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	const struct hf_remediation *r = &mend->r;
+	char at[HF_TIME_TEXT_MAX];
+	const char *text, *is;
+
+	if (facts->view.outcome != HF_MEND_SUCCEEDED || mend->phase != HF_MEND_RESTORING ||
+	    r->status.proof.at == HF_TIME_NONE || !facts->view.health_exists)
+		return NULL;
+	hf_time_format_micro(r->status.proof.at, at);
+	text = hf_arena_printf(mend->arena, "%s %s", at, mend->name);
+	is = hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata", "annotations",
+			      HF_MENDED_ANNOTATION, NULL);
+	return hf_streq(is, text) ? NULL : text;
+}
+
 void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 {
 	struct mend_facts *facts = ret_facts;
@@ -668,8 +685,10 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	see_pods(mend, heard ? &health : NULL, facts);
 	facts->has_finalizer = hf_fleet_mend_has_finalizer(mend->docs[MEND_READ_OBJECT]);
 	facts->cleared = find_cleared(mend, facts);
+	facts->mended = find_mended(mend, facts);
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
 		      mend->r.status.saved.persistence.len > 0 || facts->cleared != NULL ||
+		      facts->mended != NULL ||
 		      (facts->own_taint && view->outcome != HF_MEND_FAILED);
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle

@@ -140,6 +140,8 @@ struct mend_facts {
 	/* Text of the annotation by which the agent learns which faults the act has mended. NULL:
 	 * the DeviceHealth has this text already, or the act needs none. */
 	const char *cleared;
+	/* Text of HF_MENDED_ANNOTATION; NULL: the DeviceHealth has it already, or nothing is proved. */
+	const char *mended;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
 	struct fleet_policy *policy;

@@ -68,6 +68,7 @@ struct device_view {
 	hf_time heard_at;    /* monotonic: a time at which the agent had written this report */
 	hf_time reported_at; /* like heard_at, but only if the write was seen; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
+	hf_time mended_at;   /* the last act that mended the node, the operator's clock; NONE: none */
 	bool out;            /* at least one device of the node is unusable */
 	/* if `out`: when the last unusable device failed, by the node's clock; NONE: not
 	 * reported */
@@ -308,6 +309,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 				     health->processes.len * sizeof(view->processes[0]) + texts);
 	view->observed_at = health->observed_at;
 	view->out_since = HF_TIME_NONE;
+	view->mended_at = health->mended_at;
 	view->ranks = (struct rank_row *)&view->rows[rows];
 	view->processes = (struct process_row *)&view->ranks[health->ranks.len];
 	view->fences = (struct fence_row *)&view->processes[health->processes.len];
@@ -731,6 +733,23 @@ static void see_sick(const struct hf_devices *devices, const struct hf_moment *m
 	}
 }
 
+static void see_mended(const struct hf_devices *devices, const struct hf_ledger *ledger,
+		       struct hf_arena *arena, struct hf_observed *seen)
+{
+	struct hf_mended_seen *mended =
+		HF_ARENA_ARRAY(arena, struct hf_mended_seen, ledger->records_len + 1);
+
+	seen->mended = mended;
+	for (size_t i = 0; i < ledger->records_len; i++) {
+		const char *node = ledger->records[i].node;
+		const struct device_view *view = view_at(devices, node);
+
+		if (view != NULL && view->mended_at != HF_TIME_NONE)
+			mended[seen->mended_len++] =
+				(struct hf_mended_seen){.node = node, .at = view->mended_at};
+	}
+}
+
 void hf_devices_see_records(const struct hf_devices *devices, const struct hf_moment *moment,
 			    const struct hf_job_view *job, struct hf_arena *arena,
 			    struct hf_observed *seen)
@@ -742,6 +761,7 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_mo
 	if (view != NULL && ledger->records[0].pod != NULL)
 		see_late(view, &ledger->records[0], job->ns, arena, seen);
 	see_sick(devices, moment, ledger, arena, seen);
+	see_mended(devices, ledger, arena, seen);
 }
 
 /* --- ranks ------------------------------------------------------------------------------------ */

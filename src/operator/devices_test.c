@@ -357,6 +357,27 @@ static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **sta
 	assert_int_equal(brain.n_late, 0);
 }
 
+static void test_an_act_that_mended_the_node_of_a_record_is_told(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"h-a\",\"resourceVersion\":\"201\","
+		"\"annotations\":{\"holdfast.dev/mended\":\"2026-01-01T00:01:00.5Z a-1\"}},"
+		"\"status\":{\"observedTime\":\"2026-01-01T00:00:07Z\",\"devices\":[" WELL "]}}";
+	struct bench *bench = *state;
+	hf_time at;
+
+	start_with_agent(bench);
+	agent_says(bench, 200, "2026-01-01T00:00:06Z", WELL);
+	assert_int_equal(brain.n_mended, 0);
+	record_of_worker_1(bench);
+	fake_event(watch_of(bench, "devicehealths"), HF_EVENT_MODIFIED,
+		   hf_doc_from_text(text, strlen(text)));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.n_mended, 1);
+	assert_int_equal(hf_time_parse("2026-01-01T00:01:00.5Z", &at, NULL), 0);
+	assert_int_equal(brain.mended_at, at);
+}
+
 static void test_a_device_that_is_out_without_a_fault_is_out(void **state)
 {
 	struct bench *bench = *state;
@@ -713,6 +734,7 @@ int main(void)
 		N(test_what_concerns_the_last_record_is_told_late),
 		N(test_nodes_are_sick_while_their_agents_report_it_and_wake_no_job),
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
+		N(test_an_act_that_mended_the_node_of_a_record_is_told),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
 		N(test_a_fault_that_stops_the_node_stops_the_holders_of_its_devices),

@@ -70,6 +70,8 @@ static void remember_devices(const struct hf_observed *seen)
 
 	brain.n_late = seen->late_len;
 	brain.n_sick = seen->sick_len;
+	brain.n_mended = seen->mended_len;
+	brain.mended_at = seen->mended_len > 0 ? seen->mended[0].at : HF_TIME_NONE;
 	for (size_t i = 0; i < seen->sick_len && i < SEEN_MAX; i++) {
 		brain.sick[i] = seen->sick[i];
 		snprintf(brain.sick_names[i], sizeof(brain.sick_names[i]), "%s",

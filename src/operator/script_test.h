@@ -62,7 +62,8 @@ struct script {
 	/* Of the first pod, and what is told late; texts cut. */
 	struct hf_device_seen devices[SEEN_MAX];
 	char device_ids[SEEN_MAX][32], device_classes[SEEN_MAX][32];
-	size_t n_devices, n_late, n_sick;
+	size_t n_devices, n_late, n_sick, n_mended;
+	hf_time mended_at;
 	struct hf_sick_seen sick[SEEN_MAX];
 	char sick_names[SEEN_MAX][32];
 	bool watched;

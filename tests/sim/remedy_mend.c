@@ -106,6 +106,11 @@ static void the_agent_learns_of_the_reset(void **state)
 					   "annotations", "holdfast.dev/cleared", NULL),
 			  ""),
 		"GPU-n003 20"));
+	assert_non_null(strstr(
+		hf_str_or(hf_json_path_str(rw_get(w, &hf_devicehealths, NULL, "n003"), "metadata",
+					   "annotations", "holdfast.dev/mended", NULL),
+			  ""),
+		" n003-1"));
 	assert_false(rw_tainted(w, 3));
 }
 

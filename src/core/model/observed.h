@@ -352,6 +352,12 @@ struct hf_sick_seen {
 /* The most nodes with a device out of service in one observation. */
 #define HF_SICK_MAX 1024
 
+/* A node of the job's records that an act has mended, with a proof. */
+struct hf_mended_seen {
+	const char *node;
+	hf_time at; /* of the last such act, on the operator's clock */
+};
+
 /* A PersistentVolumeClaim of a pod.  It is read only when a plan asks for it (HF_ASK_CLAIM). */
 struct hf_claim_seen {
 	const char *name;
@@ -383,6 +389,8 @@ struct hf_observed {
 	 * others with a live agent. */
 	const struct hf_sick_seen *sick;
 	size_t sick_len;
+	const struct hf_mended_seen *mended;
+	size_t mended_len;
 	/* Since when the caller has watched pods without a gap.  Pods that disappeared earlier are
 	 * not in `gone`. */
 	hf_time watched_since;

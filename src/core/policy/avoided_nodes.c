@@ -15,7 +15,7 @@
  * day, and the nodes with a device out of service.  Output: edits of the pod's node affinity.
  *
  * - A preference: nodes that were lost, that refused a pod, or where a device failed.  The job
- *   still runs if it has no other node.
+ *   still runs if it has no other node.  A proved act that mended the node ends it.
  * - A must: a replacement that asks for devices never goes to a node where an agent reports a
  *   device out of service now.  The kubelet may not know of the fault, and would allocate the same
  *   device again.
@@ -36,13 +36,22 @@ static bool is_lately(const struct hf_brain *b, hf_time at)
 	return hf_elapsed(at, b->now) < hf_seconds(AVOID_SECONDS);
 }
 
+/* An act has mended the node after the fault of the record. */
+static bool is_mended(const struct hf_brain *b, const struct hf_record *record)
+{
+	for (size_t i = 0; i < b->seen->mended_len; i++)
+		if (hf_streq(b->seen->mended[i].node, record->node))
+			return b->seen->mended[i].at > record->detected_at;
+	return false;
+}
+
 static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record)
 {
 	if (hf_str_is_empty(record->node) || record->detected_at == HF_TIME_NONE ||
 	    !is_lately(b, record->detected_at))
 		return false;
 	if (record->cause == HF_CLASS_DEVICE)
-		return b->job.recovery.avoid_devices;
+		return b->job.recovery.avoid_devices && !is_mended(b, record);
 	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_ADMISSION;
 }
 

@@ -56,6 +56,30 @@ static void expect(struct world *world, const char *names)
 	hf_arena_destroy(world->arena);
 }
 
+/* The proof of an act ends the avoidance of a failed device, and of nothing else. */
+static void a_mended_node_is_not_avoided(void **state)
+{
+	static const struct hf_mended_seen mended[] = {
+		{.node = "n1", .at = (hf_time)99 * 3600 * HF_SECOND},
+		{.node = "n2", .at = (hf_time)97 * 3600 * HF_SECOND},
+		{.node = "n3", .at = (hf_time)99 * 3600 * HF_SECOND},
+	};
+	const hf_time failed = (hf_time)98 * 3600 * HF_SECOND;
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	world.seen.mended = mended;
+	world.seen.mended_len = HF_ARRAY_LEN(mended);
+	record(&world, "n1", NULL, HF_CLASS_DEVICE, failed);
+	/* It failed again after that act. */
+	record(&world, "n2", NULL, HF_CLASS_DEVICE, failed);
+	/* An act on devices does not bring a lost node back. */
+	record(&world, "n3", HF_REASON_NODE_LOST, HF_CLASS_INFRASTRUCTURE, failed);
+	record(&world, "n4", NULL, HF_CLASS_DEVICE, failed);
+	expect(&world, "n2 n3 n4");
+}
+
 static void lost_nodes_broken_devices_and_refusals_are_avoided_newest_first(void **state)
 {
 	struct world world;
@@ -247,6 +271,7 @@ int main(void)
 		cmocka_unit_test(
 			only_replacements_that_ask_for_devices_are_kept_off_what_is_out_of_service),
 		cmocka_unit_test(more_than_fit_are_cut_the_same_way_in_whatever_order_they_come),
+		cmocka_unit_test(a_mended_node_is_not_avoided),
 		cmocka_unit_test(lost_nodes_broken_devices_and_refusals_are_avoided_newest_first),
 		cmocka_unit_test(other_ends_say_nothing_about_a_node),
 		cmocka_unit_test(a_day_is_enough),
