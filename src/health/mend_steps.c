@@ -248,8 +248,10 @@ static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct
 
 static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
+	/* An actor that wrote another boot than the approved one proves nothing with that boot. */
 	if (hf_str_is_empty(view->node_boot_id) ||
-	    hf_streq(view->node_boot_id, view->approved_boot_id)) {
+	    hf_streq(view->node_boot_id, view->approved_boot_id) ||
+	    hf_streq(view->node_boot_id, view->act_boot_id)) {
 		set_message(step, "waits for another boot of the node");
 		return PROOF_WAITS;
 	}
@@ -293,6 +295,12 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 
 	if (view->rung == HF_MEND_REBOOT)
 		return prove_reboot(view, step);
+	if (hf_mend_has_actor(view->rung) &&
+	    other_boot(view->approved_boot_id, view->act_boot_id)) {
+		set_message(step, "the act was done in boot %s, which was not approved",
+			    view->act_boot_id);
+		return PROOF_NO;
+	}
 	if (!report_is_new(view, since, step))
 		return PROOF_WAITS;
 	proof = prove_targets(view, since, step);
@@ -509,6 +517,13 @@ static bool node_is_gone(const struct hf_mend_view *view, struct hf_mend_step *s
 {
 	if (view->node_exists)
 		return false;
+	/* Whatever the external controller made instead is another node. */
+	if (view->rung == HF_MEND_EXTERNAL) {
+		set_message(step, "the node is gone: it was replaced");
+		step->prove = true;
+		end_act(view, step, HF_MEND_SUCCEEDED);
+		return true;
+	}
 	set_message(step, "the node was deleted after the act had begun");
 	end_act(view, step, HF_MEND_FAILED);
 	return true;
@@ -525,8 +540,11 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 	} else if (other_boot(view->approved_boot_id, view->node_boot_id)) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the node has rebooted; waits for the proof");
-	} else if (hf_mend_has_actor(view->rung) && view->pod != HF_MEND_POD_LIVES &&
-		   view->pod != HF_MEND_POD_LEAVES) {
+	} else if (!hf_mend_has_actor(view->rung)) {
+		/* The controller acts right after its intent: it died, or another one leads. */
+		step->next = HF_MEND_VERIFYING;
+		set_message(step, "the result of the act is not known; the proof decides");
+	} else if (view->pod != HF_MEND_POD_LIVES && view->pod != HF_MEND_POD_LEAVES) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the actor was lost after it had begun; the proof decides");
 	} else if (view->now >= deadline_of(view)) {

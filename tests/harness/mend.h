@@ -91,9 +91,13 @@ static inline void mend_check_approval(const struct hf_mend_view *v)
 
 static inline void mend_check_proof(const struct hf_mend_view *v)
 {
+	if (v->rung == HF_MEND_EXTERNAL && !v->node_exists)
+		return;
 	assert_true(v->health_exists && v->observed_at != HF_TIME_NONE);
 	if (v->phase == HF_MEND_VERIFYING)
 		assert_true(v->observed_at > v->act_started_at);
+	if (v->phase == HF_MEND_VERIFYING && v->rung == HF_MEND_REBOOT && v->act_boot_id != NULL)
+		assert_string_not_equal(v->node_boot_id, v->act_boot_id);
 }
 
 static inline void mend_check_held(const struct hf_mend_step *step)
