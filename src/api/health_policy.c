@@ -129,20 +129,63 @@ static const struct hf_field window_fields[] = {
 };
 static const struct hf_field_table window_table = HF_FIELD_TABLE(window_fields, struct window);
 
+struct diagnostic {
+	uint64_t present;
+	HF_LIST(const char *) command;
+	int32_t timeout;
+};
+enum { DIAGNOSTIC_TIMEOUT };
+static const struct hf_field diagnostic_fields[] = {
+	[DIAGNOSTIC_TIMEOUT] =
+		HF_FIELD_INT32("timeoutSeconds", struct diagnostic, timeout, 1, 3600, 0),
+	HF_FIELD_STRINGS("command", struct diagnostic, command, HF_HEALTH_POLICY_WORDS_MAX,
+			 HF_FIELD_REQUIRED),
+};
+static const struct hf_field_table diagnostic_table =
+	HF_FIELD_TABLE(diagnostic_fields, struct diagnostic);
+
+struct template
+{
+	uint64_t present;
+	const char *api_version, *kind, *name, *ns;
+};
+static const struct hf_field template_fields[] = {
+	HF_FIELD_STRING("apiVersion", struct template, api_version, 253, HF_FIELD_REQUIRED),
+	HF_FIELD_STRING("kind", struct template, kind, 63, HF_FIELD_REQUIRED),
+	HF_FIELD_STRING("name", struct template, name, 253, HF_FIELD_REQUIRED),
+	HF_FIELD_STRING("namespace", struct template, ns, 63, 0),
+};
+static const struct hf_field_table template_table =
+	HF_FIELD_TABLE(template_fields, struct template);
+
+struct external {
+	uint64_t present;
+	struct template template;
+};
+static const struct hf_field external_fields[] = {
+	HF_FIELD_OBJECT("template", struct external, template, &template_table, HF_FIELD_REQUIRED),
+};
+static const struct hf_field_table external_table =
+	HF_FIELD_TABLE(external_fields, struct external);
+
 struct mend {
 	uint64_t present;
 	bool hold, watchdog;
 	HF_LIST(const char *) rungs;
 	int32_t at_once, deadline, settle;
 	HF_LIST(struct window) windows;
+	struct diagnostic diagnostic;
+	struct external external;
 };
-enum { MEND_AT_ONCE, MEND_DEADLINE, MEND_SETTLE, MEND_RUNGS };
+enum { MEND_AT_ONCE, MEND_DEADLINE, MEND_SETTLE, MEND_RUNGS, MEND_EXTERNAL };
 static const struct hf_field mend_fields[] = {
 	[MEND_AT_ONCE] = HF_FIELD_INT32("maxConcurrent", struct mend, at_once, 1, COUNT_MAX, 0),
 	[MEND_DEADLINE] =
 		HF_FIELD_INT32("deadlineSeconds", struct mend, deadline, WINDOW_MIN, 24 * 3600, 0),
 	[MEND_SETTLE] = HF_FIELD_INT32("settleSeconds", struct mend, settle, 0, 3600, 0),
-	[MEND_RUNGS] = HF_FIELD_STRINGS("rungs", struct mend, rungs, 2, 0),
+	[MEND_RUNGS] = HF_FIELD_STRINGS("rungs", struct mend, rungs, 4, 0),
+	[MEND_EXTERNAL] = HF_FIELD_OBJECT("external", struct mend, external, &external_table, 0),
+	HF_FIELD_OBJECT("diagnostic", struct mend, diagnostic, &diagnostic_table, 0),
 	HF_FIELD_BOOL("hold", struct mend, hold, 0),
 	HF_FIELD_BOOL("watchdog", struct mend, watchdog, 0),
 	HF_FIELD_OBJECTS("windows", struct mend, windows, &window_table,
@@ -285,6 +328,61 @@ static int read_window(const struct window *read, size_t i, struct hf_policy_win
 	return 0;
 }
 
+static int read_diagnostic(const struct diagnostic *read, struct hf_policy_mend *mend,
+			   struct hf_error *err)
+{
+	mend->diagnostic_seconds = or_else(read->present, DIAGNOSTIC_TIMEOUT, read->timeout, 300);
+	for (size_t i = 0; i < read->command.len; i++) {
+		if (hf_str_is_empty(read->command.items[i]) && i == 0)
+			return hf_error_set(
+				err, HF_E_INVALID,
+				"spec.mend.diagnostic.command[0]: Invalid value: \"\": must "
+				"name a program");
+		mend->words[mend->words_len++] = read->command.items[i];
+	}
+	return 0;
+}
+
+static int read_external(const struct mend *read, struct hf_policy_mend *mend, struct hf_error *err)
+{
+	const struct template *template = &read->external.template;
+
+	if (!hf_field_has(read->present, MEND_EXTERNAL))
+		return !mend->externals
+			       ? 0
+			       : hf_error_set(err, HF_E_INVALID,
+					      "spec.mend.external: Required value: rung external "
+					      "creates an object from this template");
+	if (!hf_str_has_suffix(template->kind, "Template") || hf_streq(template->kind, "Template"))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"spec.mend.external.template.kind: Invalid value: \"%s\": must end "
+			"with Template",
+			template->kind);
+	mend->external.api_version = template->api_version;
+	mend->external.kind = template->kind;
+	mend->external.name = template->name;
+	mend->external.ns = template->ns;
+	return 0;
+}
+
+static int read_rung(const char *rung, size_t i, struct hf_policy_mend *mend, struct hf_error *err)
+{
+	bool *const allowed[] = {&mend->resets, &mend->reboots, &mend->plugins, &mend->externals};
+	static const char *const names[] = {"reset-device", "reboot", "restart-plugin", "external"};
+
+	for (size_t k = 0; k < HF_ARRAY_LEN(names); k++) {
+		if (hf_streq(rung, names[k])) {
+			*allowed[k] = true;
+			return 0;
+		}
+	}
+	return hf_error_set(err, HF_E_INVALID,
+			    "spec.mend.rungs[%zu]: Unsupported value: \"%s\": supported values: "
+			    "\"external\", \"reboot\", \"reset-device\", \"restart-plugin\"",
+			    i, rung);
+}
+
 static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struct hf_error *err)
 {
 	const struct mend *read = &spec->mend;
@@ -302,17 +400,12 @@ static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struc
 		.settle = span_or(read->present, MEND_SETTLE, read->settle, 10 * HF_SECOND),
 		.windows_len = read->windows.len,
 	};
-	for (size_t i = 0; i < read->rungs.len; i++) {
-		if (hf_streq(read->rungs.items[i], "reset-device"))
-			mend->resets = true;
-		else if (hf_streq(read->rungs.items[i], "reboot"))
-			mend->reboots = true;
-		else
-			return hf_error_set(err, HF_E_INVALID,
-					    "spec.mend.rungs[%zu]: Unsupported value: \"%s\": "
-					    "supported values: \"reboot\", \"reset-device\"",
-					    i, read->rungs.items[i]);
-	}
+	for (size_t i = 0; i < read->rungs.len && rc == 0; i++)
+		rc = read_rung(read->rungs.items[i], i, mend, err);
+	if (rc == 0)
+		rc = read_diagnostic(&read->diagnostic, mend, err);
+	if (rc == 0)
+		rc = read_external(read, mend, err);
 	for (size_t i = 0; i < read->windows.len && rc == 0; i++)
 		rc = read_window(&read->windows.items[i], i, &mend->windows[i], err);
 	return rc;

@@ -37,6 +37,7 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_POLICY_NODES_MAX 64
 #define HF_HEALTH_POLICY_TEXT_MAX 1024
 #define HF_HEALTH_POLICY_WINDOWS_MAX 16
+#define HF_HEALTH_POLICY_WORDS_MAX 16 /* of the diagnostic command */
 
 /* A limit as a number of nodes and as a percentage; -1: not set. If both are set, the lower result
  * is the limit. */
@@ -58,7 +59,7 @@ struct hf_policy_mend {
 	bool allowed;
 	/* true: no act begins, and an approved act that has not begun loses the approval */
 	bool hold;
-	bool resets, reboots;
+	bool resets, reboots, plugins, externals; /* the rungs that are allowed */
 	/* before a reboot, /dev/watchdog is armed: it resets a machine that hangs */
 	bool watchdog;
 	int32_t at_once; /* the most acts that may be under way at the same time */
@@ -67,6 +68,15 @@ struct hf_policy_mend {
 	hf_time settle;     /* the devices must have no fault for this time after a reset */
 	size_t windows_len; /* 0: at any time */
 	struct hf_policy_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
+	/* "diagnostic": runs on the node after a reset; words_len 0: none */
+	const char *words[HF_HEALTH_POLICY_WORDS_MAX];
+	size_t words_len;
+	int32_t diagnostic_seconds; /* deadline of that command */
+	/* "external": the template of the object that rung external creates; kind NULL: none */
+	struct {
+		const char *api_version, *kind, *name;
+		const char *ns; /* NULL: the kind has no namespaces */
+	} external;
 };
 
 struct hf_health_policy_spec {

@@ -99,10 +99,36 @@ static void the_section_mend_is_read(void **state)
 	assert_true(m.allowed && !m.resets && !m.reboots);
 }
 
+static void templates_and_commands_of_the_section_mend_are_read(void **state)
+{
+	struct hf_policy_mend m;
+	struct hf_error err;
+
+	(void)state;
+	assert_ok(
+		read_mend("'mend':{'rungs':['restart-plugin','external'],'external':{'template':{"
+			  "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t',"
+			  "'namespace':'ns'}},'diagnostic':{'command':['dcgmi','diag','-r','1']}}",
+			  &m, &err),
+		&err);
+	assert_true(m.plugins && m.externals && !m.resets && !m.reboots);
+	assert_int_equal(m.words_len, 4);
+	assert_int_equal(m.diagnostic_seconds, 300);
+	assert_non_null(m.external.kind);
+}
+
 static void what_is_wrong_in_the_section_mend_is_named(void **state)
 {
 	static const char *const wrong[][2] = {
-		{"'mend':{'rungs':['external']}", "spec.mend.rungs[0]"},
+		{"'mend':{'rungs':['person']}", "spec.mend.rungs[0]"},
+		{"'mend':{'rungs':['external']}", "spec.mend.external"},
+		{"'mend':{'external':{}}", "spec.mend.external.template"},
+		{"'mend':{'external':{'template':{'apiVersion':'a/v1','kind':'Fix','name':'n'}}}",
+		 "spec.mend.external.template.kind"},
+		{"'mend':{'diagnostic':{}}", "spec.mend.diagnostic.command"},
+		{"'mend':{'diagnostic':{'command':['']}}", "spec.mend.diagnostic.command[0]"},
+		{"'mend':{'diagnostic':{'command':['a'],'timeoutSeconds':0}}",
+		 "spec.mend.diagnostic.timeoutSeconds"},
 		{"'mend':{'maxConcurrent':0}", "spec.mend.maxConcurrent"},
 		{"'mend':{'deadlineSeconds':5}", "spec.mend.deadlineSeconds"},
 		{"'mend':{'windows':[{'start':'24:00','end':'01:00'}]}",
@@ -416,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_policy_without_spec_observes_with_the_defaults),
 		TEST(the_section_mend_is_read),
+		TEST(templates_and_commands_of_the_section_mend_are_read),
 		TEST(what_is_wrong_in_the_section_mend_is_named),
 		TEST(a_budget_without_a_number_has_the_default_one),
 		TEST(every_field_is_read),

@@ -177,7 +177,11 @@ struct hf_remediation_pod {
 	bool arms_watchdog; /* with reboots: arm /dev/watchdog */
 	/* for a reboot: the one method that the actor may use; NULL: every method */
 	const char *only;
-	int64_t deadline_seconds; /* seconds until the kubelet ends the pod */
+	/* for a reset: the diagnostic command after it; words_len 0: none */
+	const char *const *words;
+	size_t words_len;
+	int64_t diagnostic_seconds; /* deadline of that command */
+	int64_t deadline_seconds;   /* seconds until the kubelet ends the pod */
 };
 /* Builds the pod as the admission policy demands it (deploy/mender/policy.yaml), with the flags of
  * `holdfast mend-node` for the host's paths. */

@@ -23,6 +23,20 @@ static void append_word(struct hf_json *list, const char *word)
 	hf_json_append(list, hf_json_string(word));
 }
 
+static void append_diagnostic(struct hf_json *args, const struct hf_remediation_pod *pod)
+{
+	char timeout[64];
+
+	if (pod->words_len == 0)
+		return;
+	snprintf(timeout, sizeof(timeout), "--diagnostic-timeout=%llds",
+		 (long long)pod->diagnostic_seconds);
+	append_word(args, timeout);
+	append_word(args, "--");
+	for (size_t i = 0; i < pod->words_len; i++)
+		append_word(args, pod->words[i]);
+}
+
 static struct hf_json *make_args(const struct hf_remediation_pod *pod)
 {
 	struct hf_json *args = hf_json_array();
@@ -31,6 +45,7 @@ static struct hf_json *make_args(const struct hf_remediation_pod *pod)
 	append_word(args, "--proc=/proc");
 	if (!pod->reboots) {
 		append_word(args, "--sys=/sys");
+		append_diagnostic(args, pod);
 		return args;
 	}
 	append_word(args, "--init-pid=1");
@@ -124,7 +139,8 @@ struct hf_json *hf_remediation_pod_json(const struct hf_remediation_pod *pod)
 	hf_json_set_str(spec, "restartPolicy", "Never");
 	hf_json_set_i64(spec, "activeDeadlineSeconds", pod->deadline_seconds);
 	hf_json_set_i64(spec, "terminationGracePeriodSeconds",
-			pod->reboots ? REBOOT_GRACE_SECONDS : RESET_GRACE_SECONDS);
+			pod->reboots ? REBOOT_GRACE_SECONDS
+				     : RESET_GRACE_SECONDS + pod->diagnostic_seconds);
 	hf_json_set_str(spec, "priorityClassName", "system-node-critical");
 	hf_json_set_bool(spec, "hostPID", true);
 	/* With the host's network the pod starts even if the node's pod network does not work. */

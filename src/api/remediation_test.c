@@ -346,7 +346,8 @@ static void the_pod_has_the_form_of_the_policy(void **state)
 					 .image = "holdfast:1",
 					 .deadline_seconds = 600};
 	HF_AUTO_JSON reset = hf_remediation_pod_json(&pod);
-	struct hf_json *reboot;
+	static const char *const words[] = {"dcgmi", "--root=/"};
+	struct hf_json *reboot, *diagnosed;
 	const struct hf_json *container =
 		hf_json_item(hf_json_path(reset, "spec", "containers", NULL), 0);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JSON_BYTES_MAX);
@@ -368,6 +369,20 @@ static void the_pod_has_the_form_of_the_policy(void **state)
 	hf_json_write(hf_json_get(container, "args"), HF_JSON_COMPACT, &sb);
 	assert_string_equal(sb.data, "[\"--root=/host\",\"--proc=/proc\",\"--sys=/sys\"]");
 	hf_strbuf_clear(&sb);
+	/* Words are never flags of the actor. */
+	pod.words = words;
+	pod.words_len = HF_ARRAY_LEN(words);
+	pod.diagnostic_seconds = 90;
+	diagnosed = hf_remediation_pod_json(&pod);
+	hf_json_write(
+		hf_json_path(hf_json_item(hf_json_path(diagnosed, "spec", "containers", NULL), 0),
+			     "args", NULL),
+		HF_JSON_COMPACT, &sb);
+	assert_string_equal(sb.data, "[\"--root=/host\",\"--proc=/proc\",\"--sys=/sys\","
+				     "\"--diagnostic-timeout=90s\",\"--\",\"dcgmi\",\"--root=/\"]");
+	hf_strbuf_clear(&sb);
+	hf_json_unref(diagnosed);
+	pod.words_len = 0;
 	pod.reboots = pod.arms_watchdog = true;
 	pod.only = "logind";
 	reboot = hf_remediation_pod_json(&pod);

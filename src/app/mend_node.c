@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define DEFAULT_PROC "/proc"
@@ -29,11 +30,33 @@ static int read_span(const struct hf_cli *cli, const char *name, hf_time fallbac
 	return hf_span_parse(text, ret_span, err) != 0 ? hf_error_wrap(err, "--%s", name) : 0;
 }
 
+static int read_spans(const struct hf_cli *cli, struct hf_mend_options *options,
+		      struct hf_error *err)
+{
+	const struct {
+		const char *flag;
+		hf_time fallback;
+		hf_time *span;
+	} spans[] = {
+		{"holders-wait", 30 * HF_SECOND, &options->holders_wait},
+		{"tool-timeout", 2 * HF_MINUTE, &options->tool_timeout},
+		{"diagnostic-timeout", 0, &options->diagnostic_timeout},
+		{"orderly-wait", 5 * HF_MINUTE, &options->orderly_wait},
+		{"signal-wait", 2 * HF_MINUTE, &options->signal_wait},
+		{"sync-wait", 5 * HF_SECOND, &options->sync_wait},
+		{"watchdog-timeout", 10 * HF_MINUTE, &options->watchdog_timeout},
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(spans) && rc == 0; i++)
+		rc = read_span(cli, spans[i].flag, spans[i].fallback, spans[i].span, err);
+	return rc;
+}
+
 static int read_options(const struct hf_cli *cli, struct hf_mend_options *ret_options,
 			struct hf_error *err)
 {
 	const char *init = hf_cli_flag(cli, "init-pid"), *only = hf_cli_flag(cli, "only");
-	int rc = 0;
 
 	*ret_options = (struct hf_mend_options){
 		.name = hf_cli_flag(cli, "intent"),
@@ -60,19 +83,31 @@ static int read_options(const struct hf_cli *cli, struct hf_mend_options *ret_op
 				    only);
 	if (init != NULL && hf_str_to_i64(init, 1, 1 << 22, &ret_options->init_pid, err) != 0)
 		return hf_error_wrap(err, "--init-pid");
-	rc = read_span(cli, "holders-wait", 30 * HF_SECOND, &ret_options->holders_wait, err);
-	if (rc == 0)
-		rc = read_span(cli, "tool-timeout", 2 * HF_MINUTE, &ret_options->tool_timeout, err);
-	if (rc == 0)
-		rc = read_span(cli, "orderly-wait", 5 * HF_MINUTE, &ret_options->orderly_wait, err);
-	if (rc == 0)
-		rc = read_span(cli, "signal-wait", 2 * HF_MINUTE, &ret_options->signal_wait, err);
-	if (rc == 0)
-		rc = read_span(cli, "sync-wait", 5 * HF_SECOND, &ret_options->sync_wait, err);
-	if (rc == 0)
-		rc = read_span(cli, "watchdog-timeout", 10 * HF_MINUTE,
-			       &ret_options->watchdog_timeout, err);
-	return rc;
+	return read_spans(cli, ret_options, err);
+}
+
+/* The words behind the flags. */
+static int read_diagnostic(const struct hf_cli *cli, struct hf_mend_options *options,
+			   struct hf_error *err)
+{
+	bool timed = hf_cli_has(cli, "diagnostic-timeout");
+
+	if (timed != (cli->n_args > 0))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"--diagnostic-timeout: needs a command, and a command needs it");
+	if (cli->n_args > HF_MEND_DIAGNOSTIC_MAX)
+		return hf_error_set(err, HF_E_INVALID,
+				    "the diagnostic command has more than %d words",
+				    HF_MEND_DIAGNOSTIC_MAX);
+	if (timed && (options->root == NULL || options->diagnostic_timeout <= 0 ||
+		      strchr(cli->args[0], '/') != NULL))
+		return hf_error_set(err, HF_E_INVALID,
+				    "the diagnostic is the name of a program below --root, with a "
+				    "deadline above 0");
+	for (int i = 0; i < cli->n_args; i++)
+		options->diagnostic[i] = cli->args[i];
+	return 0;
 }
 
 static int run_with_store(const struct hf_cli *cli, struct hf_mend_options *options,
@@ -112,12 +147,10 @@ static int verb_mend_node(struct hf_cli *cli)
 
 	if (root != NULL && cli->n_args > 0)
 		return hf_mend_enter_root(root, cli->args);
-	if (root != NULL || cli->n_args > 0)
-		return hf_cli_usage(
-			cli,
-			"arguments are accepted only with --in-root, which needs the program to run");
+	if (root != NULL)
+		return hf_cli_usage(cli, "--in-root needs a command");
 	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
-	if (read_options(cli, &options, &err) != 0)
+	if (read_options(cli, &options, &err) != 0 || read_diagnostic(cli, &options, &err) != 0)
 		return hf_cli_usage(cli, "%s", err.text);
 	return run_with_store(cli, &options, &err);
 }
@@ -136,6 +169,8 @@ static const struct hf_flag mend_node_flags[] = {
 	{"only", 0, "METHOD", "reboot only by logind, signal or sysrq", "all, in this order"},
 	{"holders-wait", 0, "SPAN", "time for processes to close the devices", "30s"},
 	{"tool-timeout", 0, "SPAN", "deadline of the vendor's tool", "2m"},
+	{"diagnostic-timeout", 0, "SPAN", "deadline of COMMAND, which runs after a reset",
+	 "no command"},
 	{"orderly-wait", 0, "SPAN", "time for a shutdown by logind", "5m"},
 	{"signal-wait", 0, "SPAN", "time for a shutdown by signal", "2m"},
 	{"sync-wait", 0, "SPAN", "time between the letters of sysrq", "5s"},
@@ -148,7 +183,7 @@ static const struct hf_flag mend_node_flags[] = {
 const struct hf_cli_verb hf_verb_mend_node = {
 	.name = "mend-node",
 	.summary = "Perform one approved Remediation on this node, as the operator's pod does",
-	.usage = "--intent NAME [FLAGS]",
+	.usage = "--intent NAME [FLAGS] [--diagnostic-timeout SPAN -- COMMAND…]",
 	.group = HF_CLI_ON_CLUSTER,
 	.examples =
 		"  holdfast mend-node --intent gpu-7-3 --root /host --sys /sys\n"

@@ -21,7 +21,6 @@
  */
 
 #define PAGE_LIMIT 100
-#define OBJECTS_MAX 20000
 #define ARENA_MAX ((size_t)16 << 20)
 /* Leases, pods and the locks of other tools have no watch here, so a pass looks at them again after
  * this time. */
@@ -32,6 +31,8 @@
 #define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
+/* Finished objects that are old are deleted one after the other. */
+#define PRUNE_EVERY (10 * HF_MINUTE)
 
 /* Kinds of others. */
 static const struct hf_resource daemon_sets = {.group = "apps",
@@ -123,6 +124,7 @@ static void drop_reads(struct fleet_mend *mend)
 	for (size_t i = 0; i < mend->pods_len; i++)
 		mend->pods[i] = hf_doc_unref(mend->pods[i]);
 	mend->pods_len = 0;
+	mend->act_body = hf_doc_unref(mend->act_body);
 	free(mend->token);
 	mend->token = NULL;
 	hf_arena_reset(mend->arena);
@@ -217,6 +219,45 @@ static bool is_same_version(const struct fleet_mend *mend, struct hf_doc *doc)
 	       hf_streq(hf_doc_resource_version(doc), mend->r.resource_version);
 }
 
+/* The result is only told: without it the proof decides. */
+static void take_result(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_mend *mend = arg;
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	if (reply->code != 0) {
+		fail_pass(mend, reply);
+		return;
+	}
+	hf_cache_put_reply(mend->cache, reply->object);
+	end_pass(mend, 0);
+}
+
+static void take_acted(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_mend *mend = arg;
+	struct hf_request request;
+	HF_AUTO_DOC body = NULL;
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	(void)hf_fleet_mend_result(mend, reply, &request, &body);
+	request.timeout = mend->fleet->env.request_timeout;
+	mend->call = hf_store_request(mend->fleet->env.store, &request, take_result, mend);
+}
+
+/* The intent is stored: acts once. */
+static void send_act(struct fleet_mend *mend, struct hf_doc *object)
+{
+	if (hf_remediation_read(object, mend->arena, &mend->r, NULL) != 0) {
+		end_pass(mend, 0);
+		return;
+	}
+	mend->act.timeout = mend->fleet->env.request_timeout;
+	mend->call = hf_store_request(mend->fleet->env.store, &mend->act, take_acted, mend);
+}
+
 static void take_written(void *arg, const struct hf_reply *reply)
 {
 	struct fleet_mend *mend = arg;
@@ -245,6 +286,10 @@ static void take_written(void *arg, const struct hf_reply *reply)
 	mend->writes = mend->done != NULL ? 0 : mend->writes + 1;
 	if (mend->done != NULL)
 		tell_phase(mend, mend->done);
+	if (mend->act_body != NULL && reply->object != NULL) {
+		send_act(mend, reply->object);
+		return;
+	}
 	end_pass(mend, mend->writes > WRITES_MAX ? LOOK_AT_WORK : 0);
 }
 
@@ -332,6 +377,8 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 		request->resource = &hf_healthpolicies;
 		request->name = mend->policy;
 		break;
+	case MEND_READ_TEMPLATE: (void)hf_fleet_mend_external(mend, true, request); break;
+	case MEND_READ_EXTERNAL: (void)hf_fleet_mend_external(mend, false, request); break;
 	case MEND_READ_KURED:
 		request->resource = &daemon_sets;
 		request->ns = KURED_NAMESPACE;
@@ -349,20 +396,28 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	request->timeout = mend->fleet->env.request_timeout;
 }
 
-/* True if the present pass needs this read. */
-static bool is_needed(const struct fleet_mend *mend, enum mend_read read)
+/* True if a pass that creates a Remediation needs this read. */
+static bool is_needed_to_create(const struct fleet_mend *mend, enum mend_read read)
 {
-	switch (read) {
-	case MEND_READ_OBJECT: return !mend->creates;
-	case MEND_READ_NODE:
-	case MEND_READ_HEALTH: return true;
-	case MEND_READ_LEASE:
-	case MEND_READ_POD: return !mend->creates;
-	case MEND_READ_OTHERS: return mend->creates || mend->before_act;
-	case MEND_READ_POLICY:
-		return !hf_str_is_empty(mend->policy) && (mend->creates || mend->before_act);
-	default: return !mend->creates && mend->before_act;
-	}
+	return read == MEND_READ_NODE || read == MEND_READ_HEALTH || read == MEND_READ_OTHERS ||
+	       (read == MEND_READ_POLICY && !hf_str_is_empty(mend->policy));
+}
+
+/* True if the present pass needs this read. */
+static bool is_needed(struct fleet_mend *mend, enum mend_read read)
+{
+	struct hf_request external;
+
+	if (mend->creates)
+		return is_needed_to_create(mend, read);
+	if (read == MEND_READ_EXTERNAL)
+		return hf_fleet_mend_external(mend, false, &external);
+	if (read <= MEND_READ_POD)
+		return true;
+	if (read == MEND_READ_POLICY && hf_str_is_empty(mend->policy))
+		return false;
+	return mend->before_act &&
+	       (read != MEND_READ_TEMPLATE || hf_fleet_mend_external(mend, true, &external));
 }
 
 static bool take_object(struct fleet_mend *mend, struct hf_doc *doc)
@@ -439,7 +494,10 @@ static void on_read(void *arg, const struct hf_reply *reply)
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
-	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+	if (reply->code == HF_E_FORBIDDEN &&
+	    (mend->read == MEND_READ_TEMPLATE || mend->read == MEND_READ_EXTERNAL)) {
+		mend->external_problem = hf_arena_printf(mend->arena, "%.200s", reply->message);
+	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		fail_pass(mend, reply);
 		return;
 	}
@@ -471,6 +529,44 @@ static void read_next(struct fleet_mend *mend)
 	mend->call = hf_store_request(mend->fleet->env.store, &request, on_read, mend);
 }
 
+/* ---- old objects ------------------------------------------------------------------------------ */
+
+static void take_pruned(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_mend *mend = arg;
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	/* Older rights do not allow it: then people delete. */
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
+		mend->prunes_at = hf_time_add(read_clock(mend), PRUNE_EVERY);
+	look_soon(mend, HF_SECOND);
+}
+
+/* Returns true if a request is under way. */
+static bool prune_next(struct fleet_mend *mend)
+{
+	const struct hf_cache_entry *old;
+	struct hf_request request;
+
+	if (read_clock(mend) < mend->prunes_at)
+		return false;
+	old = hf_fleet_mend_find_old(mend);
+	if (old == NULL) {
+		mend->prunes_at = hf_time_add(read_clock(mend), PRUNE_EVERY);
+		return false;
+	}
+	request = (struct hf_request){.verb = HF_VERB_DELETE,
+				      .resource = &hf_remediations,
+				      .name = old->name,
+				      .precondition_uid =
+					      ((const struct mend_object *)old->view)->r.uid,
+				      .grace_seconds = HF_GRACE_DEFAULT,
+				      .timeout = mend->fleet->env.request_timeout};
+	mend->call = hf_store_request(mend->fleet->env.store, &request, take_pruned, mend);
+	return true;
+}
+
 /* ---- the beginning of a pass ------------------------------------------------------------------ */
 
 static void begin_pass(struct fleet_mend *mend)
@@ -479,6 +575,7 @@ static void begin_pass(struct fleet_mend *mend)
 	mend->read = MEND_READ_OBJECT;
 	mend->others = (struct mend_others){.mended_at = HF_TIME_NONE};
 	mend->in_maintenance = false;
+	mend->external_problem = NULL;
 	mend->before_act = false;
 	read_next(mend);
 }
@@ -503,6 +600,9 @@ static void begin_next(struct fleet_mend *mend)
 		begin_pass(mend);
 		return;
 	}
+	if (prune_next(mend))
+		return;
+	look_soon(mend, mend->prunes_at - read_clock(mend));
 	if (name != NULL)
 		look_soon(mend, at - read_clock(mend));
 }
@@ -650,7 +750,7 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 		.loop = fleet->env.loop,
 		.store = fleet->env.store,
 		.resource = &hf_remediations,
-		.entries_max = OBJECTS_MAX,
+		.entries_max = HF_MEND_OBJECTS_MAX,
 		.page_limit = PAGE_LIMIT,
 		.seed = fleet->env.seed ^ hf_hash_str(hf_remediations.plural),
 		.decode = hf_fleet_read_remediation,
@@ -663,7 +763,7 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 
 	mend->fleet = fleet;
 	mend->arena = hf_arena_create(ARENA_MAX);
-	mend->due = hf_map_create(OBJECTS_MAX, fleet->env.seed, free);
+	mend->due = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
 	mend->cache = hf_cache_create(&options);
 	init_metrics(mend);

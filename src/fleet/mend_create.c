@@ -32,20 +32,33 @@ static bool make_nonce(char ret_nonce[HF_REMEDIATION_NONCE_LEN + 1])
 	return true;
 }
 
-/* Finds the rung that the plan asks for. False: the plan asks for no reset, no reboot and no
+/* Before a person, the external controller is asked once in each quarantine. Class support needs a
  * person. */
-static bool find_rung(const struct hf_health_decision *d, enum hf_mend_rung *ret_rung)
+static bool may_give_away(const struct fleet_mend *mend, const struct hf_policy_mend *rules,
+			  enum hf_health_class cls)
+{
+	return rules->externals && cls != HF_HEALTH_SUPPORT && !mend->others.external_on_node;
+}
+
+/* Finds the rung that the plan asks for. False: the plan asks for no act that can be performed, and for no
+ * person. */
+static bool find_rung(const struct fleet_mend *mend, const struct fleet_policy *policy,
+		      const struct hf_health_decision *d, enum hf_health_class cls,
+		      enum hf_mend_rung *ret_rung)
 {
 	if (d->answer != HF_HEALTH_GO)
 		return false;
 	if (d->doing == HF_HEALTH_DO_GIVE_UP)
-		*ret_rung = HF_MEND_PERSON;
+		*ret_rung = may_give_away(mend, &policy->spec.mend, cls) ? HF_MEND_EXTERNAL
+									 : HF_MEND_PERSON;
 	else if (d->doing != HF_HEALTH_DO_REMEDY)
 		return false;
 	else if (d->action == HF_HEALTH_RESET_DEVICE)
 		*ret_rung = HF_MEND_RESET_DEVICE;
 	else if (d->action == HF_HEALTH_RESTART_NODE)
 		*ret_rung = HF_MEND_REBOOT;
+	else if (d->action == HF_HEALTH_RESTART_DRIVER)
+		*ret_rung = HF_MEND_RESTART_PLUGIN;
 	else
 		return false;
 	return true;
@@ -152,8 +165,9 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 	for (size_t i = 0; i < seen.len && !seen.memory_moved; i++) {
 		if (!hf_streq(seen.items[i].name, mend->node))
 			continue;
-		if (!find_rung(&seen.plan.decisions[i], &rung) || !may_create(mend, policy, rung) ||
-		    !is_new(mend, &seen.nodes[i]) || !fill_spec(mend, &seen, i, rung, &spec))
+		if (!find_rung(mend, policy, &seen.plan.decisions[i], seen.nodes[i].cls, &rung) ||
+		    !may_create(mend, policy, rung) || !is_new(mend, &seen.nodes[i]) ||
+		    !fill_spec(mend, &seen, i, rung, &spec))
 			return false;
 		*ret_body = hf_doc_from_json(hf_remediation_object(&spec));
 		*ret_request = (struct hf_request){

@@ -358,6 +358,8 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 		return patch_object(
 			&hf_nodes, mend->node, ret_request, ret_body,
 			hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], NULL, facts->now));
+	if (facts->own_external)
+		return hf_fleet_mend_remove_external(mend, ret_request);
 	status.saved.labels.len = status.saved.persistence.len = 0;
 	status.saved.has_cordoned = status.saved.cordoned = false;
 	return write_status(mend, &status, ret_request, ret_body);
@@ -427,6 +429,11 @@ static const char *pod_name(struct fleet_mend *mend)
 static bool create_pod(struct fleet_mend *mend, const struct mend_facts *facts,
 		       struct hf_request *ret_request, struct hf_doc **ret_body)
 {
+	const struct hf_policy_mend *rules =
+		facts->policy == NULL ? NULL : &facts->policy->spec.mend;
+	bool diagnoses =
+		rules != NULL && rules->words_len > 0 && mend->rung == HF_MEND_RESET_DEVICE;
+	const int64_t diagnostic_seconds = diagnoses ? rules->diagnostic_seconds : 0;
 	const struct hf_remediation_pod pod = {
 		.name = mend->name,
 		.uid = mend->r.uid,
@@ -434,8 +441,11 @@ static bool create_pod(struct fleet_mend *mend, const struct mend_facts *facts,
 		.nonce = mend->r.spec.nonce,
 		.image = mend->fleet->env.image,
 		.reboots = mend->rung == HF_MEND_REBOOT,
-		.arms_watchdog = facts->policy != NULL && facts->policy->spec.mend.watchdog,
-		.deadline_seconds = HF_MEND_POD_DEADLINE_SECONDS,
+		.arms_watchdog = rules != NULL && rules->watchdog,
+		.words = diagnoses ? rules->words : NULL,
+		.words_len = diagnoses ? rules->words_len : 0,
+		.diagnostic_seconds = diagnostic_seconds,
+		.deadline_seconds = HF_MEND_POD_DEADLINE_SECONDS + diagnostic_seconds,
 	};
 
 	*ret_body = hf_doc_from_json(hf_remediation_pod_json(&pod));
@@ -465,12 +475,42 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_RELEASE_LEASE:
 		return delete_object(&hf_leases, lease_name(mend), mend->docs[MEND_READ_LEASE],
 				     ret_request);
-	/* Rungs that Holdfast does not perform itself never get here: find_why_not of mend_facts.c
-	 * holds them. */
 	case HF_MEND_ACT_HERE:
 	case HF_MEND_DO_NOTHING:
 	default: return false;
 	}
+}
+
+/* The intent of an act without an actor. The request of the act is kept for the reply. */
+static bool write_intent(struct fleet_mend *mend, const struct mend_facts *facts,
+			 const struct hf_mend_step *step, struct hf_request *ret_request,
+			 struct hf_doc **ret_body, const char **ret_what)
+{
+	struct hf_remediation_status status;
+
+	if (!hf_fleet_mend_act(mend, facts, &mend->act, &mend->act_body))
+		return false;
+	(void)make_status(mend, facts, step, &status);
+	status.act = (struct hf_remediation_act){.nonce = mend->r.spec.nonce,
+						 .actor = "operator",
+						 .started_at = facts->now,
+						 .ended_at = HF_TIME_NONE,
+						 .boot_id = facts->view.node_boot_id,
+						 .tool = "operator"};
+	*ret_what = hf_mend_phase_name(step->next);
+	return write_status(mend, &status, ret_request, ret_body);
+}
+
+bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
+			  struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_remediation_status status = mend->r.status;
+
+	status.act.ended_at = hf_fleet_now(mend->fleet);
+	status.act.has_exit_code = true;
+	status.act.exit_code = reply->code == 0 ? 0 : 1;
+	status.act.message = reply->code == 0 ? "requested" : reply->message;
+	return write_status(mend, &status, ret_request, ret_body);
 }
 
 bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
@@ -481,10 +521,10 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 
 	*ret_body = NULL;
 	*ret_what = NULL;
-	if (step->act == HF_MEND_ACT_HERE)
-		return false;
 	if (needs_finalizer(mend, facts))
 		return write_finalizer(mend, true, ret_request, ret_body);
+	if (step->act == HF_MEND_ACT_HERE)
+		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
 	if (make_status(mend, facts, step, &status)) {
 		if (step->next != mend->phase)
 			*ret_what = hf_mend_phase_name(step->next);

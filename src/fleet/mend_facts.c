@@ -107,6 +107,7 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 				     hf_fleet_now(mend->fleet)));
 	if (is_since_quarantine(mend, r)) {
 		o->person_on_node |= rung == HF_MEND_PERSON;
+		o->external_on_node |= rung == HF_MEND_EXTERNAL && !r->spec.dry_run;
 		o->cancelled_on_node |= r->spec.cancel && phase == HF_MEND_CANCELLED;
 	}
 	if (rung == HF_MEND_PERSON) {
@@ -303,7 +304,8 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
 		return true;
-	return mend->rung == HF_MEND_REBOOT && has_controller(pod);
+	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
+	       has_controller(pod);
 }
 
 static void see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
@@ -444,6 +446,18 @@ static bool is_limit_reached(const struct fleet_mend *mend, const struct fleet_p
 	return at_work >= policy->spec.mend.at_once;
 }
 
+/* Restarts of processes are the job's matter: a policy has no rule for them. */
+static bool is_rung_allowed(enum hf_mend_rung rung, const struct hf_policy_mend *rules)
+{
+	switch (rung) {
+	case HF_MEND_RESET_DEVICE: return rules->resets;
+	case HF_MEND_REBOOT: return rules->reboots;
+	case HF_MEND_RESTART_PLUGIN: return rules->plugins;
+	case HF_MEND_EXTERNAL: return rules->externals;
+	default: return true;
+	}
+}
+
 /* Returns the rule of the policy that forbids every act of this rung, or NULL if no rule does. */
 static const char *find_rule(const struct fleet_mend *mend, const struct fleet_policy *policy)
 {
@@ -458,7 +472,7 @@ static const char *find_rule(const struct fleet_mend *mend, const struct fleet_p
 		return "spec.mode or spec.mend of the policy allows no acts";
 	if (rules->hold)
 		return "spec.mend.hold of the policy holds every act back";
-	if (mend->rung == HF_MEND_RESET_DEVICE ? !rules->resets : !rules->reboots)
+	if (!is_rung_allowed(mend->rung, rules))
 		return "the policy does not allow this rung";
 	hf_health_policy_read_memory(mend->docs[MEND_READ_POLICY], mend->arena, &memory);
 	return memory.breaker_open ? "the breaker of the policy is open" : NULL;
@@ -504,9 +518,8 @@ static const char *policy_forbids(const struct fleet_mend *mend, const struct me
 
 static const char *find_why_not(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
-	if (mend->rung != HF_MEND_RESET_DEVICE && mend->rung != HF_MEND_REBOOT &&
-	    mend->rung != HF_MEND_PERSON)
-		return "this version of Holdfast does not perform spec.rung";
+	if (facts->act_missing != NULL)
+		return facts->act_missing;
 	if (facts->view.node_exists && facts->marks.paused)
 		return "the node has annotation holdfast.dev/paused";
 	if (mend->others.unreadable != NULL)
@@ -515,7 +528,7 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	if (mend->others.on_node != NULL)
 		return hf_arena_printf(mend->arena, "Remediation %s is at work on the node",
 				       mend->others.on_node);
-	if (hf_str_is_empty(mend->fleet->env.image))
+	if (hf_mend_has_actor(mend->rung) && hf_str_is_empty(mend->fleet->env.image))
 		return "the operator does not know its image: HOLDFAST_IMAGE is not set";
 	if (hf_str_is_empty(mend->policy))
 		return NULL;
@@ -550,6 +563,12 @@ static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_f
 							: DRAIN_DEFAULT);
 }
 
+/* Without an actor the times of the act are the operator's. */
+static hf_time convert_act_time(const struct fleet_mend *mend, hf_time at, hf_time now)
+{
+	return hf_mend_has_actor(mend->rung) ? convert_time(mend, at, now) : at;
+}
+
 static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	const struct hf_remediation_status *s = &mend->r.status;
@@ -557,8 +576,8 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
-	view->act_started_at = convert_time(mend, s->act.started_at, facts->now);
-	view->act_ended_at = convert_time(mend, s->act.ended_at, facts->now);
+	view->act_started_at = convert_act_time(mend, s->act.started_at, facts->now);
+	view->act_ended_at = convert_act_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of
 	 * the new boot, and all faults of that boot are newer than the approval. So the approval's
 	 * time takes the place of the start. */
@@ -683,12 +702,13 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 		see_health(mend, &health, facts);
 	}
 	see_pods(mend, heard ? &health : NULL, facts);
+	hf_fleet_mend_see_act(mend, facts);
 	facts->has_finalizer = hf_fleet_mend_has_finalizer(mend->docs[MEND_READ_OBJECT]);
 	facts->cleared = find_cleared(mend, facts);
 	facts->mended = find_mended(mend, facts);
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
 		      mend->r.status.saved.persistence.len > 0 || facts->cleared != NULL ||
-		      facts->mended != NULL ||
+		      facts->mended != NULL || facts->own_external ||
 		      (facts->own_taint && view->outcome != HF_MEND_FAILED);
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle

@@ -13,7 +13,9 @@
  * - mend.c         start and stop, the cache, the order of passes, the live reads of a pass
  * - mend_facts.c   makes the input of health/mend_steps.h from the objects that were read
  * - mend_do.c      makes the one write that the step asks for
+ * - mend_act.c     makes the acts that need no actor on the node
  * - mend_create.c  creates the Remediations that a policy's plan asks for
+ * - mend_prune.c   chooses the finished Remediations that are deleted
  * - mend_recall.c  finds attempts and running acts of each node, for the plan of a policy
  *
  * A pass runs after a change of an object, or when its time has come: live reads, then facts, then
@@ -25,6 +27,7 @@
 /* The most pods of one node that a pass can read. A kubelet runs 110 by default. */
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
+#define HF_MEND_OBJECTS_MAX 20000
 /* This finalizer keeps a deleted Remediation until what it has changed is put back and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
@@ -56,8 +59,11 @@ enum mend_read {
 	MEND_READ_PODS,
 	MEND_READ_OTHERS,
 	MEND_READ_POLICY,
+	MEND_READ_TEMPLATE, /* of rung external */
 	MEND_READ_KURED,
 	MEND_READ_MAINTENANCE,
+	/* In each phase: what rung external created. */
+	MEND_READ_EXTERNAL,
 	MEND_READS
 };
 
@@ -77,6 +83,8 @@ struct mend_others {
 	bool cancelled_on_node;
 	/* since the quarantine a Remediation of rung person was created for this node */
 	bool person_on_node;
+	/* since the quarantine a Remediation of rung external was created for this node */
+	bool external_on_node;
 	/* name of a Remediation that cannot be read; NULL: all can be read */
 	const char *unreadable;
 	int32_t attempt;   /* the highest spec.attempt among the Remediations of the node */
@@ -109,7 +117,8 @@ struct fleet_mend {
 	struct hf_doc *docs[MEND_READS];
 	struct hf_doc *pods[HF_MEND_PODS_MAX];
 	size_t pods_len;
-	bool in_maintenance; /* a NodeMaintenance names the node */
+	const char *external_problem; /* why objects of rung external cannot be read; NULL: none */
+	bool in_maintenance;          /* a NodeMaintenance names the node */
 	char *token;
 	struct hf_remediation r;
 	enum hf_mend_phase phase;
@@ -117,8 +126,12 @@ struct fleet_mend {
 	bool before_act;
 	struct mend_others others;
 	bool deletes;
+	/* An act without an actor: sent after the write under way, which is its intent. */
+	struct hf_request act;
+	struct hf_doc *act_body; /* NULL: the write under way is no such intent */
 	const char *done; /* verb of the write under way, for logs and events */
 	unsigned failures, writes;
+	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
 	size_t wanted_len;
@@ -144,6 +157,11 @@ struct mend_facts {
 	const char *mended;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
+	/* Acts without an actor: what they are about. */
+	const char *act_missing; /* why there is nothing to act on; NULL: there is */
+	const char *act_job;     /* key of the job whose rank restarts */
+	size_t act_pod;          /* index of pods */
+	bool own_external;       /* the object that the act created exists */
 	struct fleet_policy *policy;
 	/* The pods that have to leave the node, as indexes of fleet_mend.pods. */
 	size_t left[HF_MEND_PODS_MAX];
@@ -174,11 +192,32 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		      const struct hf_mend_step *step, struct hf_request *ret_request,
 		      struct hf_doc **ret_body, const char **ret_what);
 
+/* Makes the write of the result of an act without an actor; mend->r is the object with the intent. */
+bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
+			  struct hf_request *ret_request, struct hf_doc **ret_body);
+
+/* --- mend_act.c --- */
+/* Finds what an act without an actor is about. */
+void hf_fleet_mend_see_act(struct fleet_mend *mend, struct mend_facts *facts);
+/* Makes the request of such an act. False: nothing to act on. */
+bool hf_fleet_mend_act(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body);
+/* Makes the read of the template of rung external, or of the created object. False: the rung or its policy
+ * has none. */
+bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
+			    struct hf_request *ret_request);
+/* Makes the delete of the created object, which this pass has read. */
+bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *ret_request);
+
 /* --- mend_create.c --- */
 /* Makes the request that creates the Remediation of the plan, from live facts. Returns false if the
  * plan asks for none now. */
 bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 			struct hf_doc **ret_body);
+
+/* --- mend_prune.c --- */
+/* The oldest finished object that nothing needs any more; NULL: none. */
+const struct hf_cache_entry *hf_fleet_mend_find_old(const struct fleet_mend *mend);
 
 /* --- mend_recall.c --- */
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);

@@ -83,7 +83,8 @@ void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,
 	rules->concurrent = spec->mend.at_once;
 	rules->rungs[HF_HEALTH_RESTART_PROCESS].attempts = 0;
 	rules->rungs[HF_HEALTH_MOVE_POD].attempts = 0;
-	rules->rungs[HF_HEALTH_RESTART_DRIVER].attempts = 0;
+	if (!spec->mend.plugins)
+		rules->rungs[HF_HEALTH_RESTART_DRIVER].attempts = 0;
 	if (!spec->mend.resets)
 		rules->rungs[HF_HEALTH_RESET_DEVICE].attempts = 0;
 	if (!spec->mend.reboots)

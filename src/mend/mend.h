@@ -17,7 +17,8 @@ HF_BEGIN_DECLS
  * without its path is not available.  So a test, or a person, that forgets a flag cannot change the real machine.
  */
 
-#define HF_MEND_TEXT_MAX 513 /* message for status.act.message, with the NUL */
+#define HF_MEND_DIAGNOSTIC_MAX 16 /* words of the diagnostic command */
+#define HF_MEND_TEXT_MAX 513      /* message for status.act.message, with the NUL */
 
 struct hf_mend_options {
 	struct hf_loop *loop; /* a real one */
@@ -41,6 +42,10 @@ struct hf_mend_options {
 	int64_t init_pid;
 	/* logind, signal or sysrq: only this method; NULL: all methods in this order */
 	const char *only;
+
+	/* program of the host that runs after a reset, and its arguments, ended by NULL; [0] NULL: none */
+	const char *diagnostic[HF_MEND_DIAGNOSTIC_MAX + 1];
+	hf_time diagnostic_timeout;
 
 	hf_time holders_wait; /* how long to wait for processes to close the devices */
 	hf_time tool_timeout;

@@ -105,6 +105,7 @@ struct hf_mend_reset {
 	struct hf_field_pair persistence[HF_REMEDIATION_DEVICES_MAX];
 	char persistence_on[1400]; /* UUIDs of the devices with persistence mode on; "": none */
 	size_t persistence_len;
+	char diagnostic_root[512]; /* the root folder that has the diagnostic program */
 };
 
 /* Does everything before the intent: finds the tool, reads the persistence mode, waits for holders.  Changes

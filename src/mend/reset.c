@@ -187,6 +187,24 @@ static int wait_for_holders(const struct hf_mend_options *options, struct hf_men
 	}
 }
 
+/* The diagnostic command is the host's; the driver's container may have it too. */
+static int find_diagnostic(const struct hf_mend_options *options, struct hf_mend_reset *reset,
+			   struct hf_error *err)
+{
+	static const char *const roots[] = {"", "/run/nvidia/driver"};
+
+	if (options->diagnostic[0] == NULL)
+		return 0;
+	for (size_t i = 0; i < HF_ARRAY_LEN(roots); i++) {
+		snprintf(reset->diagnostic_root, sizeof(reset->diagnostic_root), "%s%s",
+			 options->root, roots[i]);
+		if (hf_mend_tool_exists(reset->diagnostic_root, options->diagnostic[0]))
+			return 0;
+	}
+	return hf_error_set(err, HF_E_NOT_FOUND, "the host has no diagnostic program '%.64s'",
+			    options->diagnostic[0]);
+}
+
 int hf_mend_reset_prepare(const struct hf_mend_options *options,
 			  const struct hf_remediation_spec *spec, struct hf_mend_reset *ret_reset,
 			  struct hf_error *err)
@@ -197,6 +215,8 @@ int hf_mend_reset_prepare(const struct hf_mend_options *options,
 	rc = find_vendor(options, ret_reset, err);
 	if (rc == 0)
 		rc = find_tool(options, ret_reset, err);
+	if (rc == 0)
+		rc = find_diagnostic(options, ret_reset, err);
 	if (rc == 0 && ret_reset->nvidia)
 		ask_persistence(options, ret_reset);
 	if (rc == 0)
@@ -236,6 +256,32 @@ static void tell_result(const struct hf_mend_reset *reset, const struct hf_mend_
 	}
 }
 
+/* The reset said 0. The device is only as good as the diagnostic finds it. */
+static void run_diagnostic(const struct hf_mend_options *options, const struct hf_mend_reset *reset,
+			   struct hf_mend_outcome *outcome)
+{
+	struct hf_mend_tool tool = {.root = reset->diagnostic_root,
+				    .timeout = options->diagnostic_timeout};
+	struct hf_mend_tool_result result;
+	struct hf_error err;
+
+	memcpy(tool.argv, options->diagnostic, sizeof(options->diagnostic));
+	if (hf_mend_tool_run(options, &tool, &result, &err) != 0) {
+		outcome->exit_code = -1;
+		snprintf(outcome->message, sizeof(outcome->message), "diagnostic %.64s: %.400s",
+			 tool.argv[0], err.text);
+	} else if (result.timed_out) {
+		outcome->exit_code = -1;
+		snprintf(outcome->message, sizeof(outcome->message),
+			 "diagnostic %.64s %s after its deadline: %.350s", tool.argv[0],
+			 result.hung ? "hung" : "was ended", result.output);
+	} else if (result.exit_code != 0) {
+		outcome->exit_code = result.exit_code;
+		snprintf(outcome->message, sizeof(outcome->message),
+			 "diagnostic %.64s failed: %.400s", tool.argv[0], result.output);
+	}
+}
+
 void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_mend_reset *reset,
 		       struct hf_mend_outcome *ret_outcome)
 {
@@ -263,4 +309,6 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message), "%.500s", err.text);
 	}
 	set_persistence(options, reset, "1");
+	if (ret_outcome->exit_code == 0 && options->diagnostic[0] != NULL)
+		run_diagnostic(options, reset, ret_outcome);
 }

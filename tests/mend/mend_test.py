@@ -88,7 +88,7 @@ class Host:
         for name in ("sh", "sleep", "cat", "head", "busctl"):
             if shutil.which(name):
                 self.copy_program(os.path.realpath(shutil.which(name)), name)
-        for name in ("nvidia-smi", "amd-smi"):
+        for name in ("nvidia-smi", "amd-smi", "diag"):
             shutil.copy(os.path.join(HERE, "tool"), os.path.join(self.root, "usr/local/bin", name))
         put(self.root + "/dev/null", "")
         put(self.root + "/double/zeros", "x" * 1048576)
@@ -318,6 +318,39 @@ def terminated(w):
     equal("end", actor.wait(60), 0)
     actor.stderr.close()
     equal("exitCode", w.act()["exitCode"], 0)
+
+
+@case
+def diagnostic(w):
+    """A diagnostic runs after the reset, with its own deadline; its failure is that of the act"""
+    def run(*words, span="5s"):
+        w.begin()
+        return w.run("--diagnostic-timeout", span, "--", *words)
+
+    equal("passes", run("diag", "-r", "1"), 0, w)
+    equal("order", [l for l in w.host.log() if "reset" in l or l.startswith("diag")],
+          ["nvidia-smi --gpu-reset -i GPU-1", "diag -r 1"])
+    equal("fails", run("diag", "fail"), 1, w)
+    equal("exitCode", w.act()["exitCode"], 7)
+    has("message", "diagnostic diag failed: two links are down", w.act()["message"])
+    equal("resets", w.host.resets(), 1)
+    equal("hangs", run("diag", "hang", span="1s"), 1, w)
+    equal("exitCode", w.act()["exitCode"], -1)
+    has("message", "diagnostic diag was ended after its deadline", w.act()["message"])
+    # A program that is not there is found before the act.
+    equal("absent", run("nosuch"), 2, w)
+    has("said", "the host has no diagnostic program 'nosuch'", w.said)
+    equal("resets", w.host.resets(), 0)
+    # The failed reset needs no diagnostic.
+    w.begin()
+    w.host.mode("15")
+    equal("reset fails", w.run("--diagnostic-timeout", "5s", "--", "diag"), 1, w)
+    equal("diagnostics", [l for l in w.host.log() if l.startswith("diag")], [])
+    for wrong in (["--diagnostic-timeout", "5s"], ["--", "diag"], ["--diagnostic-timeout", "5s", "--", "/bin/sh"],
+                  ["--diagnostic-timeout", "5s", "--"] + ["diag"] * 17):
+        w.begin()
+        equal(f"usage {wrong[:3]}", w.run(*wrong), 2, w)
+        equal("resets", w.host.resets(), 0)
 
 
 @case

@@ -430,15 +430,163 @@ static void a_dry_run_says_what_it_would_do(void **state)
 	assert_false(rw_tainted(w, 3));
 }
 
-static void a_rung_that_is_not_performed_waits(void **state)
+/* ---- acts without an actor -------------------------------------------------------------------------- */
+
+static bool is_evicted(struct rw *w, const char *pod)
+{
+	const struct hf_json *json = rw_get(w, &hf_pods, "default", pod);
+
+	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+/* The pod of a device plugin on the node, as a DaemonSet has it. */
+static void put_plugin(struct rw *w)
+{
+	rw_pod(w, "device-plugin", 3, "DaemonSet");
+	w->holder[3] = NULL;
+}
+
+static void a_plugin_restarts_by_an_eviction(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a = begin(w, 10, "{'mode':'observe'}");
 
-	ra_request(a, 3, 1, "external", "");
+	ra_request(a, 3, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Pending");
-	expect_message(a, "n003-1", "this version of Holdfast does not perform spec.rung");
+	expect_message(a, "n003-1", "no pod of a device plugin's DaemonSet runs on the node");
+	rw_say(w, 3, RW_RESET);
+	put_plugin(w);
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "device-plugin"));
+	assert_string_equal(ra_phase(a, 3), "Verifying");
+	assert_int_equal(hf_json_i64(hf_json_path(remediation(a, "n003-1"), "status", "act",
+						  "exitCode", NULL),
+				     -1),
+			 0);
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_false(rw_tainted(w, 3));
+	assert_false(has_lease(a, 3));
+	assert_int_equal(a->acts, 0);
+}
+
+static void a_refused_act_fails_with_the_reason(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	put_plugin(w);
+	w->refuse_evictions = true;
+	ra_request(a, 3, 1, "restart-plugin", "");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Failed");
+	expect_message(a, "n003-1", "the act failed with exit code 1: ");
+	assert_false(is_evicted(w, "device-plugin"));
+}
+
+/* The plugin's pod is evicted at most once for one object, whenever the operator dies. */
+static void an_act_without_an_actor_is_done_at_most_once(void **state)
+{
+	unsigned acts = 0, deaths = 0;
+
+	(void)state;
+	for (int how = RW_BEFORE; how <= RW_AFTER; how++) {
+		for (unsigned at = 1; at < 14; at++) {
+			struct rw *w;
+			struct ra *a;
+
+			rw_setup((void **)&w);
+			a = begin(w, 6, "{'mode':'observe'}");
+			put_plugin(w);
+			w->how = (enum rw_death)how;
+			w->die_at = w->writes + at;
+			ra_request(a, 3, 1, "restart-plugin", "");
+			for (int k = 0; k < 12; k++) {
+				rw_say_again(w);
+				rw_run(w, 30 * HF_SECOND);
+				if (w->op == NULL)
+					rw_start(w);
+				/* The next pod of the DaemonSet must not be evicted too. */
+				if (is_evicted(w, "device-plugin") &&
+				    rw_get(w, &hf_pods, "default", "device-plugin-2") == NULL) {
+					rw_pod(w, "device-plugin-2", 3, "DaemonSet");
+					w->holder[3] = NULL;
+					acts++;
+				}
+			}
+			if (rw_get(w, &hf_pods, "default", "device-plugin-2") != NULL)
+				assert_false(is_evicted(w, "device-plugin-2"));
+			assert_string_equal(ra_phase(a, 3), "Succeeded");
+			assert_false(has_lease(a, 3));
+			deaths += w->met.deaths;
+			rw_teardown((void **)&w);
+		}
+	}
+	assert_true(acts >= 20 && deaths > 10);
+}
+
+static void what_an_act_needs_and_is_not_there_is_named(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a =
+		begin(w, 10,
+		      "{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{"
+		      "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+
+	ra_request(a, 3, 1, "external", "");
+	rw_run(w, HF_MINUTE);
+	expect_message(a, "n003-1", "the act names no policy with spec.mend.external");
+	ra_request(a, 4, 1, "external", ",'policy':'p'");
+	rw_run(w, HF_MINUTE);
+	expect_message(a, "n004-1", "FixTemplate t does not exist");
+	ra_request(a, 5, 1, "restart-process", "");
+	rw_run(w, HF_MINUTE);
+	expect_message(a, "n005-1", "no rank of a job holds the devices");
+	/* None of them begins, and none is on the way of the others. */
+	for (int i = 3; i <= 5; i++)
+		assert_string_equal(ra_phase(a, i), "Pending");
+}
+
+/* What no rung mends goes to the external controller first, and then to a person. */
+static void the_external_controller_comes_before_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a =
+		begin(w, 10,
+		      "{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{"
+		      "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(hf_json_path_str(remediation(a, "n003-1"), "spec", "rung", NULL),
+			    "external");
+	assert_int_equal(a->persons, 0);
+	rw_patch(w, &hf_remediations, "n003-1", "{'spec':{'cancel':true}}");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Cancelled");
+	assert_int_equal(a->persons, 0);
+}
+
+/* Each node keeps its newest ones, and each object a week. */
+static void old_acts_are_deleted(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	for (int i = 1; i <= 12; i++)
+		ra_request(a, 3, i, "reboot", ",'dryRun':true");
+	ra_request(a, 4, 1, "reboot", ",'dryRun':true");
+	rw_run(w, HF_HOUR);
+	assert_int_equal(ra_count(a), 13);
+	hf_timer_disarm(a->timer);
+	rw_run(w, 7 * HF_DAY);
+	assert_int_equal(ra_count(a), 13);
+	rw_run(w, 2 * HF_DAY);
+	assert_int_equal(ra_count(a), 8 + 1);
+	assert_null(remediation(a, "n003-4"));
+	assert_non_null(remediation(a, "n003-5"));
 }
 
 /* ---- storms and deaths ------------------------------------------------------------------------ */
@@ -530,7 +678,12 @@ int main(int argc, char **argv)
 		T(operands_are_turned_off_and_on_again),
 		T(a_person_resets_a_node_without_a_fault),
 		T(a_dry_run_says_what_it_would_do),
-		T(a_rung_that_is_not_performed_waits),
+		T(a_plugin_restarts_by_an_eviction),
+		T(a_refused_act_fails_with_the_reason),
+		cmocka_unit_test(an_act_without_an_actor_is_done_at_most_once),
+		T(what_an_act_needs_and_is_not_there_is_named),
+		T(the_external_controller_comes_before_a_person),
+		T(old_acts_are_deleted),
 		T(a_thousand_nodes_are_mended_within_the_budget),
 		cmocka_unit_test(the_operator_may_die_at_each_write),
 	};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "api/device_health.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * The acts that need no actor on the node: restart-process, restart-plugin, external.
+ * Input: the facts of a pass. Output: what the act is about, or why there is nothing to act on; the one
+ * request of the act. Invariants: the request is sent once, right after the guarded write of phase Acting; a
+ * created object belongs to its Remediation by UID.
+ */
+
+/* The annotation by which a restart of one rank is requested; as HF_ANNOTATION_RESTART of src/core. */
+#define RESTART_ANNOTATION "holdfast.dev/restart"
+#define TEMPLATE "Template"
+
+/* ---- restart-process ----------------------------------------------------------------------------- */
+
+/* "worker-1" of pod "ddp-worker-1" of the job "pytorchjobs/team/ddp"; NULL: the pod has another name. */
+static const char *rank_of(const char *job, const char *pod)
+{
+	const char *name = job == NULL ? NULL : strrchr(job, '/');
+	size_t len = name == NULL ? 0 : strlen(name + 1);
+
+	if (len == 0 || pod == NULL || strncmp(pod, name + 1, len) != 0 || pod[len] != '-')
+		return NULL;
+	return pod + len + 1;
+}
+
+/* The rank of a job whose pod holds a target. */
+static void find_rank(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct hf_fleet *fleet = mend->fleet;
+
+	for (size_t i = 0; i < facts->view.pods_left && facts->act_job == NULL; i++) {
+		struct hf_doc *pod = mend->pods[facts->left[i]];
+		const char *job = fleet->env.find_job(fleet->env.arg, hf_doc_namespace(pod),
+						      hf_doc_name(pod), hf_doc_uid(pod));
+
+		if (rank_of(job, hf_doc_name(pod)) == NULL)
+			continue;
+		facts->act_job = hf_arena_strdup(mend->arena, job);
+		facts->act_pod = facts->left[i];
+	}
+	if (facts->act_job == NULL)
+		facts->act_missing = "no rank of a job holds the devices";
+}
+
+static bool restart_rank(struct fleet_mend *mend, const struct mend_facts *facts,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	char *plural = hf_arena_strdup(mend->arena, facts->act_job);
+	char *ns = strchr(plural, '/'), *name, now[HF_TIME_TEXT_MAX];
+	struct hf_json *patch = hf_json_object(), *annotations;
+
+	hf_assert(ns != NULL && strchr(ns + 1, '/') != NULL);
+	*ns++ = '\0';
+	name = strchr(ns, '/');
+	*name++ = '\0';
+	hf_time_format_micro(facts->now, now);
+	annotations =
+		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
+	hf_json_set_str(
+		annotations, RESTART_ANNOTATION,
+		hf_arena_printf(mend->arena, "%s %s", now,
+				rank_of(facts->act_job, hf_doc_name(mend->pods[facts->act_pod]))));
+	*ret_body = hf_doc_from_json(patch);
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = hf_resource_by_word(plural),
+					   .ns = ns,
+					   .name = name,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = *ret_body};
+	return ret_request->resource != NULL;
+}
+
+/* ---- restart-plugin ------------------------------------------------------------------------------ */
+
+/* A pod of a device plugin, by the labels of the vendors' manifests. */
+static bool is_plugin(const struct hf_json *pod)
+{
+	static const char *const keys[] = {"app", "name", "k8s-app", "app.kubernetes.io/name"};
+	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+		const char *value = hf_str_or(hf_json_path_str(labels, keys[i], NULL), "");
+
+		if (strstr(value, "device-plugin") != NULL || hf_streq(value, "amdgpu-dp-ds"))
+			return hf_fleet_is_daemon(pod);
+	}
+	return false;
+}
+
+static void find_plugin(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	for (size_t i = 0; i < mend->pods_len; i++) {
+		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
+
+		if (!is_plugin(pod) ||
+		    hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+			continue;
+		facts->act_pod = i;
+		return;
+	}
+	facts->act_missing = "no pod of a device plugin's DaemonSet runs on the node";
+}
+
+/* The DaemonSet makes another pod. A disruption budget may refuse. */
+static bool evict_plugin(struct fleet_mend *mend, const struct mend_facts *facts,
+			 struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_doc *pod = mend->pods[facts->act_pod];
+
+	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
+	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = hf_doc_namespace(pod),
+					   .name = hf_doc_name(pod),
+					   .subresource = "eviction",
+					   .body = *ret_body};
+	return true;
+}
+
+/* ---- external ------------------------------------------------------------------------------------ */
+
+/* The plural of a kind, by the rule of controller-runtime's tools for such templates. */
+static const char *plural_of(struct hf_arena *arena, const char *kind, size_t len)
+{
+	char *plural = hf_arena_printf(arena, "%.*s", (int)len, kind);
+
+	hf_str_lower(plural);
+	if (hf_str_has_suffix(plural, "s"))
+		return hf_arena_printf(arena, "%ses", plural);
+	if (hf_str_has_suffix(plural, "y"))
+		return hf_arena_printf(arena, "%.*sies", (int)len - 1, plural);
+	return hf_arena_printf(arena, "%ss", plural);
+}
+
+/* The kind of the template, or of the object that it describes. */
+static void set_resource(struct hf_arena *arena, const struct hf_policy_mend *rules,
+			 bool is_template, struct hf_resource *ret_resource)
+{
+	const char *slash = strchr(rules->external.api_version, '/');
+	size_t len = strlen(rules->external.kind) - (is_template ? 0 : strlen(TEMPLATE));
+
+	*ret_resource = (struct hf_resource){
+		.group = slash == NULL ? ""
+				       : hf_arena_printf(arena, "%.*s",
+							 (int)(slash - rules->external.api_version),
+							 rules->external.api_version),
+		.version = slash == NULL ? rules->external.api_version : slash + 1,
+		.plural = plural_of(arena, rules->external.kind, len),
+		.kind = hf_arena_printf(arena, "%.*s", (int)len, rules->external.kind),
+		.namespaced = rules->external.ns != NULL};
+	ret_resource->singular = ret_resource->kind;
+}
+
+static const struct hf_policy_mend *rules_of(const struct fleet_mend *mend)
+{
+	const struct fleet_policy *policy =
+		hf_str_is_empty(mend->policy) ? NULL
+					      : hf_fleet_find_policy(mend->fleet, mend->policy);
+
+	return policy == NULL || !policy->usable || policy->spec.mend.external.kind == NULL
+		       ? NULL
+		       : &policy->spec.mend;
+}
+
+bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
+			    struct hf_request *ret_request)
+{
+	const struct hf_policy_mend *rules = mend->rung == HF_MEND_EXTERNAL ? rules_of(mend) : NULL;
+	struct hf_resource *resource;
+
+	if (rules == NULL)
+		return false;
+	resource = HF_ARENA_NEW(mend->arena, struct hf_resource);
+	set_resource(mend->arena, rules, is_template, resource);
+	*ret_request = (struct hf_request){.verb = HF_VERB_GET,
+					   .resource = resource,
+					   .ns = rules->external.ns,
+					   .name = is_template ? rules->external.name : mend->node};
+	return true;
+}
+
+/* The object was created for this Remediation. */
+static bool is_own(const struct fleet_mend *mend, struct hf_doc *doc)
+{
+	const struct hf_json *owners =
+		hf_json_path(hf_doc_json(doc), "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
+			return true;
+	return false;
+}
+
+static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	struct hf_doc *object = mend->docs[MEND_READ_EXTERNAL];
+	const struct hf_policy_mend *rules = rules_of(mend);
+
+	facts->own_external = object != NULL && is_own(mend, object);
+	if (rules == NULL)
+		facts->act_missing = "the act names no policy with spec.mend.external";
+	else if (mend->external_problem != NULL)
+		facts->act_missing = mend->external_problem;
+	else if (mend->docs[MEND_READ_TEMPLATE] == NULL)
+		facts->act_missing = hf_arena_printf(mend->arena, "%s %s does not exist",
+						     rules->external.kind, rules->external.name);
+	else if (hf_json_path(hf_doc_json(mend->docs[MEND_READ_TEMPLATE]), "spec", "template",
+			      "spec", NULL) == NULL)
+		facts->act_missing = hf_arena_printf(mend->arena, "%s %s has no spec.template.spec",
+						     rules->external.kind, rules->external.name);
+	else if (object != NULL && !facts->own_external)
+		facts->act_missing =
+			hf_arena_printf(mend->arena, "another %.*s %s is at work",
+					(int)(strlen(rules->external.kind) - strlen(TEMPLATE)),
+					rules->external.kind, mend->node);
+}
+
+static bool create_external(struct fleet_mend *mend, struct hf_request *ret_request,
+			    struct hf_doc **ret_body)
+{
+	const struct hf_json *template =
+		hf_json_path(hf_doc_json(mend->docs[MEND_READ_TEMPLATE]), "spec", "template", NULL);
+	struct hf_json *object = hf_json_object(), *metadata, *owner = hf_json_object();
+
+	if (!hf_fleet_mend_external(mend, false, ret_request))
+		return false;
+	hf_json_set_str(object, "apiVersion", rules_of(mend)->external.api_version);
+	hf_json_set_str(object, "kind", ret_request->resource->kind);
+	metadata = hf_json_ensure_object(object, "metadata");
+	hf_json_set_str(metadata, "name", mend->node);
+	if (ret_request->ns != NULL)
+		hf_json_set_str(metadata, "namespace", ret_request->ns);
+	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
+	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
+	hf_json_set_str(owner, "name", mend->name);
+	hf_json_set_str(owner, "uid", mend->r.uid);
+	hf_json_append(hf_json_ensure_array(metadata, "ownerReferences"), owner);
+	hf_json_set(object, "spec", hf_json_copy(hf_json_get(template, "spec")));
+	*ret_body = hf_doc_from_json(object);
+	ret_request->verb = HF_VERB_CREATE;
+	ret_request->name = NULL;
+	ret_request->body = *ret_body;
+	return true;
+}
+
+bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *ret_request)
+{
+	if (!hf_fleet_mend_external(mend, false, ret_request))
+		return false;
+	ret_request->verb = HF_VERB_DELETE;
+	ret_request->precondition_uid = hf_doc_uid(mend->docs[MEND_READ_EXTERNAL]);
+	ret_request->grace_seconds = HF_GRACE_DEFAULT;
+	return true;
+}
+
+/* ---- both ---------------------------------------------------------------------------------------- */
+
+void hf_fleet_mend_see_act(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	if (mend->rung == HF_MEND_EXTERNAL)
+		see_external(mend, facts);
+	else if (mend->rung == HF_MEND_RESTART_PROCESS)
+		find_rank(mend, facts);
+	else if (mend->rung == HF_MEND_RESTART_PLUGIN)
+		find_plugin(mend, facts);
+}
+
+bool hf_fleet_mend_act(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	*ret_body = NULL;
+	if (facts->act_missing != NULL)
+		return false;
+	switch (mend->rung) {
+	case HF_MEND_RESTART_PROCESS: return restart_rank(mend, facts, ret_request, ret_body);
+	case HF_MEND_RESTART_PLUGIN: return evict_plugin(mend, facts, ret_request, ret_body);
+	case HF_MEND_EXTERNAL: return create_external(mend, ret_request, ret_body);
+	default: return false;
+	}
+}
