@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "api/health_policy.h"
 
+#include "api/remediation.h"
+
 #include "api/node_internal.h"
 #include "base/str.h"
 
@@ -22,11 +24,12 @@ static const struct hf_fields_options lenient = {.lenient = true};
 
 struct annotations {
 	uint64_t present;
-	const char *quarantine, *paused;
+	const char *quarantine, *paused, *hold;
 };
 static const struct hf_field annotations_fields[] = {
 	HF_FIELD_STRING(HF_QUARANTINE_ANNOTATION, struct annotations, quarantine, 0, 0),
 	HF_FIELD_STRING(HF_PAUSED_ANNOTATION, struct annotations, paused, 0, 0),
+	HF_FIELD_STRING(HF_MEND_HOLD_ANNOTATION, struct annotations, hold, 0, 0),
 };
 static const struct hf_field_table annotations_table =
 	HF_FIELD_TABLE(annotations_fields, struct annotations);
@@ -77,6 +80,7 @@ void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_no
 		.ready = hf_streq(hf_node_ready_status(&read.status), "True"),
 		.unschedulable = read.spec.unschedulable,
 		.paused = hf_paused(read.metadata.annotations.paused),
+		.held = hf_paused(read.metadata.annotations.hold),
 		.quarantine = read.metadata.annotations.quarantine,
 		.labels = {read.metadata.labels.items, read.metadata.labels.len},
 	};

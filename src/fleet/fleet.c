@@ -220,6 +220,14 @@ static void tell_disowned(struct hf_fleet *fleet, const struct hf_cache_entry *b
 			"Holdfast leaves the taint until a person removes it");
 }
 
+/* A live read of a version that is known is no news. Else two passes that read the same node would wake
+ * each other for ever. */
+static bool is_news(const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	return now != NULL &&
+	       (before == NULL || !hf_streq(before->resource_version, now->resource_version));
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -229,7 +237,7 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		follow_taint(fleet, before, now);
 		tell_disowned(fleet, before, now);
 	}
-	if (now != NULL)
+	if (is_news(before, now))
 		hf_fleet_mend_wake_node(fleet->mend, now->name);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_fleet_is_same_node(before->view, now->view))
@@ -260,7 +268,8 @@ static void health_changed(void *arg, enum hf_cache_change change,
 			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 		if (was != NULL)
 			hf_fleet_ease_health(was, view);
-		hf_fleet_mend_wake_node(fleet->mend, now->name);
+		if (is_news(before, now))
+			hf_fleet_mend_wake_node(fleet->mend, now->name);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
 	    !hf_fleet_is_same_health(was, view))

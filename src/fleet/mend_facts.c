@@ -22,6 +22,7 @@
 #define CLEARED_VALID (50 * HF_MINUTE)
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
+#define PERSON_AGAIN HF_HOUR
 #define KURED_LOCK "weave.works/kured-node-lock"
 
 /* ---- the operands of the GPU Operator -------------------------------------------------------- */
@@ -106,7 +107,10 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 				     latest_of(r->status.act.started_at, r->status.act.ended_at),
 				     hf_fleet_now(mend->fleet)));
 	if (is_since_quarantine(mend, r)) {
-		o->person_on_node |= rung == HF_MEND_PERSON;
+		/* One that ended by a report that was wrong is made again, but not at once. */
+		o->person_on_node |= rung == HF_MEND_PERSON &&
+				     (phase == HF_MEND_CANCELLED ||
+				      hf_fleet_now(mend->fleet) - r->created_at < PERSON_AGAIN);
 		o->external_on_node |= rung == HF_MEND_EXTERNAL && !r->spec.dry_run;
 		o->cancelled_on_node |= r->spec.cancel && phase == HF_MEND_CANCELLED;
 	}
@@ -141,7 +145,7 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
 	if (hf_str_is_empty(mend->policy) || !hf_streq(r.spec.policy, mend->policy) ||
 	    r.spec.dry_run || rung == HF_MEND_PERSON || hf_mend_is_final(phase))
 		return;
-	o->open++;
+	o->open += hf_fleet_mend_takes_place(mend->fleet, &r, phase);
 	o->begun += phase != HF_MEND_PENDING;
 	o->approved += phase != HF_MEND_PENDING && phase != HF_MEND_DRAINING;
 }

@@ -28,6 +28,9 @@
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
 #define HF_MEND_OBJECTS_MAX 20000
+/* An object that has waited for so long in phase Pending takes no place of others: what it waits for may never
+ * come. */
+#define HF_MEND_PENDING_COUNTS (5 * HF_MINUTE)
 /* This finalizer keeps a deleted Remediation until what it has changed is put back and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
@@ -220,6 +223,9 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 const struct hf_cache_entry *hf_fleet_mend_find_old(const struct fleet_mend *mend);
 
 /* --- mend_recall.c --- */
+/* The object takes a place of its policy's maxConcurrent. */
+bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			       enum hf_mend_phase phase);
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 bool hf_fleet_mend_has_finalizer(struct hf_doc *doc);

@@ -135,6 +135,14 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 		list[i] = list[i + 1];
 }
 
+bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			       enum hf_mend_phase phase)
+{
+	return !hf_mend_is_final(phase) &&
+	       (phase != HF_MEND_PENDING || r->created_at == HF_TIME_NONE ||
+		hf_fleet_now(fleet) - r->created_at < HF_MEND_PENDING_COUNTS);
+}
+
 static void set_running(struct hf_health_node *node, const struct mend_object *object)
 {
 	enum hf_health_action action = hf_fleet_action_of(object->rung);
@@ -143,6 +151,28 @@ static void set_running(struct hf_health_node *node, const struct mend_object *o
 		return;
 	node->running = action;
 	node->running_since = object->r.created_at;
+}
+
+/* No further act of a policy begins on the node; as mend_create.c finds upon live objects. */
+static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object *object,
+			  const struct fleet_item *item, hf_time evidence_at)
+{
+	const struct hf_remediation *r = &object->r;
+	hf_time now = hf_fleet_now(fleet), acted_at;
+
+	if (r->spec.dry_run || object->rung == HF_MEND_PERSON)
+		return false;
+	if (!hf_mend_is_final(object->phase))
+		return true;
+	if (object->phase == HF_MEND_CANCELLED)
+		return r->spec.cancel && item->node->marked && r->created_at >= item->node->mark.at;
+	if (object->phase != HF_MEND_SUCCEEDED)
+		return false;
+	acted_at = r->status.act.ended_at > r->status.act.started_at ? r->status.act.ended_at
+								     : r->status.act.started_at;
+	if (item->health != NULL && hf_mend_has_actor(object->rung))
+		acted_at = hf_fleet_convert_time(fleet, item->health, acted_at, now);
+	return acted_at != HF_TIME_NONE && evidence_at <= acted_at;
 }
 
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
@@ -159,11 +189,15 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 
 		if (i == seen->len)
 			continue;
+		seen->nodes[i].no_remedy |=
+			prevents_acts(fleet, object, &seen->items[i], seen->nodes[i].evidence_at);
 		if (is_attempt(object))
 			add_attempt(&seen->nodes[i], &lists[i], object, arena);
-		else if (!hf_mend_is_final(object->phase))
+		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))
 			set_running(&seen->nodes[i], object);
 	}
+	for (size_t i = 0; i < seen->len; i++)
+		seen->nodes[i].no_remedy |= seen->items[i].node->marks.held;
 	/* If the policy evicts pods, a busy device does not hold an act back: the pods leave the
 	 * device in phase Draining. */
 	for (size_t i = 0; i < seen->len; i++)

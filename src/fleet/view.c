@@ -81,7 +81,8 @@ bool hf_fleet_is_same_node(const struct fleet_node *a, const struct fleet_node *
 {
 	return a->marks.ready == b->marks.ready &&
 	       a->marks.unschedulable == b->marks.unschedulable &&
-	       a->marks.paused == b->marks.paused && hf_streq(a->marks.boot_id, b->marks.boot_id) &&
+	       a->marks.paused == b->marks.paused && a->marks.held == b->marks.held &&
+	       hf_streq(a->marks.boot_id, b->marks.boot_id) &&
 	       hf_streq(a->marks.quarantine, b->marks.quarantine) &&
 	       same_pairs(&a->marks, &b->marks);
 }

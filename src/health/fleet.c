@@ -425,6 +425,8 @@ static enum hf_health_why find_hold(struct budgets *b, const struct hf_health_no
 	/* A node that a person or another tool has cordoned gets no remedy beside theirs. */
 	if (node->foreign)
 		return HF_HEALTH_WHY_FOREIGN;
+	if (node->no_remedy)
+		return HF_HEALTH_WHY_NO_REMEDY;
 	if (b->concurrent == 0)
 		return HF_HEALTH_WHY_CONCURRENT;
 	return b->in_window ? HF_HEALTH_WHY_COUNT : HF_HEALTH_WHY_WINDOW;

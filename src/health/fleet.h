@@ -123,6 +123,9 @@ struct hf_health_node {
 		*like;
 	bool free;        /* the node is a spare: it could take the work of another node */
 	bool replaceable; /* a spare node could take the node's work */
+	/* No further remedy begins: one waits for what may never come, or a person holds the node or has
+	 * cancelled the last one. Such a node takes no place of others. */
+	bool no_remedy;
 	/* The remedy that is under way on the node; RECORD: none. */
 	enum hf_health_action running;
 	hf_time running_since;
@@ -206,6 +209,8 @@ enum hf_health_doing {
 	X(RATE, "rate: too many quarantines within the window")                                          \
 	X(FLAPS,                                                                                         \
 	  "flaps: quarantined three times within the window; the node stays as it is until one is past") \
+	X(NO_REMEDY,                                                                                     \
+	  "no-remedy: an act waits for what is missing, or a person holds or has cancelled it")          \
 	X(CONCURRENT, "concurrent: too many remedies are under way")                                     \
 	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                         \
 	X(JOB, "job: the node's job has been disturbed often enough")                                    \

@@ -158,6 +158,7 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	}
 	a->ends_at[node] = hf_loop_mono(a->w->loop) + (reboots ? REBOOT_TAKES : RESET_TAKES);
 	a->reboots[node] = reboots;
+	a->end[node] = end;
 	snprintf(a->act[node], sizeof(a->act[node]), "%s", r->name);
 	if (reboots) {
 		char name[16];
@@ -250,7 +251,7 @@ static void change_machine(struct ra *a, int node, enum ra_end end)
 
 static void end_act(struct ra *a, int node)
 {
-	enum ra_end end = a->reboots[node] ? a->reboot[node] : a->reset[node];
+	enum ra_end end = a->end[node];
 	char pod[260];
 
 	if (end == RA_NEVER)
@@ -282,14 +283,19 @@ static void add_pod(void *arg, struct hf_doc *doc)
 		snprintf(names->all[names->len++], sizeof(names->all[0]), "%s", hf_doc_name(doc));
 }
 
-/* The agent reads the acknowledgement. */
+/* The agent reads the acknowledgement: it ends faults that are older than its time, of the node's clock. */
 static void read_cleared(struct ra *a, int node)
 {
+	const char *text, *at;
 	char name[16];
+	hf_time time;
 
 	snprintf(name, sizeof(name), "n%03d", node);
-	if (hf_json_path_str(rw_get(a->w, &hf_devicehealths, NULL, name), "metadata", "annotations",
-			     "holdfast.dev/cleared", NULL) == NULL)
+	text = hf_json_path_str(rw_get(a->w, &hf_devicehealths, NULL, name), "metadata",
+				"annotations", "holdfast.dev/cleared", NULL);
+	at = text == NULL ? NULL : strrchr(text, ' ');
+	if (at == NULL || hf_time_parse(at + 1, &time, NULL) != 0 ||
+	    (!a->keeps[node] && a->w->ill_since[node] + a->w->clock[node] > time))
 		return;
 	a->keeps[node] = false;
 	rw_say(a->w, node, RW_WELL);
@@ -301,7 +307,7 @@ static void run_node(struct ra *a, int node)
 
 	if (a->ends_at[node] != 0 && now >= a->ends_at[node])
 		end_act(a, node);
-	if (a->keeps[node])
+	if (a->keeps[node] || a->w->ill[node] == RW_RESET)
 		read_cleared(a, node);
 	if (a->relapses_at[node] == 0 || now < a->relapses_at[node])
 		return;
@@ -326,7 +332,7 @@ static void tick(void *arg)
 
 struct open_acts {
 	const char *node;
-	int on_node, all;
+	int on_node, all, of_policy;
 };
 
 static bool is_at_work(const char *phase)
@@ -342,8 +348,19 @@ static void count_open(void *arg, struct hf_doc *doc)
 	bool at_work = is_at_work(hf_json_path_str(json, "status", "phase", NULL));
 
 	open->all += at_work;
+	open->of_policy += at_work && hf_json_path_str(json, "spec", "policy", NULL) != NULL;
 	open->on_node +=
 		at_work && hf_streq(hf_json_path_str(json, "spec", "node", NULL), open->node);
+}
+
+/* The actor's pod serves an act under a policy. */
+static bool is_of_policy(struct ra *a, const struct hf_json *pod)
+{
+	const char *name = hf_json_path_str(pod, "metadata", "name", NULL);
+
+	return hf_json_path_str(
+		       rw_get(a->w, &hf_remediations, NULL, name + strlen(HF_MEND_POD_PREFIX)),
+		       "spec", "policy", NULL) != NULL;
 }
 
 static void on_change(void *arg, const struct hf_memstore_change *change)
@@ -358,7 +375,9 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	if (change->resource == &hf_pods && change->before == NULL &&
 	    hf_streq(hf_json_path_str(after, "metadata", "namespace", NULL), HF_MEND_NAMESPACE)) {
 		hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
-		if (a->at_once >= 0 && open.all > a->at_once)
+		if ((a->at_once >= 0 && open.all > a->at_once) ||
+		    (a->policy_at_once > 0 && is_of_policy(a, after) &&
+		     open.of_policy > a->policy_at_once))
 			break_it(a, "more acts at once than the policy allows",
 				 hf_json_path_str(after, "metadata", "name", NULL));
 		return;
@@ -369,6 +388,9 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
 	if (FINAL(was) && !hf_streq(was, is))
 		break_it(a, "a final phase changed",
+			 hf_json_path_str(after, "metadata", "name", NULL));
+	if (hf_streq(is, "Acting") && !hf_streq(was, is) && !hf_streq(was, "Approved"))
+		break_it(a, "an act that was not approved",
 			 hf_json_path_str(after, "metadata", "name", NULL));
 	if (hf_streq(was, is))
 		return;
@@ -479,15 +501,15 @@ int ra_count(struct ra *a)
 
 void ra_request(struct ra *a, int node, int attempt, const char *rung, const char *more)
 {
-	char text[1024];
+	char text[1024], device[80];
 	HF_AUTO_DOC body = NULL;
 
+	snprintf(device, sizeof(device), "{'id':'0000:1a:00.0','uuid':'GPU-n%03d'}", node);
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
 		 "'n%03d-%d'},'spec':{'node':'n%03d','rung':'%s','attempt':%d,'nonce':"
 		 "'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[%s]%s}}",
-		 node, attempt, node, rung, attempt,
-		 hf_streq(rung, "reset-device") ? "{'id':'0000:1a:00.0','uuid':'GPU-n003'}" : "",
+		 node, attempt, node, rung, attempt, hf_streq(rung, "reset-device") ? device : "",
 		 more);
 	body = doc_of(text);
 	const struct hf_request request = {

@@ -37,8 +37,10 @@ struct ra {
 	char act[RW_NODES_MAX][254];
 	bool reboots[RW_NODES_MAX];
 	hf_time relapses_at[RW_NODES_MAX]; /* when the fault comes again; 0: never */
+	enum ra_end end[RW_NODES_MAX];     /* how the act under way ends */
 	bool keeps[RW_NODES_MAX];
 	int at_once; /* the most acts that may be approved at the same time; -1: any number */
+	int policy_at_once; /* the same of acts under a policy; 0: any number */
 	unsigned acts, resets, mended, failed, cancelled, persons;
 };
 

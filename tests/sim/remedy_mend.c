@@ -317,6 +317,61 @@ static void two_leaders_act_once(void **state)
 	hf_store_destroy(client);
 }
 
+static bool count_read(const struct rw *w, const struct hf_request *request,
+		       struct hf_fault *ret_fault)
+{
+	(void)ret_fault;
+	*w->reads += request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST;
+	return false;
+}
+
+/* Each of them reads the node, and none wakes the other. */
+static void two_waiting_acts_on_a_node_do_not_wake_each_other(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+	unsigned reads = 0;
+
+	ra_request(a, 3, 1, "external", "");
+	ra_request(a, 3, 2, "external", "");
+	rw_run(w, HF_MINUTE);
+	w->reads = &reads;
+	w->fault = count_read;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_in_range(reads, 100, 1000);
+}
+
+/* With one act at once, a node on which nothing may begin takes no place of the others. */
+static void a_node_that_waits_keeps_no_other_waiting(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin(w, 10, MEND);
+		ra_all(a, RA_NO_START, RA_NO_START);
+		if (how == 0)
+			ra_request(a, 3, 1, "external", ",'policy':'p'");
+		if (how == 1)
+			rw_patch(w, &hf_nodes, "n003",
+				 "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
+		rw_say(w, 3, RW_RESET);
+		rw_run(w, 20 * HF_SECOND);
+		if (how == 2)
+			rw_patch(w, &hf_remediations, "n003-1", "{'spec':{'cancel':true}}");
+		rw_run(w, HF_MINUTE);
+		ra_all(a, RA_MENDS, RA_MENDS);
+		rw_say(w, 5, RW_RESET);
+		rw_run(w, 20 * HF_MINUTE);
+		if (!hf_streq(ra_phase(a, 5), "Succeeded"))
+			fail_msg("%d: n005 is '%s'", how, ra_phase(a, 5));
+		assert_int_equal(a->acts, 1);
+		rw_teardown((void **)&w);
+	}
+}
+
 /* ---- draining --------------------------------------------------------------------------------- */
 
 static bool pod_is_there(struct rw *w, const char *name)
@@ -674,6 +729,8 @@ int main(int argc, char **argv)
 		T(an_act_on_a_node_that_is_well_ends_without_an_act),
 		T(a_cancelled_act_is_not_made_again),
 		T(two_leaders_act_once),
+		T(two_waiting_acts_on_a_node_do_not_wake_each_other),
+		cmocka_unit_test(a_node_that_waits_keeps_no_other_waiting),
 		T(pods_leave_before_the_act),
 		T(operands_are_turned_off_and_on_again),
 		T(a_person_resets_a_node_without_a_fault),

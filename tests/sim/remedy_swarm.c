@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "api/remediation.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Acts that mend nodes under random trouble, each schedule from one seed: machines that relapse or never come
+ * back, actors and operators that die, a second leader, lost requests, clocks that step, and people who delete
+ * or change any object in the middle. The invariants of remedy_actor.c hold at each write. After a calm time
+ * each act that began has ended, nothing is held, and each ill node is left to a person.
+ *
+ *   remedy_swarm [--start S] [--seeds N]
+ */
+
+#define NODES_MAX 12
+#define TURNS 50
+#define CALM (6 * HF_HOUR)
+
+static unsigned first_seed = 1, seeds = 60;
+
+struct swarm {
+	struct rw *w;
+	struct ra *a;
+	struct hf_operator *second;
+	struct hf_store *second_client;
+	bool held[NODES_MAX]; /* annotation holdfast.dev/hold */
+	const char *pods[NODES_MAX];
+	unsigned troubles;
+};
+
+static unsigned pick(struct swarm *s, unsigned below)
+{
+	return (unsigned)hf_rng_below(&s->w->rng, below);
+}
+
+static void name_node(int node, char name[16])
+{
+	snprintf(name, 16, "n%03d", node);
+}
+
+/* ---- the objects --------------------------------------------------------------------------------- */
+
+struct list {
+	struct hf_doc *docs[512];
+	size_t len;
+};
+
+static void add_doc(void *arg, struct hf_doc *doc)
+{
+	struct list *list = arg;
+
+	if (list->len < HF_ARRAY_LEN(list->docs))
+		list->docs[list->len++] = hf_doc_ref(doc);
+}
+
+static void list_acts(struct swarm *s, struct list *list)
+{
+	list->len = 0;
+	hf_memstore_each(s->w->memstore, &hf_remediations, NULL, add_doc, list);
+}
+
+static void drop_list(struct list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		hf_doc_unref(list->docs[i]);
+	list->len = 0;
+}
+
+static const char *phase_of(struct hf_doc *doc)
+{
+	return hf_str_or(hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL), "");
+}
+
+static const char *text_of(struct hf_doc *doc, const char *key)
+{
+	return hf_str_or(hf_json_path_str(hf_doc_json(doc), "spec", key, NULL), "");
+}
+
+static bool is_final(struct hf_doc *doc)
+{
+	const char *phase = phase_of(doc);
+
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") ||
+	       hf_streq(phase, "Cancelled");
+}
+
+static int apply(struct swarm *s, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = {0};
+
+	hf_memstore_apply(s->w->memstore, request, &result);
+	return result.code;
+}
+
+static void remove_object(struct swarm *s, const struct hf_resource *resource, const char *ns,
+			  const char *name, int64_t grace)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = resource,
+					   .ns = ns,
+					   .name = name,
+					   .grace_seconds = grace};
+
+	(void)apply(s, &request);
+}
+
+/* Between approval and intent only the operator could withdraw, and it may be dead at that moment. So nothing
+ * that must prevent an act begins then. */
+static bool is_approved(struct swarm *s, int node)
+{
+	struct list list;
+	bool approved = false;
+	char name[16];
+
+	name_node(node, name);
+	list_acts(s, &list);
+	for (size_t i = 0; i < list.len; i++)
+		approved |= hf_streq(text_of(list.docs[i], "node"), name) &&
+			    hf_streq(phase_of(list.docs[i]), "Approved");
+	drop_list(&list);
+	return approved;
+}
+
+/* A name of one Remediation by chance; "" if there is none. */
+static void pick_act(struct swarm *s, bool unfinished, char name[254])
+{
+	struct list list;
+
+	*name = '\0';
+	list_acts(s, &list);
+	for (unsigned tries = 0; tries < 8 && list.len > 0; tries++) {
+		struct hf_doc *doc = list.docs[pick(s, (unsigned)list.len)];
+
+		if (!unfinished || !is_final(doc))
+			snprintf(name, 254, "%s", hf_doc_name(doc));
+	}
+	drop_list(&list);
+}
+
+/* ---- trouble ------------------------------------------------------------------------------------- */
+
+static void fall_ill(struct swarm *s, int node)
+{
+	static const int ills[] = {RW_RESET, RW_REBOOT, RW_RESET, RW_FAILED, RW_UNKNOWN};
+
+	if (s->a->ends_at[node] == 0)
+		rw_say(s->w, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
+}
+
+static void get_well(struct swarm *s, int node)
+{
+	if (s->a->ends_at[node] == 0 && !is_approved(s, node))
+		rw_say(s->w, node, RW_WELL);
+}
+
+static void change_hold(struct swarm *s, int node)
+{
+	char name[16];
+
+	if (!s->held[node] && is_approved(s, node))
+		return;
+	s->held[node] = !s->held[node];
+	name_node(node, name);
+	rw_patch(s->w, &hf_nodes, name,
+		 s->held[node] ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+			       : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+}
+
+static void untaint(struct swarm *s, int node)
+{
+	char name[16];
+
+	name_node(node, name);
+	if (!is_approved(s, node))
+		rw_patch(s->w, &hf_nodes, name, UNTAINTED);
+}
+
+/* The Node object alone: its kubelet registers again. */
+static void renew_node(struct swarm *s, int node)
+{
+	char name[16], boot[40], text[256];
+
+	if (is_approved(s, node))
+		return;
+	name_node(node, name);
+	remove_object(s, &hf_nodes, NULL, name, 0);
+	rw_run(s->w, (hf_time)pick(s, 30) * HF_SECOND);
+	if (rw_get(s->w, &hf_nodes, NULL, name) == NULL)
+		rw_node(s->w, node);
+	rw_boot_id(s->w, node, boot);
+	snprintf(text, sizeof(text),
+		 "{'status':{'nodeInfo':{'bootID':'%s'},'conditions':[{'type':'Ready','status':"
+		 "'True'}]}}",
+		 boot);
+	rw_patch_status(s->w, &hf_nodes, name, text);
+	s->held[node] = false;
+}
+
+static void delete_lease(struct swarm *s, int node)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
+	if (!is_approved(s, node))
+		remove_object(s, &hf_leases, HF_MEND_NAMESPACE, name, 0);
+}
+
+static void change_act(struct swarm *s)
+{
+	char name[254], pod[260];
+
+	pick_act(s, true, name);
+	if (*name == '\0')
+		return;
+	switch (pick(s, 3)) {
+	case 0: rw_patch(s->w, &hf_remediations, name, "{'spec':{'cancel':true}}"); break;
+	case 1: remove_object(s, &hf_remediations, NULL, name, HF_GRACE_DEFAULT); break;
+	default:
+		snprintf(pod, sizeof(pod), HF_MEND_POD_PREFIX "%s", name);
+		remove_object(s, &hf_pods, HF_MEND_NAMESPACE, pod, HF_GRACE_DEFAULT);
+	}
+}
+
+static void request_act(struct swarm *s, int node)
+{
+	static const char *const rungs[] = {"reset-device", "reboot", "restart-plugin", "external"};
+	struct list list;
+	int attempt = 0;
+	char name[16];
+
+	name_node(node, name);
+	list_acts(s, &list);
+	for (size_t i = 0; i < list.len; i++) {
+		int64_t number = hf_json_i64(
+			hf_json_path(hf_doc_json(list.docs[i]), "spec", "attempt", NULL), 0);
+
+		if (hf_streq(text_of(list.docs[i], "node"), name) && number > attempt)
+			attempt = (int)number;
+	}
+	drop_list(&list);
+	ra_request(s->a, node, attempt + 1, rungs[pick(s, HF_ARRAY_LEN(rungs))],
+		   pick(s, 2) == 0   ? ",'policy':'p'"
+		   : pick(s, 4) == 0 ? ",'dryRun':true"
+				     : "");
+}
+
+static void step_clock(struct swarm *s, int node)
+{
+	s->w->clock[node] = ((hf_time)pick(s, 7200) - 3600) * HF_SECOND;
+}
+
+/* An agent of an older version, which writes neither boot nor UUIDs. */
+static void speak_old(struct swarm *s, int node)
+{
+	char name[16];
+
+	name_node(node, name);
+	rw_patch_status(s->w, &hf_devicehealths, name,
+			"{'status':{'bootID':null,'devices':[{'id':'node','kind':'node','state':"
+			"'Healthy'},{'id':'0000:1a:00.0','kind':'gpu','state':'Healthy'}]}}");
+}
+
+static void kill_operator(struct swarm *s)
+{
+	s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
+	s->w->die_at = s->w->writes + 1 + pick(s, 6);
+}
+
+/* A leader that does not know that there is a newer one. */
+static void change_second(struct swarm *s)
+{
+	if (s->second != NULL) {
+		hf_operator_destroy(s->second);
+		hf_store_destroy(s->second_client);
+		s->second = NULL;
+		s->second_client = NULL;
+		return;
+	}
+	if (s->w->op == NULL || s->w->how != RW_ALIVE)
+		return;
+	s->second = s->w->op;
+	s->second_client = s->w->client;
+	s->w->op = NULL;
+	s->w->client = NULL;
+	rw_start(s->w);
+}
+
+/* A pod that holds the device. Its kubelet ends it once it was evicted. */
+static void put_pod(struct swarm *s, int node)
+{
+	static const char *const names[NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
+						     "p6", "p7", "p8", "p9", "p10", "p11"};
+
+	if (s->pods[node] != NULL || is_approved(s, node) || s->a->ends_at[node] != 0)
+		return;
+	s->pods[node] = names[node];
+	rw_pod(s->w, names[node], node, "ReplicaSet");
+	rw_say(s->w, node, s->w->ill[node]);
+}
+
+static void end_pods(struct swarm *s)
+{
+	for (int i = 0; i < s->w->nodes; i++) {
+		const struct hf_json *pod =
+			s->pods[i] == NULL ? NULL : rw_get(s->w, &hf_pods, "default", s->pods[i]);
+
+		if (s->pods[i] == NULL ||
+		    (pod != NULL &&
+		     hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL))
+			continue;
+		remove_object(s, &hf_pods, "default", s->pods[i], 0);
+		s->pods[i] = s->w->holder[i] = NULL;
+		if (!s->w->silent[i])
+			rw_say(s->w, i, s->w->ill[i]);
+	}
+}
+
+static void disturb(struct swarm *s)
+{
+	int node = (int)pick(s, (unsigned)s->w->nodes);
+
+	s->a->reset[node] = (enum ra_end)pick(s, RA_ENDS);
+	s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
+	s->troubles++;
+	switch (pick(s, 18)) {
+	case 0:
+	case 1:
+	case 2:
+	case 3: fall_ill(s, node); break;
+	case 4: get_well(s, node); break;
+	case 5: kill_operator(s); break;
+	case 6: change_act(s); break;
+	case 7: delete_lease(s, node); break;
+	case 8: untaint(s, node); break;
+	case 9: renew_node(s, node); break;
+	case 10: change_hold(s, node); break;
+	case 11: step_clock(s, node); break;
+	case 12: speak_old(s, node); break;
+	case 13: request_act(s, node); break;
+	case 14: change_second(s); break;
+	case 15: s->w->refuse_permille = pick(s, 2) * 100; break;
+	case 16: put_pod(s, node); break;
+	default:
+		rw_patch(s->w, &hf_healthpolicies, "p",
+			 pick(s, 2) == 0 ? "{'spec':{'mend':{'hold':true}}}"
+					 : "{'spec':{'mend':{'hold':null}}}");
+	}
+}
+
+/* ---- after the calm ------------------------------------------------------------------------------ */
+
+static void calm_down(struct swarm *s)
+{
+	char name[16];
+
+	if (s->second != NULL)
+		change_second(s);
+	s->w->how = RW_ALIVE;
+	s->w->refuse_permille = 0;
+	if (s->w->op == NULL)
+		rw_start(s->w);
+	rw_patch(s->w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
+	ra_all(s->a, RA_MENDS, RA_MENDS);
+	for (int i = 0; i < s->w->nodes; i++) {
+		if (s->held[i])
+			change_hold(s, i);
+		/* A machine that never came back is switched on by a person. */
+		if (s->a->ends_at[i] != 0) {
+			s->a->end[i] = RA_MENDS;
+			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
+		}
+		s->w->clock[i] = 0;
+		name_node(i, name);
+		assert_non_null(rw_get(s->w, &hf_nodes, NULL, name));
+	}
+	rw_close_breaker(s->w, 1000);
+	for (hf_time span = 0; span < CALM; span += HF_MINUTE) {
+		end_pods(s);
+		rw_run(s->w, HF_MINUTE);
+		/* Acts at the time of the calm end as they like. */
+		for (int i = 0; i < s->w->nodes && span < HF_HOUR; i++)
+			if (s->w->silent[i] && s->a->ends_at[i] == 0)
+				s->w->silent[i] = false;
+	}
+}
+
+static void expect_end(unsigned seed, struct hf_doc *doc)
+{
+	const struct hf_json *json = hf_doc_json(doc);
+	const char *phase = phase_of(doc);
+	bool began = hf_json_path(json, "status", "act", "startedAt", NULL) != NULL;
+
+	if (began && !is_final(doc))
+		fail_msg("seed %u: %s began, and is %s: %s", seed, hf_doc_name(doc), phase,
+			 hf_str_or(hf_json_path_str(json, "status", "message", NULL), ""));
+	if (!is_final(doc) && !hf_streq(phase, "Pending") && !hf_streq(phase, "Draining"))
+		fail_msg("seed %u: %s is %s", seed, hf_doc_name(doc), phase);
+	if (hf_streq(phase, "Succeeded") && hf_streq(text_of(doc, "requestedBy"), "policy") &&
+	    hf_json_path(json, "status", "proof", "time", NULL) == NULL)
+		fail_msg("seed %u: %s succeeded without a proof", seed, hf_doc_name(doc));
+	if (is_final(doc) && hf_json_path(json, "metadata", "finalizers", NULL) != NULL)
+		fail_msg("seed %u: %s is %s and has its finalizer", seed, hf_doc_name(doc), phase);
+	if (hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL)
+		fail_msg("seed %u: %s is never deleted", seed, hf_doc_name(doc));
+}
+
+static void print_doc(struct hf_doc *doc)
+{
+	fputs(doc == NULL ? "(none)" : hf_doc_text(doc, NULL), stderr);
+	fputc('\n', stderr);
+}
+
+/* What a failure needs for its explanation. */
+static void print_node(struct swarm *s, const struct list *list, int node)
+{
+	char name[16];
+
+	name_node(node, name);
+	print_doc(hf_memstore_peek(s->w->memstore, &hf_nodes, NULL, name));
+	print_doc(hf_memstore_peek(s->w->memstore, &hf_devicehealths, NULL, name));
+	for (size_t i = 0; i < list->len; i++)
+		if (hf_streq(text_of(list->docs[i], "node"), name) || !is_final(list->docs[i]))
+			print_doc(list->docs[i]);
+}
+
+/* An ill node that is tainted waits for something that is shown. */
+static void expect_shown(struct swarm *s, unsigned seed, const struct list *list, int node)
+{
+	char name[16];
+	bool shown = false;
+
+	name_node(node, name);
+	if (s->w->ill[node] == RW_WELL || !rw_tainted(s->w, node))
+		return;
+	for (size_t i = 0; i < list->len; i++)
+		shown |= hf_streq(text_of(list->docs[i], "node"), name) &&
+			 (!is_final(list->docs[i]) ||
+			  hf_streq(phase_of(list->docs[i]), "Cancelled"));
+	/* State Failed needs a person by itself: no rung mends it. */
+	if (!shown && s->w->ill[node] != RW_FAILED && s->w->ill[node] != RW_UNKNOWN) {
+		char next[256];
+
+		rw_next(s->w, node, next);
+		print_node(s, list, node);
+		fail_msg("seed %u: %s is ill, and nothing is done or shown: %s", seed, name, next);
+	}
+}
+
+static void expect_calm(struct swarm *s, unsigned seed)
+{
+	struct list list;
+	char name[40];
+
+	list_acts(s, &list);
+	for (size_t i = 0; i < list.len; i++)
+		expect_end(seed, list.docs[i]);
+	for (int i = 0; i < s->w->nodes; i++) {
+		bool open = false;
+		char node[16];
+
+		name_node(i, node);
+		for (size_t k = 0; k < list.len; k++)
+			open |= hf_streq(text_of(list.docs[k], "node"), node) &&
+				!is_final(list.docs[k]);
+		snprintf(name, sizeof(name), "holdfast-mend-n%03d", i);
+		if (!open && rw_get(s->w, &hf_leases, HF_MEND_NAMESPACE, name) != NULL)
+			fail_msg("seed %u: Lease %s is held by nothing", seed, name);
+		expect_shown(s, seed, &list, i);
+	}
+	drop_list(&list);
+}
+
+/* ---- one seed ------------------------------------------------------------------------------------ */
+
+struct met {
+	unsigned acts, mended, failed, cancelled, persons, deaths, lost, troubles;
+};
+
+static void run_seed(unsigned seed, struct met *met)
+{
+	struct swarm s = {.second = NULL};
+	char policy[512];
+	int at_once;
+
+	rw_setup((void **)&s.w);
+	hf_rng_init(&s.w->rng, seed);
+	s.a = ra_create(s.w);
+	s.w->people_ask = s.w->by_hand = true;
+	at_once = 1 + (int)pick(&s, 3);
+	/* Acts without a policy have no budget. */
+	s.a->at_once = -1;
+	s.a->policy_at_once = at_once;
+	snprintf(policy, sizeof(policy),
+		 "{'mode':'remediate','mend':{'maxConcurrent':%d,'settleSeconds':%u,"
+		 "'deadlineSeconds':%u}," WIDE "}",
+		 at_once, pick(&s, 20), 60 + pick(&s, 600));
+	rw_begin(s.w, 4 + (int)pick(&s, NODES_MAX - 4), policy);
+	for (int turn = 0; turn < TURNS; turn++) {
+		disturb(&s);
+		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
+		end_pods(&s);
+		if (s.w->op == NULL && pick(&s, 3) > 0)
+			rw_start(s.w);
+	}
+	calm_down(&s);
+	expect_calm(&s, seed);
+	met->acts += s.a->acts;
+	met->mended += s.a->mended;
+	met->failed += s.a->failed;
+	met->cancelled += s.a->cancelled;
+	met->persons += s.a->persons;
+	met->deaths += s.w->met.deaths;
+	met->lost += s.w->met.lost;
+	met->troubles += s.troubles;
+	rw_teardown((void **)&s.w);
+}
+
+static void each_act_ends_in_proof_climb_or_person(void **state)
+{
+	struct met met = {0};
+
+	(void)state;
+	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
+		print_message("seed %u\r", seed);
+		run_seed(seed, &met);
+	}
+	print_message("%u seeds: %u troubles, %u acts, %u mended, %u failed, %u cancelled, %u for "
+		      "persons, %u deaths, %u replies lost\n",
+		      seeds, met.troubles, met.acts, met.mended, met.failed, met.cancelled,
+		      met.persons, met.deaths, met.lost);
+	/* That nothing broke means nothing where nothing was met. */
+	assert_true(seeds < 20 ||
+		    (met.acts > seeds && met.mended > seeds && met.failed > seeds / 2 &&
+		     met.cancelled > 0 && met.persons > 0 && met.deaths > 0 && met.lost > 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_act_ends_in_proof_climb_or_person),
+	};
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		int64_t number;
+
+		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
+			return 2;
+		if (hf_streq(argv[i], "--seeds"))
+			seeds = (unsigned)number;
+		else if (hf_streq(argv[i], "--start"))
+			first_seed = (unsigned)number;
+		else
+			return 2;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
