@@ -666,6 +666,21 @@ void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node)
 	}
 }
 
+/* The step of the object may differ now. A message or a condition alone changes no step: two leaders that see
+ * different facts would wake each other with their messages for ever. */
+static bool is_step_changed(const struct mend_object *a, const struct mend_object *b)
+{
+	const struct hf_remediation *x = &a->r, *y = &b->r;
+
+	return !a->readable || !b->readable || a->phase != b->phase ||
+	       a->unfinished != b->unfinished || x->spec.cancel != y->spec.cancel ||
+	       x->deleting != y->deleting || x->status.approval.at != y->status.approval.at ||
+	       x->status.act.started_at != y->status.act.started_at ||
+	       x->status.act.ended_at != y->status.act.ended_at ||
+	       x->status.act.holders.len != y->status.act.holders.len ||
+	       x->status.saved.labels.len != y->status.saved.labels.len;
+}
+
 static void object_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -677,6 +692,9 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	 * program, so nothing is new. */
 	if (before != NULL && now != NULL &&
 	    hf_streq(before->resource_version, now->resource_version))
+		return;
+	if (before != NULL && now != NULL && before->view != NULL && now->view != NULL &&
+	    !is_step_changed(before->view, now->view))
 		return;
 	if (before != NULL || now != NULL)
 		hf_map_remove(mend->due, now != NULL ? now->name : before->name);

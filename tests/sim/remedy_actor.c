@@ -363,37 +363,27 @@ static bool is_of_policy(struct ra *a, const struct hf_json *pod)
 		       "spec", "policy", NULL) != NULL;
 }
 
-static void on_change(void *arg, const struct hf_memstore_change *change)
+static void check_pod(struct ra *a, const struct hf_json *pod)
 {
-	struct ra *a = arg;
-	const struct hf_json *before = hf_doc_json(change->before);
-	const struct hf_json *after = hf_doc_json(change->after);
-	const char *was = hf_json_path_str(before, "status", "phase", NULL);
+	struct open_acts open = {.node = NULL};
+
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
+	if ((a->at_once >= 0 && open.all > a->at_once) ||
+	    (a->policy_at_once > 0 && is_of_policy(a, pod) && open.of_policy > a->policy_at_once))
+		break_it(a, "more acts at once than the policy allows",
+			 hf_json_path_str(pod, "metadata", "name", NULL));
+}
+
+static void check_phase(struct ra *a, const char *was, const struct hf_json *after)
+{
 	const char *is = hf_json_path_str(after, "status", "phase", NULL);
+	const char *name = hf_json_path_str(after, "metadata", "name", NULL);
 	struct open_acts open = {.node = hf_json_path_str(after, "spec", "node", NULL)};
 
-	if (change->resource == &hf_pods && change->before == NULL &&
-	    hf_streq(hf_json_path_str(after, "metadata", "namespace", NULL), HF_MEND_NAMESPACE)) {
-		hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
-		if ((a->at_once >= 0 && open.all > a->at_once) ||
-		    (a->policy_at_once > 0 && is_of_policy(a, after) &&
-		     open.of_policy > a->policy_at_once))
-			break_it(a, "more acts at once than the policy allows",
-				 hf_json_path_str(after, "metadata", "name", NULL));
-		return;
-	}
-	if (change->resource != &hf_remediations || after == NULL)
-		return;
-	if (change->before == NULL)
-		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
-	if (FINAL(was) && !hf_streq(was, is))
-		break_it(a, "a final phase changed",
-			 hf_json_path_str(after, "metadata", "name", NULL));
-	if (hf_streq(is, "Acting") && !hf_streq(was, is) && !hf_streq(was, "Approved"))
-		break_it(a, "an act that was not approved",
-			 hf_json_path_str(after, "metadata", "name", NULL));
-	if (hf_streq(was, is))
-		return;
+	if (FINAL(was))
+		break_it(a, "a final phase changed", name);
+	if (hf_streq(is, "Acting") && !hf_streq(was, "Approved"))
+		break_it(a, "an act that was not approved", name);
 	a->mended += hf_streq(is, "Succeeded");
 	a->failed += hf_streq(is, "Failed");
 	a->cancelled += hf_streq(is, "Cancelled");
@@ -401,8 +391,24 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		return;
 	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
 	if (open.on_node > 1)
-		break_it(a, "two approved acts on a node",
-			 hf_json_path_str(after, "metadata", "name", NULL));
+		break_it(a, "two approved acts on a node", name);
+}
+
+static void on_change(void *arg, const struct hf_memstore_change *change)
+{
+	struct ra *a = arg;
+	const struct hf_json *after = hf_doc_json(change->after);
+	const char *was = hf_json_path_str(hf_doc_json(change->before), "status", "phase", NULL);
+
+	if (change->resource == &hf_pods && change->before == NULL &&
+	    hf_streq(hf_json_path_str(after, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
+		check_pod(a, after);
+	if (change->resource != &hf_remediations || after == NULL)
+		return;
+	if (change->before == NULL)
+		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
+	if (!hf_streq(was, hf_json_path_str(after, "status", "phase", NULL)))
+		check_phase(a, was, after);
 }
 
 static void on_reset(void *arg)

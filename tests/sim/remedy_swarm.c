@@ -321,36 +321,51 @@ static void end_pods(struct swarm *s)
 	}
 }
 
+static void kill_any(struct swarm *s, int node)
+{
+	(void)node;
+	kill_operator(s);
+}
+
+static void change_any_act(struct swarm *s, int node)
+{
+	(void)node;
+	change_act(s);
+}
+
+static void change_leaders(struct swarm *s, int node)
+{
+	(void)node;
+	change_second(s);
+}
+
+static void change_losses(struct swarm *s, int node)
+{
+	(void)node;
+	s->w->refuse_permille = pick(s, 2) * 100;
+}
+
+static void change_policy(struct swarm *s, int node)
+{
+	(void)node;
+	rw_patch(s->w, &hf_healthpolicies, "p",
+		 pick(s, 2) == 0 ? "{'spec':{'mend':{'hold':true}}}"
+				 : "{'spec':{'mend':{'hold':null}}}");
+}
+
 static void disturb(struct swarm *s)
 {
+	static void (*const troubles[])(struct swarm *, int) = {
+		fall_ill,      fall_ill,       fall_ill,     fall_ill,    get_well,
+		kill_any,      change_any_act, delete_lease, untaint,     renew_node,
+		change_hold,   step_clock,     speak_old,    request_act, change_leaders,
+		change_losses, put_pod,        change_policy};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
 
 	s->a->reset[node] = (enum ra_end)pick(s, RA_ENDS);
 	s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
 	s->troubles++;
-	switch (pick(s, 18)) {
-	case 0:
-	case 1:
-	case 2:
-	case 3: fall_ill(s, node); break;
-	case 4: get_well(s, node); break;
-	case 5: kill_operator(s); break;
-	case 6: change_act(s); break;
-	case 7: delete_lease(s, node); break;
-	case 8: untaint(s, node); break;
-	case 9: renew_node(s, node); break;
-	case 10: change_hold(s, node); break;
-	case 11: step_clock(s, node); break;
-	case 12: speak_old(s, node); break;
-	case 13: request_act(s, node); break;
-	case 14: change_second(s); break;
-	case 15: s->w->refuse_permille = pick(s, 2) * 100; break;
-	case 16: put_pod(s, node); break;
-	default:
-		rw_patch(s->w, &hf_healthpolicies, "p",
-			 pick(s, 2) == 0 ? "{'spec':{'mend':{'hold':true}}}"
-					 : "{'spec':{'mend':{'hold':null}}}");
-	}
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
 }
 
 /* ---- after the calm ------------------------------------------------------------------------------ */
