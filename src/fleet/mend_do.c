@@ -513,6 +513,15 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
+/* The step is one request that is done at once: what it changes shows in the status of the next step. */
+static bool is_act_enough(const struct hf_mend_step *step, enum hf_mend_phase phase)
+{
+	return step->next == phase &&
+	       (step->act == HF_MEND_TAKE_LEASE || step->act == HF_MEND_CREATE_POD ||
+		step->act == HF_MEND_DELETE_POD || step->act == HF_MEND_RESTORE ||
+		step->act == HF_MEND_RELEASE_LEASE);
+}
+
 bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		      const struct hf_mend_step *step, struct hf_request *ret_request,
 		      struct hf_doc **ret_body, const char **ret_what)
@@ -525,7 +534,7 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		return write_finalizer(mend, true, ret_request, ret_body);
 	if (step->act == HF_MEND_ACT_HERE)
 		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
-	if (make_status(mend, facts, step, &status)) {
+	if (make_status(mend, facts, step, &status) && !is_act_enough(step, mend->phase)) {
 		if (step->next != mend->phase)
 			*ret_what = hf_mend_phase_name(step->next);
 		return write_status(mend, &status, ret_request, ret_body);

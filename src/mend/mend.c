@@ -226,7 +226,9 @@ static void write_result(struct actor *actor, const struct hf_mend_outcome *outc
 	for (int tries = 0; tries < RESULT_TRIES_MAX; tries++) {
 		if (write_act(actor, NULL, NULL, &err) == 0)
 			return;
-		hf_mend_wait(actor->options->loop, RESULT_RETRY_EVERY);
+		/* The operator has written in between: only the version is old. */
+		if (err.code != HF_E_CONFLICT)
+			hf_mend_wait(actor->options->loop, RESULT_RETRY_EVERY);
 		if (read_object(actor, &err) != 0)
 			continue;
 		/* The reply was lost. */

@@ -141,6 +141,9 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 		end_pod(a, pod, 2);
 		return;
 	}
+	/* It finds the process in procfs, also if the agent has not reported the pod yet. */
+	if (!reboots && a->w->holder[node] != NULL)
+		end = RA_BUSY;
 	if (end == RA_BUSY) {
 		act.holders.items = &holder;
 		act.holders.len = 1;

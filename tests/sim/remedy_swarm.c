@@ -20,7 +20,7 @@
 
 #define NODES_MAX 12
 #define TURNS 50
-#define CALM (6 * HF_HOUR)
+#define CALM (150 * HF_MINUTE)
 
 static unsigned first_seed = 1, seeds = 60;
 
@@ -396,6 +396,9 @@ static void calm_down(struct swarm *s)
 	}
 	rw_close_breaker(s->w, 1000);
 	for (hf_time span = 0; span < CALM; span += HF_MINUTE) {
+		/* A death of the last turn may come now. */
+		if (s->w->op == NULL)
+			rw_start(s->w);
 		end_pods(s);
 		rw_run(s->w, HF_MINUTE);
 		/* Acts at the time of the calm end as they like. */

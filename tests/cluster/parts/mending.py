@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""Nodes are mended on a real kubelet: a line of the kernel, the actor's pod, the vendor's tool, another boot.
+
+The actor is the real program in its privileged pod. What could reach the machine is not there: its image leaves
+out the flags for sysrq and the watchdog, the node's /run has no D-Bus, and the first process is the node's own
+script, which ends the node at the signal of systemd's reboot.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+
+from kit import audit, build, client, image, inside
+from kit.agent import NODE, Agent, address
+from kit.check import Fail, Skip, equal, has_verb, want
+from kit.operator import Operator
+
+NEEDS = {"node": NODE, "inside": True}
+BUILD = ["control", "node", "inside"]
+MINUTES = 6
+NS, IMAGE = "holdfast-mend", "registry.example/mender:1"
+TAINT = "holdfast.dev/device"
+RESET_S = 5
+# The machine's own boot, in which its processes are.
+BOOT = "/proc/sys/kernel/random/boot_id"
+WIDE = {"budget": {"maxUnavailable": {"percent": 100}, "maxQuarantines": {"count": 60}}, "breaker": {"percent": 100}}
+# Without the flags that reach the machine.
+ACTOR = b"""\
+#!/double/busybox sh
+for word; do
+	shift
+	case "$word" in
+	--sysrq=* | --watchdog=*) ;;
+	*) set -- "$@" "$word" ;;
+	esac
+done
+exec /usr/bin/holdfast "$@"
+"""
+TOOL = """\
+#!/bin/busybox sh
+# A double of nvidia-smi: /double/mode has the seconds of a reset, then its exit code.
+echo "$*" >>/double/log
+case "$*" in
+*--query-gpu*) exit 0 ;;
+*-pm*) exit 0 ;;
+esac
+read -r seconds code </double/mode
+/bin/busybox sleep "$seconds"
+[ "$code" = 0 ] && echo 'GPU was successfully reset.' || echo "double exits with $code"
+exit "$code"
+"""
+
+
+def setup(w):
+    if w.options.peer or not has_verb(w.program, "mend-node"):
+        raise Skip("there is no actor")
+    w.install()
+    w.cluster.kubectl("apply", "--server-side", "-f", "-", text=w.holdfast("manifests", "--mender"))
+    load_actor(w)
+    put_tool(w)
+    # Where the kit's agent looks for the kubelet.
+    os.makedirs(w.cluster.path("kubelet"), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.symlink(w.cluster.path("private", "kubelet", "pod-resources"), w.cluster.path("kubelet", "pod-resources"))
+    return "the actor in its pod, a vendor's tool and a reboot of the tests' own"
+
+
+def load_actor(w):
+    plain, made = w.cluster.path("plain.tar"), w.cluster.path("mender.tar")
+    run = subprocess.run([os.path.join(build.TOP, "dev"), "image", "--tag", "registry.example/plain:1",
+                          "--output", plain], capture_output=True, text=True, cwd=build.TOP)
+    if run.returncode != 0:
+        raise build.Broken("./dev image: " + run.stderr.strip()[-300:])
+    layer = image.image.Layer()
+    layer.copy("double/busybox", image.BUSYBOX, 0o755)
+    layer.file("double/holdfast", ACTOR, 0o755)
+    image.derive(plain, made, IMAGE, layer, ["PATH=/double:/usr/bin"])
+    inside.load(w.cluster, made)
+
+
+def root(w):
+    """The node's root folder, as its first process sees it."""
+    mine = os.readlink("/proc/self/ns/mnt")
+    for pid in w.cluster.pids("node"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/ns/mnt") != mine:
+                return f"/proc/{pid}/root"
+    raise Fail("the node has no process")
+
+
+def put_tool(w):
+    """The driver's root folder of the GPU Operator, with the double."""
+    at = root(w) + "/run/nvidia/driver"
+    for folder in ("bin", "usr/bin", "double", "dev"):
+        os.makedirs(f"{at}/{folder}", exist_ok=True)
+    shutil.copy(image.BUSYBOX, at + "/bin/busybox")
+    with open(at + "/usr/bin/nvidia-smi", "w", encoding="utf-8") as f:
+        f.write(TOOL)
+    os.chmod(at + "/usr/bin/nvidia-smi", 0o755)
+    with open(at + "/double/log", "w", encoding="utf-8"):
+        pass
+
+
+def tool_does(w, seconds, code):
+    with open(root(w) + "/run/nvidia/driver/double/mode", "w", encoding="utf-8") as f:
+        f.write(f"{seconds} {code}\n")
+
+
+def tool_log(w):
+    with open(root(w) + "/run/nvidia/driver/double/log", encoding="utf-8") as f:
+        return [line for line in f.read().splitlines() if "reset" in line]
+
+
+class Story:
+    """An agent, an operator and a policy; at its end the node has nothing of them."""
+
+    def __init__(self, w, **mend):
+        self.w = w
+        self.operator = Operator(w.cluster, w.program, "fleet", env={"HOLDFAST_IMAGE": IMAGE})
+        self.agent = Agent(w)
+        with open(BOOT, encoding="ascii") as f:
+            self.agent.write("proc/sys/kernel/random/boot_id", f.read())
+        w.api.create("healthpolicies", None, {
+            "apiVersion": "holdfast.dev/v1alpha1", "kind": "HealthPolicy", "metadata": {"name": "p"},
+            "spec": {"mode": "remediate", **WIDE, "mend": {"settleSeconds": 0, **mend}}})
+
+    def __enter__(self):
+        self.operator.start()
+        self.agent.begin()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        w = self.w
+        if error is not None:
+            print("      Remediations:", json.dumps(w.api.list("remediations"))[:3000])
+        self.operator.kill()
+        if "agent" in w.cluster.children:
+            self.agent.stop()
+        for found in w.api.list("remediations"):
+            name = found["metadata"]["name"]
+            w.api.patch("remediations", None, name, {"metadata": {"finalizers": None}})
+            w.api.delete("remediations", None, name)
+        for kind_of, ns, name in (("healthpolicies", None, "p"), ("devicehealths", None, NODE),
+                                  ("leases", NS, "holdfast-mend-" + NODE)):
+            if w.api.find(kind_of, ns, name):
+                w.api.delete(kind_of, ns, name)
+        w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/quarantine": None}},
+                                          "spec": {"taints": None}})
+        w.until("no actor is left", lambda: not w.api.list("pods", NS), 60)
+
+    def fail(self, code=119):
+        """The driver's line. Returns the time."""
+        self.agent.xid(1, code, "pid=77, name=python3, Timeout after 6s of waiting for RPC response")
+        return time.time()
+
+    def act(self, number=1):
+        return self.w.api.find("remediations", None, f"{NODE}-{number}") or {}
+
+    def until_phase(self, phase, number=1, timeout_s=60):
+        def reached():
+            is_now = self.act(number).get("status", {}).get("phase")
+            if is_now in ("Failed", "Cancelled", "Succeeded") and is_now != phase:
+                raise Fail(f"{NODE}-{number} is {is_now}: {self.act(number)['status'].get('message')}")
+            return is_now == phase
+        client.until(f"{NODE}-{number} is {phase}", reached, timeout_s)
+        return self.act(number)
+
+
+def seconds_of(text):
+    """The time of an API object."""
+    whole, _, rest = text.rstrip("Z").partition(".")
+    return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) - time.timezone + float("0." + (rest or "0"))
+
+
+def writes_since(w, began):
+    since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(began))
+    found = {}
+    for c in audit.calls(w.cluster.path("audit.log")):
+        if c["at"] >= since and c["verb"] in ("create", "update", "patch", "delete") and (
+                c["user"] == "operator" or c["user"].startswith("system:serviceaccount:" + NS)) and \
+                c["resource"] != "events":
+            what = f"{c['verb']} {c['resource']}"
+            found[what] = found.get(what, 0) + 1
+    return found
+
+
+def check_reset(w):
+    """The whole way: a line of the kernel, quarantine, approval, the tool in the actor's pod, proof, probation"""
+    with Story(w, rungs=["reset-device"]) as s:
+        tool_does(w, RESET_S, 0)
+        began = s.fail()
+        approved = s.until_phase("Acting")
+        done = s.until_phase("Succeeded")
+        ended = time.time()
+        equal("the tool was called", tool_log(w), ["--gpu-reset -i " + done["spec"]["devices"][0]["uuid"]])
+        act = done["status"]["act"]
+        equal("the act", (act["tool"], act["exitCode"]), ("nvidia-smi", 0))
+        s.agent.until_states("the device is on probation", lambda states: states[1] == "Probation", 30)
+        want(w.api.find("leases", NS, "holdfast-mend-" + NODE) is None, "the Lease is still there")
+        in_tool = seconds_of(act["endedAt"]) - seconds_of(act["startedAt"])
+        to_approval = seconds_of(approved["status"]["approval"]["time"]) - began
+        own = ended - began - in_tool
+        said = w.holdfast("why", "node/" + NODE)
+        want("is Succeeded: 1 device back with the same UUID" in said, said)
+        return (f"line to approval {to_approval:.2f} s, line to success {ended - began:.2f} s of which the tool "
+                f"{in_tool:.2f} s, Holdfast and the pod's start {own:.2f} s; writes: {writes_since(w, began)}")
+
+
+def check_exit_codes(w):
+    """A tool that fails, and one that lies: the act fails with the reason, and the next rung is a person"""
+    for code, word in ((15, "the device has fallen off the bus"), (3, "not available")):
+        with Story(w, rungs=["reset-device"]) as s:
+            tool_does(w, 0, code)
+            s.fail()
+            failed = s.until_phase("Failed")
+            want(word in failed["status"]["message"], failed["status"]["message"])
+            w.until("a person is asked", lambda s=s: s.act(2).get("spec", {}).get("rung") == "person")
+    with Story(w, rungs=["reset-device"]) as s:
+        tool_does(w, 2, 0)
+        s.fail()
+        s.until_phase("Acting")
+        # It says 0, and the driver says the same as before.
+        client.until("the tool has ended", lambda: s.act()["status"]["act"].get("endedAt"), 30)
+        s.fail()
+        # Proof and new fault race here: a success is followed by another act or a person.
+        client.until("it is not the last word", lambda: s.act()["status"]["phase"] == "Failed" or s.act(2), 60)
+
+
+def check_program_that_is_not_there(w):
+    """A tool that is not on the node: the actor refuses, nothing is done, and the reason is in its pod"""
+    path = root(w) + "/run/nvidia/driver/usr/bin/nvidia-smi"
+    os.rename(path, path + ".away")
+    try:
+        with Story(w, rungs=["reset-device"]) as s:
+            s.fail()
+            failed = s.until_phase("Failed")
+            want("the actor ended without an act, exit code 2" in failed["status"]["message"],
+                 failed["status"]["message"])
+            equal("acts", failed["status"].get("act", {}).get("startedAt"), None)
+    finally:
+        os.rename(path + ".away", path)
+
+
+def check_by_hand(w):
+    """holdfast mend: a dry run, a well node, a cancel, a hold; nothing is done"""
+    with Story(w, rungs=["reset-device"], hold=True) as s:
+        tool_does(w, 0, 0)
+        before = len(tool_log(w))
+        w.holdfast("mend", NODE, code=1)
+        w.holdfast("mend", NODE, "--device", address(1), code=1)
+        equal("objects", w.api.list("remediations"), [])
+        s.fail()
+        s.agent.until_states("it is ill", lambda states: states[1] == "Unhealthy")
+        said = w.holdfast("mend", NODE, "--dry-run")
+        want("operator: dry run: the act would begin now" in said, said)
+        equal("objects", w.api.list("remediations"), [])
+        w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/hold": "yes"}}})
+        said = w.holdfast("mend", NODE, "--dry-run", code=1)
+        want("held by annotation holdfast.dev/hold" in said, said)
+        w.holdfast("mend", NODE)
+        client.until("it is held", lambda: "holdfast.dev/hold" in s.act().get("status", {}).get("message", ""), 30)
+        w.holdfast("mend", "--cancel", f"{NODE}-1")
+        client.until("it is cancelled", lambda: s.act()["status"]["phase"] == "Cancelled", 30)
+        w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/hold": None}}})
+        equal("resets", len(tool_log(w)), before)
+        return said.strip().replace("\n", "; ")
+
+
+def check_operator_and_actor_die(w):
+    """kill -9 of the operator while the tool runs, and of the actor's pod: one act, decided by the proof"""
+    with Story(w, rungs=["reset-device"]) as s:
+        tool_does(w, 4, 0)
+        before = len(tool_log(w))
+        s.fail()
+        s.until_phase("Acting")
+        s.operator.kill()
+        time.sleep(1)
+        s.operator.start()
+        s.until_phase("Succeeded")
+        equal("resets", len(tool_log(w)), before + 1)
+
+
+def reboot_double(w, s, back_s, *lines):
+    """Waits for the end of the node and starts it again with another boot, whose kernel writes these lines. Returns the
+    thread."""
+    child = w.cluster.children.pop("node")
+
+    def come_back():
+        child.wait()
+        s.agent.stop()
+        time.sleep(back_s)
+        boot = f"22222222-2222-2222-2222-{int(time.time()):012d}"
+        w.cluster.write("boot_id", boot + "\n")
+        s.agent.write("proc/sys/kernel/random/boot_id", boot + "\n")
+        s.agent.write("kmsg", "")
+        w.cluster.again("node")
+        client.until("its kubelet has registered the boot", lambda: w.api.get("nodes", None, NODE)["status"]["nodeInfo"][
+            "bootID"] == boot, 120)
+        for number, code, text in lines:
+            s.agent.xid(number, code, text)
+        s.agent.start()
+    thread = threading.Thread(target=come_back, daemon=True)
+    thread.start()
+    return thread
+
+
+def first_boot(w):
+    """The node starts in the machine's own boot again: the actor's pod has its /proc."""
+    if os.path.exists(w.cluster.path("boot_id")):
+        os.unlink(w.cluster.path("boot_id"))
+        w.cluster.restart("node")
+        with open(BOOT, encoding="ascii") as f:
+            boot = f.read().strip()
+        client.until("the node is in the machine's boot", lambda: w.api.get("nodes", None, NODE)["status"]["nodeInfo"][
+            "bootID"] == boot and NODE in w.cluster.ready_nodes(), 120)
+        put_tool(w)
+
+
+def check_reboot(w):
+    """The actor signals the node's first process: kubelet, containerd and pods end, and another boot proves it"""
+    first_boot(w)
+    with Story(w, rungs=["reboot"], deadlineSeconds=600) as s:
+        before = w.api.get("nodes", None, NODE)["status"]["nodeInfo"]["bootID"]
+        thread = reboot_double(w, s, 2)
+        began = s.fail(79)
+        s.until_phase("Acting", timeout_s=90)
+        done = s.until_phase("Succeeded", timeout_s=300)
+        ended = time.time()
+        thread.join(60)
+        node = w.api.get("nodes", None, NODE)
+        want(node["status"]["nodeInfo"]["bootID"] != before, "the boot is the same")
+        equal("the proof's boot", done["status"]["proof"]["bootID"], node["status"]["nodeInfo"]["bootID"])
+        said = f"line to success {ended - began:.1f} s"
+    return said
+
+
+def check_sick_after_reboot(w):
+    """The node comes back sick: the act fails, and a person is asked"""
+    first_boot(w)
+    with Story(w, rungs=["reboot"], deadlineSeconds=600) as s:
+        thread = reboot_double(w, s, 1, (2, 79, "pid=7, name=python3, GPU has fallen off the bus."))
+        s.fail(79)
+        failed = s.until_phase("Failed", timeout_s=300)
+        thread.join(60)
+        want("out of use after the act" in failed["status"]["message"], failed["status"]["message"])
+        client.until("a person is asked", lambda: s.act(2).get("spec", {}).get("rung") == "person", 60)
+
+
+def check_reboot_that_never_ends(w):
+    """The node does not come back before the deadline: the act fails, and nothing more is done to it"""
+    first_boot(w)
+    with Story(w, rungs=["reboot"], deadlineSeconds=60) as s:
+        thread = reboot_double(w, s, 75)
+        s.fail(79)
+        failed = s.until_phase("Failed", timeout_s=200)
+        want("no proof within 60 s of the approval" in failed["status"]["message"], failed["status"]["message"])
+        equal("acts", s.act(2).get("spec", {}).get("rung"), None)
+        thread.join(200)
