@@ -680,7 +680,10 @@ static const char *find_mended(const struct fleet_mend *mend, const struct mend_
 	text = hf_arena_printf(mend->arena, "%s %s", at, mend->name);
 	is = hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata", "annotations",
 			      HF_MENDED_ANNOTATION, NULL);
-	return hf_streq(is, text) ? NULL : text;
+	/* Written already. */
+	if (hf_streq(is, text))
+		return NULL;
+	return text;
 }
 
 void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
