@@ -184,7 +184,7 @@ struct hf_node_marks {
 	const char *boot_id; /* NULL: unknown */
 	hf_time created_at;  /* when the API server created the Node; 0: unknown */
 	bool ready, unschedulable, paused;
-	bool held; /* annotation holdfast.dev/hold of api/remediation.h */
+	bool held;              /* annotation holdfast.dev/hold of api/remediation.h */
 	const char *quarantine; /* text of the annotation; NULL: none */
 	HF_LIST(struct hf_node_taint) taints;
 	HF_LIST(struct hf_field_pair) labels;

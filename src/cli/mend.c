@@ -249,8 +249,8 @@ static void take_fault(struct mending *m, const struct hf_device_report *device)
 
 static int fill_devices(struct mending *m, struct hf_error *err)
 {
-	bool resets = hf_streq(m->spec.rung, "reset-device") ||
-		      hf_streq(m->spec.rung, "restart-process");
+	bool resets =
+		hf_streq(m->spec.rung, "reset-device") || hf_streq(m->spec.rung, "restart-process");
 	bool all = !chose_any(m);
 
 	m->spec.devices.items = HF_ARENA_ARRAY(m->arena, struct hf_remediation_device,
@@ -578,7 +578,8 @@ static int verb_mend(struct hf_cli *cli)
 }
 
 static const struct hf_flag mend_flags[] = {
-	{"device", 0, "ID", "act on this device: its PCI address or UUID; may be given again", NULL},
+	{"device", 0, "ID", "act on this device: its PCI address or UUID; may be given again",
+	 NULL},
 	{"rung", 0, "RUNG", "what is done: reset-device, reboot, …", "what the node's faults need"},
 	{"policy", 0, "NAME", "the HealthPolicy whose limits and windows count", "none"},
 	{"although-well", 0, NULL, "act even if the agent reports no fault", NULL},

@@ -132,7 +132,7 @@ struct fleet_mend {
 	/* An act without an actor: sent after the write under way, which is its intent. */
 	struct hf_request act;
 	struct hf_doc *act_body; /* NULL: the write under way is no such intent */
-	const char *done; /* verb of the write under way, for logs and events */
+	const char *done;        /* verb of the write under way, for logs and events */
 	unsigned failures, writes;
 	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 

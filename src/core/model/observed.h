@@ -352,10 +352,9 @@ struct hf_sick_seen {
 /* The most nodes with a device out of service in one observation. */
 #define HF_SICK_MAX 1024
 
-/* A node of the job's records that an act has mended, with a proof. */
 struct hf_mended_seen {
-	const char *node;
-	hf_time at; /* of the last such act, on the operator's clock */
+	const char *node; /* of the job's records, mended by a proved act */
+	hf_time at;       /* end of the last such act, by the operator's clock */
 };
 
 /* A PersistentVolumeClaim of a pod.  It is read only when a plan asks for it (HF_ASK_CLAIM). */
