@@ -124,6 +124,27 @@ static void print_disk(void *arg, const char *node, const char *why)
 	fputc('\n', cli->out);
 }
 
+/* Lines of what ranks report; none for a job that reports nothing. */
+static void print_training(FILE *out, const struct hf_json *job, hf_time now)
+{
+	struct hf_job_training training;
+	char span[HF_TIME_TEXT_MAX];
+
+	hf_job_training_read(job, now, &training);
+	if (training.step > 0 && training.saved_step > 0)
+		fprintf(out, "%-14s %" PRId64 " done, %" PRId64 " saved\n", "Steps:", training.step,
+			training.saved_step);
+	else if (training.step > 0)
+		fprintf(out, "%-14s %" PRId64 " done\n", "Steps:", training.step);
+	if (training.has_ettr)
+		fprintf(out, "%-14s %" PRId64 ".%" PRId64 "%%\n",
+			"ETTR:", training.ettr_permille / 10, training.ettr_permille % 10);
+	if (!training.has_advice)
+		return;
+	hf_span_format(training.advice.seconds * HF_SECOND, span);
+	print_field(out, "Save every:", span);
+}
+
 static void print_mend(void *arg, hf_time at, const char *text)
 {
 	const struct hf_cli *cli = arg;

@@ -108,6 +108,8 @@ static int print_json(struct hf_cli *cli, const struct hf_explanation *explanati
 	if (refusal != NULL)
 		hf_json_set_str(object, "refused",
 				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
+	if (!hf_str_is_empty(cli->kept_notes))
+		hf_json_set_str(object, "run", cli->kept_notes);
 	hf_cli_mend_of_job(cli, job, add_mend, object);
 	hf_cli_short_disks(cli, explanation->docs, explanation->n_docs, add_disk, object);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
@@ -266,6 +268,7 @@ static int verb_why(struct hf_cli *cli)
 	}
 	if (output != NULL)
 		return print_json(cli, &explanation, job, refusal);
+	hf_cli_print_kept_notes(cli);
 	print_text(cli, job, &explanation.plan);
 	hf_cli_mend_of_job(cli, job, print_mend, cli);
 	if (refusal != NULL)
