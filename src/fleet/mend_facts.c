@@ -543,12 +543,14 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 
 /* ---- the Remediation's own fields ------------------------------------------------------------ */
 
-static hf_time locked_since(const struct hf_remediation *r)
+/* Since when the stored condition has this status; NONE: it has another one, or is missing. */
+static hf_time find_condition_time(const struct hf_remediation *r, const char *type,
+				   const char *status)
 {
 	for (size_t i = 0; i < r->status.conditions.len; i++) {
 		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
 
-		if (hf_streq(c->type, "Locked") && hf_streq(c->status, "True"))
+		if (hf_streq(c->type, type) && hf_streq(c->status, status))
 			return c->since;
 	}
 	return HF_TIME_NONE;
@@ -558,7 +560,7 @@ static hf_time locked_since(const struct hf_remediation *r)
  * something holds the act back, which is no failure of the act. */
 static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
-	hf_time since = locked_since(&mend->r);
+	hf_time since = find_condition_time(&mend->r, "Locked", "True");
 
 	if (since == HF_TIME_NONE || facts->view.held || !facts->view.allowed ||
 	    facts->view.other_lock != NULL)
@@ -580,6 +582,7 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
+	view->withdrawn_at = find_condition_time(&mend->r, "Approved", "False");
 	view->act_started_at = convert_act_time(mend, s->act.started_at, facts->now);
 	view->act_ended_at = convert_act_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of

@@ -412,6 +412,10 @@ static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *ste
 	return false;
 }
 
+/* After a withdrawal no approval follows at once.  Two leaders that judge the facts differently would
+ * else approve and withdraw without a pause. */
+#define APPROVE_AGAIN (5 * HF_SECOND)
+
 static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	if (ends_before_act(view, step) || lost_lease(view, step))
@@ -435,6 +439,12 @@ static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *
 	}
 	if (must_drain(view, step))
 		return;
+	if (view->withdrawn_at != HF_TIME_NONE &&
+	    view->now < hf_time_add(view->withdrawn_at, APPROVE_AGAIN)) {
+		wake_by(step, hf_time_add(view->withdrawn_at, APPROVE_AGAIN));
+		set_message(step, "waits for 5 s after the approval was withdrawn");
+		return;
+	}
 	step->next = HF_MEND_APPROVED;
 	step->approve = true;
 	set_message(step, "approved; the act may begin");

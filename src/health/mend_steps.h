@@ -94,9 +94,10 @@ struct hf_mend_view {
 	hf_time fault_at;
 	hf_time deadline; /* longest time from the approval to the proof */
 	const struct hf_mend_target *targets;
-	size_t targets_len;                   /* at most HF_MEND_DEVICES_MAX */
-	hf_time approved_at;                  /* NONE: not approved */
-	const char *approved_boot_id;         /* NULL: not approved */
+	size_t targets_len;           /* at most HF_MEND_DEVICES_MAX */
+	hf_time approved_at;          /* NONE: not approved */
+	const char *approved_boot_id; /* NULL: not approved */
+	hf_time withdrawn_at;         /* the last approval was withdrawn then; NONE: it was not */
 	hf_time act_started_at, act_ended_at; /* NONE: not yet */
 	const char *act_boot_id;              /* NULL: unknown */
 	bool act_failed;                      /* the act has an exit code other than 0 */

@@ -389,6 +389,18 @@ static void an_approval_falls_with_its_grounds(void **state)
 	expect_step(&v, "Restoring/nothing/Cancelled", "approval");
 }
 
+static void no_approval_follows_a_withdrawal_at_once(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	expect_step(&v, "Approved/nothing", "approved");
+	v.withdrawn_at = v.now - 4 * HF_SECOND;
+	expect_step(&v, "Draining/nothing", "waits for 5 s after the approval was withdrawn");
+	v.withdrawn_at = v.now - 5 * HF_SECOND;
+	expect_step(&v, "Approved/nothing", "approved");
+}
+
 static void an_old_report_proves_nothing(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
@@ -678,6 +690,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.deadline = (hf_time)hf_rng_below(random, 40) * HF_SECOND;
 	v.approved_at = pick_time(random);
 	v.approved_boot_id = boots[hf_rng_below(random, 3)];
+	v.withdrawn_at = pick_bool(random) ? pick_time(random) : HF_TIME_NONE;
 	v.act_started_at = pick_bool(random) ? pick_time(random) : v.act_started_at;
 	v.act_ended_at = pick_time(random);
 	v.act_boot_id = boots[hf_rng_below(random, 3)];
@@ -783,6 +796,7 @@ int main(void)
 		cmocka_unit_test(a_node_may_vanish),
 		cmocka_unit_test(a_lost_lease_ends_the_act_before_it_begins),
 		cmocka_unit_test(an_approval_falls_with_its_grounds),
+		cmocka_unit_test(no_approval_follows_a_withdrawal_at_once),
 		cmocka_unit_test(an_old_report_proves_nothing),
 		cmocka_unit_test(a_reset_has_to_bring_the_same_device_back),
 		cmocka_unit_test(a_tool_that_fails_is_believed),

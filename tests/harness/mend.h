@@ -30,6 +30,7 @@ static inline struct hf_mend_view mend_view_in(enum hf_mend_phase phase, enum hf
 		.targets_len = 1,
 		.approved_at = phase >= HF_MEND_APPROVED ? MEND_T0 : HF_TIME_NONE,
 		.approved_boot_id = phase >= HF_MEND_APPROVED ? "b-1" : NULL,
+		.withdrawn_at = HF_TIME_NONE,
 		.act_started_at = phase >= HF_MEND_ACTING ? MEND_T0 + HF_SECOND : HF_TIME_NONE,
 		.act_ended_at = phase >= HF_MEND_VERIFYING ? MEND_T0 + 6 * HF_SECOND : HF_TIME_NONE,
 		.act_boot_id = phase >= HF_MEND_ACTING ? "b-1" : NULL,

@@ -51,8 +51,7 @@ struct hf_container_seen {
 	const char *name;
 	bool init;
 	enum hf_container_again again;
-	/* restartCount; 0 for a sidecar, because its restarts are no terminations of the rank */
-	int32_t restart_count;
+	int32_t restart_count; /* restartCount; 0 for a sidecar: the rank has not ended with it */
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
 	const char *waiting_message;
@@ -143,7 +142,7 @@ struct hf_process_seen {
 	const char *message;            /* ENDED: its last words, or NULL */
 	int64_t step, saved_step;       /* 0: unknown */
 	int64_t save_ms; /* how long the last save took that exec asked for; 0: unknown */
-	hf_time at; /* when the phase began, by the node's clock; NONE: unknown */
+	hf_time at;      /* when the phase began, by the node's clock; NONE: unknown */
 };
 
 struct hf_pod_condition {
@@ -345,12 +344,10 @@ struct hf_late_seen {
 /* A node with a device that its agent reports as out of service. */
 struct hf_sick_seen {
 	const char *node;
-	/* when the last of its devices failed, by the operator's clock; NONE: not reported */
-	hf_time since;
+	hf_time since; /* the last of its devices failed then, by the operator's clock; NONE: unknown */
 	bool silent; /* the agent has not been heard of lately, so its report may be out of date */
 };
-/* The most nodes with a device out of service in one observation. */
-#define HF_SICK_MAX 1024
+#define HF_SICK_MAX 1024 /* the most such nodes in one observation */
 
 struct hf_mended_seen {
 	const char *node; /* of the job's records, mended by a proved act */
