@@ -280,7 +280,7 @@ static void schemas_list_the_fields(void **state)
 	struct bench *bench = *state;
 
 	expect_response(bench, JOBS, "", "",
-			"\"runPolicy\":{\"description\":\"Settings of the job as a whole.\","
+			"\"runPolicy\":{\"description\":\"Settings of the job.\","
 			"\"allOf\":[" REF "RunPolicy\"}]}");
 	expect_response(bench, JOBS, "", "", "\"dev.holdfast.v1.EnvVarSource\":{");
 	expect_response(bench, JOBS, "", "",

@@ -192,7 +192,7 @@ expect 'label a namespace' 'labeled' kubectl label namespace extra a=b
 expect 'delete them' 'secret "extra" deleted' kubectl delete secret/extra serviceaccount/extra service/extra
 
 # ---- fields
-expect 'explain a job' 'runPolicy.<RunPolicy>.*Settings of the job as a whole' kubectl explain pytorchjob.spec
+expect 'explain a job' 'runPolicy.<RunPolicy>.*Settings of the job' kubectl explain pytorchjob.spec
 expect 'explain what only Holdfast has' 'restartScope.<string>' kubectl explain pytorchjob.spec.runPolicy.recovery
 expect 'explain a status' 'downtimeSeconds.<integer>' kubectl explain pytorchjob.status.recovery
 expect 'explain a template' 'valueFrom.<EnvVarSource>' \
