@@ -38,7 +38,7 @@
 /* How often the agent checks whether ranks advance. */
 #define RANKS_EVERY (5 * HF_SECOND)
 #define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
-/* Limit of /proc/PID/cgroup, which has one line for each control-group hierarchy. */
+/* Limit of the file /proc/PID/cgroup: the kernel writes a line for each control-group hierarchy. */
 #define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
 #define NOBODY_REPORTS "no training process reports steps to the agent"

@@ -99,7 +99,7 @@ struct hf_agent {
 uint64_t hf_agent_lost(const struct hf_agent *agent);
 /* A function of type hf_ranks_pod_fn, with the agent as arg: finds the pod of a UID. */
 bool hf_agent_pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name);
-/* Logs the detectors that are off, if they have changed. */
+/* Logs the detectors that are off, if the list has changed since the last log. */
 void hf_agent_log_detectors(struct hf_agent *agent);
 /* Publishes the plan of a step and the objects in a->stale. */
 void hf_agent_publish(struct hf_agent *agent, const struct hf_health_plan *plan);

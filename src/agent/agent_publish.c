@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LOGGER "agent"
-/* Limit of a text that lists all detectors, each with a reason of its own. */
+/* Limit of the text that lists the detectors of a source with the reasons why they are off. */
 #define OFF_TEXT_MAX ((size_t)4096)
 
 uint64_t hf_agent_lost(const struct hf_agent *a)

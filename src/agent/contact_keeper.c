@@ -36,7 +36,7 @@ struct hf_contact_keeper {
 	hf_time asked_at; /* of the call */
 	/* spec.renewTime of the last read; NULL: the Lease was not read since the record is wanted */
 	char *renewal;
-	hf_time read_at; /* when the last request that brought this renewTime was sent */
+	hf_time read_at; /* send time of the last read that returned `renewal` */
 };
 
 static hf_time boot_clock(void *arg HF_UNUSED)

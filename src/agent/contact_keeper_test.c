@@ -91,7 +91,7 @@ static void answer(struct fake_call *call, int renewal)
 	static int written;
 	char text[160];
 
-	/* At each read the Lease has other metadata, which is no renewal. */
+	/* Each read returns a new resourceVersion. A new resourceVersion alone is no renewal. */
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 		 "\"1970-01-01T00:00:%02d.000000Z\"}}",
@@ -110,7 +110,7 @@ static hf_time see(int renewal)
 	return asked_at;
 }
 
-/* The time in the record; NONE: there is no record. */
+/* The time in the record file; NONE: the file cannot be read. */
 static hf_time recorded(void)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);

@@ -119,7 +119,7 @@ static int fail_at(const char *what, const char *target, int number, struct hf_e
 
 enum { PUBLISH_TARGET = 4, UNPUBLISH_TARGET = 2 };
 
-/* The kubelet repeats a call whose answer it has not got. */
+/* The kubelet repeats a call until the answer arrives, so the target may be mounted already. */
 static int publish(struct hf_csi_driver *driver, const struct hf_grpc_asked *asked,
 		   struct hf_error *err)
 {
@@ -148,7 +148,8 @@ static int unpublish(struct hf_csi_driver *driver, const struct hf_grpc_asked *a
 	number = driver->options.unmount(target);
 	if (number != 0)
 		return fail_at("unmount", target, number, err);
-	/* Not empty: it is the agent's own folder, or of somebody else. */
+	/* rmdir fails if the agent's folder is still mounted, or if another program wrote files
+	 * here. */
 	if (rmdir(target) != 0 && errno != ENOENT)
 		return fail_at("remove", target, errno, err);
 	return HF_GRPC_OK;
@@ -280,7 +281,8 @@ static int open_sockets(struct hf_csi_driver *driver, struct hf_error *err)
 		rc = hf_fs_mkdirs(registry, 0750, err);
 	if (rc == 0)
 		rc = listen_at(driver, driver->endpoint, &driver->driver_socket, err);
-	/* The kubelet asks the driver as soon as it has found this one. */
+	/* The driver's socket comes first: the kubelet calls the driver as soon as it finds this
+	 * socket. */
 	if (rc == 0)
 		rc = listen_at(driver, registration, &driver->registration_socket, err);
 	return rc;

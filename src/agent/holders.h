@@ -75,7 +75,7 @@ void hf_holders_update(struct hf_holders *holders, const struct hf_holdings *tol
 /* A number that grows with each change of the list, except when old holdings are forgotten. */
 uint64_t hf_holders_version(const struct hf_holders *holders);
 const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_len);
-/* The pod with this name and UID; NULL: there is none. */
+/* Returns the holder's pod by namespace, name and UID; NULL: no such pod is known. */
 const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,
 					   const struct hf_holder *holder);
 /* A pod's namespace, name and UID in the API server. For a static pod these are of its mirror

@@ -60,7 +60,8 @@ static bool look(int renewal)
 	if (renewal < 0) {
 		fake_refuse(call, HF_E_UNAVAILABLE);
 	} else {
-		/* At each read the Lease has other metadata, which is no renewal. */
+		/* Each read returns a new resourceVersion. A new resourceVersion alone is no
+		 * renewal. */
 		snprintf(text, sizeof(text),
 			 "{\"metadata\":{\"resourceVersion\":\"%d\"},\"spec\":{\"renewTime\":"
 			 "\"1970-01-01T00:00:%02d.000000Z\"}}",

@@ -35,8 +35,8 @@ struct process {
 	bool withheld;
 	/* the pod is a rank, and this connection counts for the pod */
 	bool listed;
-	bool leads;      /* the rank is the first one of its type */
-	hf_time step_at; /* when this process told its first step */
+	bool leads;                    /* the rank has index 0 in its replica type */
+	hf_time step_at;               /* when this process told its first step */
 	struct hf_process_start stamp; /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
 	/* The state that was last published in DeviceHealth; valid if `published`. */

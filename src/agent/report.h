@@ -58,7 +58,8 @@ struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const 
 /* The device that a holder's id names, or of which it names a part; NULL: no known device. */
 const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
 						   const struct hf_holder *holder);
-/* The sick device that this holder holds, or held when the fault began; NULL: none. */
+/* Returns the sick device that the holder has, or had when the fault began; NULL: no sick
+ * device. */
 const struct hf_health_device *hf_report_sick_device(const struct hf_report *report,
 						     const struct hf_holder *holder);
 /* Whether the event concerns the holder: it is about the holder's device, and not about another MIG instance of

@@ -21,7 +21,7 @@ struct hf_saver {
 	hf_time began, took;
 };
 
-/* One write of the journal, which the thread performs. */
+/* A write of the journal. The saver's thread performs the write. */
 struct save {
 	struct hf_saver *saver; /* used by the loop only, never by the thread */
 	char *dir;
