@@ -182,7 +182,7 @@ struct hf_device_health {
 	int64_t lost_records;
 	/* "droppedDevices": devices beyond HF_DEVICE_HEALTH_DEVICES_MAX */
 	int64_t dropped_devices;
-	/* "historyLost": the agent lost facts that it knew earlier in this boot */
+	/* "historyLost": the agent lost earlier facts of this boot */
 	bool history_lost;
 	/* Of HF_MENDED_ANNOTATION, by the operator's clock; HF_TIME_NONE: no act mended the node. */
 	hf_time mended_at;

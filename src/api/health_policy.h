@@ -33,7 +33,7 @@ HF_BEGIN_DECLS
 /* The status remembers this many quarantines, each for the longer of the two windows (quarantines
  * and breaker). */
 #define HF_HEALTH_POLICY_RECENT_MAX 128
-/* The status lists this many nodes; it counts the nodes beyond them. */
+/* Most nodes that the status lists by name; further nodes are only counted. */
 #define HF_HEALTH_POLICY_NODES_MAX 64
 #define HF_HEALTH_POLICY_TEXT_MAX 1024
 #define HF_HEALTH_POLICY_WINDOWS_MAX 16
@@ -117,7 +117,7 @@ struct hf_policy_recent {
 	hf_time off;
 };
 
-/* What the operator remembers in the status between its decisions. */
+/* Facts that the operator keeps in the status for later decisions. */
 struct hf_health_policy_memory {
 	bool breaker_open;
 	int64_t breaker_epoch;

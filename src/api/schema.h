@@ -33,7 +33,7 @@ enum hf_schema_shape {
 	HF_SCHEMA_ONE,
 	HF_SCHEMA_LIST,
 	HF_SCHEMA_MAP,    /* from texts to values */
-	HF_SCHEMA_INLINE, /* an object whose fields are members of its parent in JSON */
+	HF_SCHEMA_INLINE, /* an object; in JSON, its fields are members of the parent */
 };
 
 struct hf_schema;

@@ -23,7 +23,7 @@ static void set_time(struct hf_json *object, const char *key, hf_time time)
 	hf_json_set_str(object, key, text);
 }
 
-/* Returns a copy of the stored object, or a new one if there is none. */
+/* Returns a copy of the stored object. If nothing is stored, returns a new object. */
 static struct hf_json *copy_or_new(const struct hf_json *stored)
 {
 	return hf_json_type(stored) == HF_JSON_OBJECT ? hf_json_copy(stored) : hf_json_object();
