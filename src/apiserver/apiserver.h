@@ -29,7 +29,7 @@ struct hf_apiserver;
 #define HF_APISERVER_STREAM_BYTES_MAX ((size_t)4 << 20)
 /* Limit of the bytes of a log that wait because a client reads slowly. */
 #define HF_APISERVER_LOG_BYTES_MAX ((size_t)64 << 20)
-/* how long a watch lasts whose request has no timeoutSeconds */
+/* duration of a watch if its request has no timeoutSeconds */
 #define HF_APISERVER_WATCH_TIMEOUT HF_HOUR
 
 struct hf_apiserver_options {
