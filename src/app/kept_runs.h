@@ -38,7 +38,7 @@ struct hf_kept_run {
 	 * the end of the run */
 	char *state;
 	char *cause;            /* why the run failed, in a phrase; "" if the run did not fail */
-	char *notes;            /* facts that the objects do not have, one a line; NULL: none */
+	char *notes;            /* facts missing from the objects, one a line; NULL: none */
 	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
 	/* when the folder was reduced to what is kept; HF_TIME_NONE: not yet */
 	hf_time settled;

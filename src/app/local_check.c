@@ -58,7 +58,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 	found(arg, true, field, text);
 }
 
-/* Reports devices that are not GPUs: the plane's node offers none of them. */
+/* Reports devices other than GPUs, because the plane's node offers GPUs only. */
 static void check_devices(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
 {
 	const struct hf_json *list = hf_json_get(r->spec, "containers");

@@ -278,7 +278,7 @@ static void drop_empty(struct hf_operator_flags *flags)
 	flags->context = set_or_null(flags->context);
 	flags->ns = set_or_null(flags->ns);
 	flags->lease_ns = set_or_null(flags->lease_ns);
-	/* Upstream accepts "None", which means that there is no gang scheduler. */
+	/* Upstream accepts the value "None" and then uses no gang scheduler. */
 	if (flags->gang_scheduler != NULL &&
 	    (*flags->gang_scheduler == '\0' || hf_str_case_eq(flags->gang_scheduler, "none")))
 		flags->gang_scheduler = NULL;

@@ -34,7 +34,7 @@ static int take(int argc, const char *const *argv)
 	return rc < 0 ? rc : hf_operator_flags_take(items, n, &env, &flags, &err);
 }
 
-/* Parses one text whose words are separated by blanks. */
+/* Parses a text as a command line. Blanks separate the words. */
 static int parse(const char *text)
 {
 	static char copy[512];

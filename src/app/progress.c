@@ -31,7 +31,7 @@
 
 struct rank {
 	char *pod;
-	char *uid;   /* UID of the newest pod that has this name */
+	char *uid;   /* UID of the newest pod with the name in `pod` */
 	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
 	struct hf_strbuf partial; /* the unfinished line of the log */

@@ -19,7 +19,7 @@ struct hf_rank_states {
 };
 struct hf_rank_states hf_rank_states_of(struct hf_memstore *store, const char *ns);
 
-/* A pod whose container cannot be made from its manifest, and the kubelet's message. */
+/* The kubelet cannot make a container of this pod from the manifest and gives this message. */
 struct hf_blocked_pod {
 	const char *pod, *message; /* NULL: no such pod */
 };

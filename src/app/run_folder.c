@@ -33,7 +33,7 @@
 /* with less free space on its disk, output of ranks may be lost, and `run` reports a full disk */
 #define FULL_BYTES ((uint64_t)64 << 10)
 #define GONE_MAX 1024                       /* deleted pods that are remembered */
-#define OBJECTS_MAX 20000                   /* limit of the objects of one run that are kept */
+#define OBJECTS_MAX 20000                   /* limit of the kept objects of a run */
 #define ERROR_BYTES_MAX ((size_t)256 << 10) /* of one TORCHELASTIC_ERROR_FILE */
 
 struct hf_run_folder {

@@ -14,7 +14,7 @@ struct hf_run_input {
 	/* objects of the manifest that are created before the job */
 	struct hf_manifest_objects objects;
 	char *fitted; /* a line for each change that --fit made to the job; NULL: no --fit */
-	/* a line about objects of kinds that `run` cannot create; NULL: there are none */
+	/* a line about objects of kinds that `run` cannot create; NULL: no such objects */
 	char *not_created;
 	struct hf_run_env env;
 };

@@ -23,7 +23,7 @@
 #define TOKEN_BYTES 32
 #define FILE_BYTES_MAX ((size_t)64 << 10)
 #define CERTIFICATE_VALID (730 * HF_DAY)
-/* a start renews a certificate that expires within this time */
+/* a start renews the certificate if the remaining validity is shorter than this time */
 #define CERTIFICATE_RENEW (60 * HF_DAY)
 
 int hf_up_folder_path(const char *data_dir, char **ret_dir, struct hf_error *err)
