@@ -28,7 +28,7 @@ struct hf_arena *hf_arena_create(size_t bytes_max);
 struct hf_arena *hf_arena_destroy(struct hf_arena *arena); /* accepts NULL; returns NULL */
 void hf_arena_reset(struct hf_arena *arena);
 size_t hf_arena_used(const struct hf_arena *arena);
-/* The largest size that one more allocation can have. */
+/* Returns the largest size in bytes that the next allocation may have. */
 size_t hf_arena_left(const struct hf_arena *arena);
 
 void *hf_arena_alloc(struct hf_arena *arena, size_t size) __attribute__((returns_nonnull));

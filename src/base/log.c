@@ -23,8 +23,8 @@
  * brace. */
 #define TAIL_BYTES 32
 
-/* Where the process writes its log. Like stderr, there is one for the whole process. main sets it
- * once. */
+/* The log output of the process. The whole process shares one output, like stderr. main sets the
+ * output once. */
 static struct {
 	FILE *out;
 	enum hf_log_level level;
