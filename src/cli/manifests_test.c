@@ -166,7 +166,7 @@ static void crds_and_policy_exclude_each_other(void **state)
 
 /* --- the schema and the code ---------------------------------------------------------------- */
 
-/* Returns the document that has this name, owned by `docs`; NULL: there is none. */
+/* Returns the document with this metadata.name, owned by `yaml`; NULL: no such document. */
 static const struct hf_json *document(const struct hf_yaml *yaml, const char *name)
 {
 	for (size_t i = 0; i < hf_yaml_len(yaml); i++)

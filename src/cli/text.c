@@ -108,7 +108,8 @@ void hf_text_print(FILE *out, const char *text, bool utf8)
 			fputs("...", out);
 			n = strlen(ELLIPSIS);
 		} else {
-			/* Print one "?" for a letter of several bytes, not one for each byte. */
+			/* Print a single "?" for a letter of several bytes, not a "?" for every
+			 * byte. */
 			fputc('?', out);
 			for (n = 1; ((unsigned char)text[n] & 0xc0) == 0x80; n++)
 				;
