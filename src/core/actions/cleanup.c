@@ -30,9 +30,9 @@ enum fate { FATE_KEEP, FATE_DELETE, FATE_STOP_FAILED, FATE_STOP_SUCCEEDED };
 /* The pods of a finished job that still run, by the reason why they do. */
 struct left {
 	int32_t running;  /* pods that are kept and run on */
-	int32_t waiting;  /* pods that are kept although their program has not begun */
+	int32_t waiting;  /* pods that are kept although the program has not begun */
 	int32_t stopping; /* pods that were told to end */
-	/* those of `stopping` that were told to end because their ranks had succeeded */
+	/* part of `stopping`: pods that were told to end because the rank had succeeded */
 	int32_t stopping_succeeded;
 	const char *first, *first_stopping;
 };

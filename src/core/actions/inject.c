@@ -118,7 +118,7 @@ static int refuse_image_command(const struct hf_job *job, int role, struct hf_er
 			    job->framework->roles[role].name);
 }
 
-/* Whoever has put exec before the command, exec reads them. */
+/* Adds the log rules also without injection: the user may have put exec before the command. */
 static int add_log_rules(const struct hf_job *job, int container, struct hf_edits *edits,
 			 struct hf_error *err)
 {

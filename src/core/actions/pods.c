@@ -139,7 +139,7 @@ static bool create_pod(struct hf_brain *b, int role, int32_t index)
 /* The ranks without a pod, and the ranks that wait until their previous pod is gone. */
 struct missing {
 	int32_t count;
-	int32_t leaving; /* ranks that wait: their previous pod still exists */
+	int32_t leaving; /* ranks that wait until the previous pod is gone */
 	const char *leaving_name;
 };
 

@@ -28,7 +28,7 @@ _Static_assert(HF_GUARDS == 10, "give a new guard its reason, and its text in de
 struct sign {
 	hf_time at;       /* the last sign of life from this source; NONE: no sign */
 	const char *came; /* text for the condition, which must not contain a time */
-	const char *last; /* text for `holdfast why`, which writes the time behind it */
+	const char *last; /* text for `holdfast why`; `why` appends the time */
 };
 enum { SIGN_AGENT, SIGN_PROCESS, SIGN_LEASE, SIGN_POD, SIGNS };
 

@@ -23,7 +23,7 @@
 /* What is reported: the first rank blocked by an object that is not being deleted, else the first
  * blocked rank; and how many ranks are blocked by objects that are not being deleted. */
 struct taken {
-	const char *rank; /* the rank whose name is taken; NULL: no rank is blocked */
+	const char *rank; /* name of the blocked rank; NULL: no rank is blocked */
 	int32_t staying;
 	/* the pods of other owners that the text names, and the ranks that lack the name */
 	const struct hf_pod *holder, *overdue;

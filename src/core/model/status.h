@@ -103,7 +103,7 @@ struct hf_record {
 	int64_t generation;  /* "generation": the job's generation after the restart */
 	int64_t incident;    /* "incident" */
 	enum hf_class cause; /* "cause" */
-	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
+	const char *reason;  /* "reason": the event in one word: NodeLost, Evicted, …; NULL */
 	/* "message": the node's own text for that reason; only in the newest record; or NULL */
 	const char *message;
 	/* "scope": Replica, Job or Container; NULL: nothing restarted, the job ended */
@@ -136,7 +136,7 @@ struct hf_record {
  */
 struct hf_role_ledger {
 	const char *attempts;  /* "attempts": index:attempt, 0 left out */
-	const char *created;   /* "created": ranks whose present attempt had its pod seen */
+	const char *created;   /* "created": ranks with a pod seen in the present attempt */
 	const char *succeeded; /* "succeeded" in this generation */
 	/* Sparse maps of terminations in the present pod that were counted, without zeros.
 	 * "seen": of the own container; "initSeen": of init containers before the own container
@@ -146,7 +146,7 @@ struct hf_role_ledger {
 	const char *trained;
 	/* "covered": ranks with a counted restart by the kubelet in the open incident */
 	const char *covered;
-	/* "hold": ranks whose process must be down and wait, because not all ranks may start yet */
+	/* "hold": ranks that keep the process down, because not all ranks may start yet */
 	const char *hold;
 	/* "inPlace": index:how often the rank restarted alone in its present pod, 0 left out; and
 	 * "inPlaceSince": index:incident of the last such restart */
@@ -233,7 +233,7 @@ struct hf_status {
 bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
 			 hf_time *ret_span);
 
-/* How long each part of a restart took; NONE: unknown. */
+/* The duration of every part of a restart; NONE: unknown. */
 struct hf_record_parts {
 	hf_time detect;     /* from the end of the process until the operator saw it */
 	hf_time decide;     /* ... until it decided */
@@ -281,7 +281,7 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
 /* No node takes a pod of the job, because nodes with failed devices are excluded. */
 #define HF_COND_POD_UNPLACED "holdfast.dev/PodUnschedulable"
-/* One rank works longer in each step than its peers work. */
+/* A slow rank: in every step the rank works longer than its peers. */
 #define HF_COND_STRAGGLER "holdfast.dev/Straggler"
 /* The program of a rank has ended with 0, and another container keeps the rank's pod. */
 #define HF_COND_SIDECAR "holdfast.dev/HeldBySidecar"

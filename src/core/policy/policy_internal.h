@@ -73,7 +73,7 @@ const struct hf_container_seen *hf_init_wait_gave_up(const struct hf_brain *b,
 						     const struct hf_termination *termination);
 /* Writes slots and the delay: replace the pods with an init container that waited in vain. */
 void hf_init_wait_restart(struct hf_brain *b);
-/* Report the pods that wait in the init container that their kind adds. */
+/* Report the pods that wait in the init container of the job kind. */
 void hf_init_wait_tell(const struct hf_brain *b);
 /* The job hangs. Returns as a termination the rank that has stood still for longest. */
 bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_termination);
@@ -274,7 +274,8 @@ const char *hf_steps_message(const struct hf_brain *b);
 
 /* A planned end: ask the ranks to save, unless they were asked.  Before the slots are changed. */
 void hf_job_save_request(struct hf_brain *b);
-/* The ledger's saveUntil; NONE: there is none, or it is later than any request would be now. */
+/* Returns the ledger's saveUntil. NONE: no save is requested, or saveUntil is later than a request
+ * made now would allow. */
 hf_time hf_job_save_until(const struct hf_brain *b);
 /* The rank's process may still save, so its pod is not deleted yet; sets the wake-up. */
 bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_slot *slot);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What ranks report of their steps, in the ledger and in its records. */
+/* Tests of the steps that ranks report, in the ledger and in its records. */
 
 static struct brain b;
 

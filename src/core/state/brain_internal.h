@@ -53,7 +53,7 @@ struct hf_slot {
 	bool held; /* the rank's process must stay down until barrier.c releases the rank */
 	int64_t attempt;
 	int64_t in_place; /* how often the rank restarted alone in this pod */
-	/* the incident in which the rank last restarted alone in this pod; 0: it did not */
+	/* the last incident in which the rank restarted alone in this pod; 0: no such restart */
 	int64_t in_place_since;
 	/* How many terminations in the present pod were counted (hf_pod_terminations): `seen` of
 	 * its own container, `init_seen` of init containers before that container had begun. */
@@ -157,7 +157,7 @@ struct hf_brain {
 	size_t terminations_len;
 	/* number of failed ranks by role, for upstream's text "n replica(s) failed" */
 	int32_t failed_count[HF_ROLES_MAX];
-	/* a verdict waits for later evidence, which may change it */
+	/* a verdict waits for later evidence, and this evidence may change the verdict */
 	bool settling;
 	/* a verdict was withdrawn in this step: hf_verdict_reconsider found a better cause, which
 	 * the step still acts on */
@@ -181,7 +181,7 @@ struct hf_brain {
 	const struct hf_extra *extra_taken;
 	/* how many objects of other owners with wanted names are not being deleted */
 	int32_t extras_staying;
-	int32_t creates_pods; /* roles whose first pods are created in this step */
+	int32_t creates_pods; /* number of roles that get the first pods in this step */
 	size_t create_bytes;  /* bytes of the variables in the pods that this step creates */
 	struct hf_strbuf scratch;
 };

@@ -54,7 +54,7 @@ struct hf_evidence {
 	hf_time until; /* when the guard ends by itself; NEVER: only when something changes */
 };
 
-/* The pods whose forced delete is held back by the same guard. */
+/* The pods for which the same guard holds back a forced delete. */
 struct hf_guarded {
 	int32_t count;
 	const struct hf_pod *pod; /* the first pod by name */
