@@ -412,7 +412,7 @@ static int64_t page_limit(const struct hf_cache *cache)
 	return cache->options.page_limit > 0 ? cache->options.page_limit : PAGE_LIMIT;
 }
 
-/* Asks for the page that follows this reply, which has a continue token. */
+/* Asks for the page after this reply, with the reply's continue token. */
 static void read_next_page(struct hf_cache *cache, const struct hf_reply *reply)
 {
 	bool same = hf_streq(cache->continue_token, reply->continue_token);

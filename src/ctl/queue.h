@@ -31,7 +31,7 @@ struct hf_queue;
 
 typedef void (*hf_queue_fn)(void *arg, const char *key);
 
-/* Most keys. There is one key for each job; this is ten times the largest planned number of
+/* Most keys. The queue has a key for each job. The limit is ten times the largest planned number of
  * jobs. */
 #define HF_QUEUE_KEYS_MAX ((size_t)200000)
 #define HF_QUEUE_RETRY_MIN (5 * HF_MS)

@@ -66,7 +66,7 @@ struct event {
 	char key[DIGEST_SIZE];
 };
 
-/* A group: the events that differ only in their messages. */
+/* A group: events that are equal except for the message. */
 struct group {
 	/* must be the first member: find_or_create fills in the key */
 	char key[DIGEST_SIZE];
@@ -138,7 +138,7 @@ static void make_room(struct hf_map *map, bool events)
 	hf_assert(HF_RECORDER_QUEUE_MAX >= HF_RECORDER_KEYS_MAX);
 }
 
-/* Finds a group or a source, or creates it. Both structs begin with their key. */
+/* Finds a group or a source by key, or creates a new entry. Both structs begin with the key. */
 static void *find_or_create(struct hf_map *map, const char *key, size_t size)
 {
 	char *value = hf_map_get(map, key);
