@@ -106,7 +106,8 @@ static void test_lines(void **state HF_UNUSED)
 	(void)close(listener);
 }
 
-/* An agent that reads nothing does not block exec; exec keeps its newest state until it can send it. */
+/* If the agent reads nothing, exec does not block. exec keeps its newest state until a send
+ * succeeds. */
 static void test_full(void **state HF_UNUSED)
 {
 	int listener = listen_as_agent(), peer, sent = 0;

@@ -39,7 +39,7 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 struct sentence {
 	/* the error's name in the library's header, such as "cudaErrorECCUncorrectable" */
 	const char *name;
-	const char *text; /* the sentence that the library prints for the error; "": none */
+	const char *text; /* the library's sentence for the error; "": no sentence */
 	int number;
 	enum hf_exec_cause cause;
 	/* which labels may stand before the sentence in a line (form.h) */

@@ -83,7 +83,7 @@ void hf_exec_make_ending(struct hf_exec_run *x)
 		end.given = HF_EXEC_CAUSE_NO_CONTACT;
 		end.why = x->fence.why;
 	} else if (is_rule_end(x) && x->rule.action == HF_LOG_RULE_FAIL_JOB) {
-		/* The rule says what follows, whatever the cause is. */
+		/* A rule with action FailJob decides about the job, for every cause. */
 		set_rule_end(x, &end);
 	} else if (hf_exec_is_own_end(x) && end.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
 		end.given = (int)cause;

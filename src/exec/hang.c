@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After SIGABRT interpreters have this long to print their stacks. */
+/* Time that interpreters have after SIGABRT to print their stacks. */
 #define STACKS_MS 10000
 /* The limit for the ranks to write NCCL's flight recorder.  torch looks at the pipe each second. */
 #define DUMP_MS 5000

@@ -25,7 +25,8 @@
 
 /* Most parents that exec follows from a process up to itself. */
 #define DEPTH_MAX 256
-/* Most descendants that one call finds; the next call, when these have ended, finds the others. */
+/* Limit of descendants found in a call. When the found processes have ended, the next call finds
+ * more. */
 #define FOUND_MAX 4096
 
 /* The descendants that run and got SIGKILL, by pid.  Static, so that the search allocates nothing. */
@@ -112,7 +113,7 @@ static bool is_running(const struct process *process)
 	return (process->state != 'Z' && process->state != 'X') || process->threads > 1;
 }
 
-/* What is sent, and the descendant that gets nothing. */
+/* The signal to send, and the descendant that does not get the signal. */
 static struct {
 	int signum;
 	pid_t except;

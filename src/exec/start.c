@@ -44,7 +44,7 @@ HF_NORETURN static void run_child(const struct hf_exec_child *child, pid_t paren
 	_exit(HF_EXEC_CODE_INTERNAL);
 }
 
-/* Writes into the pipe of each rank.  True: one took it. */
+/* Writes into the pipe of every rank. True: at least one pipe took the byte. */
 static bool poke_pipes(const char *stem)
 {
 	glob_t found = {.gl_pathc = 0};

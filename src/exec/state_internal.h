@@ -71,7 +71,7 @@ struct hf_exec_run {
 	int64_t save_from_ms, save_until_ms;
 	struct hf_progress progress;
 	int32_t hung_rank; /* the rank that hangs; -1: all ranks, or a rank without a number */
-	struct hf_log_finding rule; /* the log rule that ends CMD; name NULL: none */
+	struct hf_log_finding rule; /* the log rule that ends CMD; name NULL: no rule */
 	int64_t dump_until_ms; /* the ranks write NCCL's flight recorder until then; 0: they do not */
 	pid_t dumper;          /* the process that asks for it; 0: none */
 	bool any_step, step_waits;
