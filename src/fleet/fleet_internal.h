@@ -39,7 +39,7 @@
 /* Limit of the table of pods and Nodes that are left alone for a while after a refusal. */
 #define HF_FLEET_PODS_MAX 4096
 #define HF_FLEET_REFUSALS_MAX ((size_t)HF_FLEET_PODS_MAX)
-/* Memory of one round; enough for 20,000 nodes with their DeviceHealth. */
+/* Memory of a round: enough for 20,000 nodes and their DeviceHealth objects. */
 #define HF_FLEET_ARENA_MAX ((size_t)64 << 20)
 
 struct fleet_policy {
@@ -54,7 +54,7 @@ struct fleet_policy {
 	bool paused;   /* by annotation holdfast.dev/paused */
 	char *problem; /* why the newest version of the policy cannot be read; NULL: it can */
 	bool problem_told;
-	/* first sight of a policy that allows evictions, in this process; NONE: not allowed */
+	/* when this process first saw that the policy allows evictions; NONE: not allowed */
 	hf_time evicts_at;
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
@@ -71,8 +71,8 @@ struct fleet_node {
 	struct hf_node_marks marks;
 	struct hf_quarantine_mark mark;
 	bool marked, tainted;
-	/* When Holdfast's taint was put on and when a person removed it, if this process saw it;
-	 * else NONE. */
+	/* When Holdfast put its taint on, and when a person removed the taint. NONE: this process
+	 * did not see the event. */
 	hf_time put_at, off_at;
 	/* The following three fields are valid while `matched` equals the fleet's `version` of
 	 * policies. */
@@ -99,11 +99,11 @@ struct fleet_health {
 	hf_time faults_at; /* like anew_at, without the times at which a device changed its state */
 	/* when a device got into a milder state than before, which is no new error; else NONE */
 	hf_time eased_at;
-	/* arrival of this report, monotonic; NONE: it arrived before this process started */
+	/* arrival of the report, monotonic; NONE: before this process started */
 	hf_time seen_at;
 	const char *boot_id;
-	/* The policy whose breaker has counted this fault and stayed closed. Only compared, never
-	 * read. */
+	/* The policy that counted this fault in its breaker while the breaker stayed closed. The
+	 * pointer is only compared, never read. */
 	const struct fleet_policy *weighed_by;
 	bool works; /* a pod holds a device of this node */
 	/* the node has a device (a GPU), or its agent reports one missing */

@@ -31,7 +31,7 @@
 #define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
-/* Finished objects that are old are deleted one after the other. */
+/* Interval of the search for old finished Remediations. The operator deletes one at a time. */
 #define PRUNE_EVERY (10 * HF_MINUTE)
 
 /* Kinds of others. */

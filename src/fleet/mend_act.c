@@ -33,7 +33,8 @@ static const char *rank_of(const char *job, const char *pod)
 	return pod + len + 1;
 }
 
-/* The rank of a job whose pod holds a target. */
+/* Finds the first pod that still holds a target and is a rank of a job. Notes the job and the
+ * pod. */
 static void find_rank(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	const struct hf_fleet *fleet = mend->fleet;

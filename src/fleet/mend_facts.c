@@ -543,7 +543,8 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 
 /* ---- the Remediation's own fields ------------------------------------------------------------ */
 
-/* Since when the stored condition has this status; NONE: it has another one, or is missing. */
+/* Returns since when the stored condition has this status; NONE: the status differs, or the
+ * condition is missing. */
 static hf_time find_condition_time(const struct hf_remediation *r, const char *type,
 				   const char *status)
 {

@@ -31,7 +31,7 @@
 /* An object that has waited for so long in phase Pending takes no place of others: what it waits for may never
  * come. */
 #define HF_MEND_PENDING_COUNTS (5 * HF_MINUTE)
-/* This finalizer keeps a deleted Remediation until what it has changed is put back and its Lease is
+/* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
 /* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
@@ -70,7 +70,7 @@ enum mend_read {
 	MEND_READS
 };
 
-/* What a live list says of the other Remediations. */
+/* Counts of other Remediations, taken from a live list. */
 struct mend_others {
 	/* Remediations of the same policy in a phase after Pending and not at an end */
 	int32_t begun;
@@ -160,8 +160,8 @@ struct mend_facts {
 	const char *mended;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
-	/* Acts without an actor: what they are about. */
-	const char *act_missing; /* why there is nothing to act on; NULL: there is */
+	/* Acts without an actor: the object of the act. */
+	const char *act_missing; /* why the act has no object; NULL: the act has an object */
 	const char *act_job;     /* key of the job whose rank restarts */
 	size_t act_pod;          /* index of pods */
 	bool own_external;       /* the object that the act created exists */
@@ -185,7 +185,7 @@ void hf_fleet_mend_update_metrics(struct fleet_mend *mend);
 void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts);
 /* True if the GPU Operator uses this label of a Node to place a pod that keeps devices open. */
 bool hf_fleet_mend_is_operand(const char *label);
-/* Adds one other Remediation, from a live list, to fleet_mend.others. */
+/* Counts another Remediation, taken from a live list, in fleet_mend.others. */
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
 
 /* --- mend_do.c --- */

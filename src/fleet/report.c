@@ -253,7 +253,7 @@ static bool is_weighed(const struct hf_health_decision *d)
 	}
 }
 
-/* Notes which faults this policy's breaker has counted without opening. */
+/* Notes the faults that the policy's breaker has counted without opening. */
 static void mark_weighed(const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
