@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* The job kinds of this program: one constant table for each kind. */
+/* The job kinds of this program. Every kind has a constant table. */
 
 extern const struct hf_framework hf_framework_tensorflow;
 extern const struct hf_framework hf_framework_pytorch;

@@ -12,8 +12,8 @@ HF_BEGIN_DECLS
 struct hf_replicas_rules {
 	/* A replica type that the kind does not define is refused; types are case-sensitive. */
 	bool known_types_only;
-	/* The role that must have exactly one replica, and whose number must be written; -1:
-	 * none. */
+	/* The role that must have exactly one replica and a written number of replicas; -1: no such
+	 * role. */
 	int single_role;
 	bool single_by_default; /* the replicas of single_role may be omitted */
 	bool any_container;     /* at least one container is needed, but its name does not matter */

@@ -175,7 +175,7 @@ static void there_is_one_chief_or_one_master(void **state)
 	b.view.framework->validate(&b.view, &errors);
 	assert_int_equal(errors.len, 1);
 	assert_string_equal(errors.items[0].field, "spec.tfReplicaSpecs");
-	b.replicas[1].type = "Trainer"; /* TFJob does not define this type, but accepts it */
+	b.replicas[1].type = "Trainer"; /* a type that TFJob does not define, but accepts */
 	hf_field_errors_init(&errors, b.pass);
 	b.view.framework->validate(&b.view, &errors);
 	assert_int_equal(errors.len, 0);
