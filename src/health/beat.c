@@ -64,7 +64,7 @@ static void copy_word(const struct hf_scan *value, char *ret_text)
 	ret_text[hf_scan_left(value)] = '\0';
 }
 
-/* Skips digits with at most one point among them; false: there is no digit. */
+/* Skips digits and at most one decimal point. Returns false if no digit was found. */
 static bool skip_decimal(struct hf_scan *s)
 {
 	size_t digits = 0;

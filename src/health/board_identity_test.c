@@ -21,7 +21,7 @@ static void name(int device, const char *id, const char *uuid)
 	snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
 }
 
-/* Names all boards at these addresses; driver: with their UUIDs. */
+/* Names all boards at these addresses. If `driver` is true, the names include the UUIDs. */
 static void name_all(const char *const ids[BOARDS], bool driver)
 {
 	static const char *const boards[BOARDS] = {"GPU-A", "GPU-B", "GPU-C"};

@@ -193,7 +193,8 @@ static const struct hf_health_rule rules[] = {
 	{RULE(AER, HF_HEALTH_CODE_AER_PORT, HF_HEALTH_CODE_AER_PORT, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL},
-	/* These lines follow a report about the same port; all of them are one incident. */
+	/* These lines follow a report about the same port. The report and the lines are one
+	 * incident. */
 	{RULE(AER, HF_HEALTH_CODE_CONTAINED, HF_HEALTH_CODE_UNRECOVERED, REBOOT, RESTART_NODE, NODE,
 	      SIGNAL),
 	 .severity = HF_HEALTH_FATAL, .follows = true},

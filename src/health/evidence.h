@@ -26,7 +26,7 @@ struct hf_health_evidence {
 	enum hf_health_severity severity;
 	int32_t code;    /* the number of an Xid or SXid, or one of enum hf_health_code below */
 	int32_t subcode; /* -1: none */
-	int32_t cause;   /* the Xid that caused this one, for Xid 45; 0: not reported */
+	int32_t cause;   /* for Xid 45: the Xid that caused Xid 45; 0: not reported */
 	uint32_t word;   /* the first register or interrupt word of the line, if has_word */
 	bool has_word;
 	int32_t gpu_instance;     /* MIG; -1: the whole device */

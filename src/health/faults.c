@@ -185,7 +185,7 @@ static hf_time find_last_stop(const struct hf_health_device *device)
 	return last;
 }
 
-/* Reports of a stop that follow each other within this time are one stop. */
+/* Two successive reports of a stop within this time count as one stop. */
 #define STOP_BURST (3 * HF_MINUTE)
 
 /* Counts a stop of the device.  After escalate_count stops another reset or restart would not help, so the fault
@@ -360,7 +360,7 @@ static void attach_fault(struct hf_health_brain *b, struct hf_health_device *dev
 
 /* ---- finding room for a new fault ----------------------------------------------------------------- */
 
-/* A fault as the evidence would open it, with the members that determine its weight. */
+/* Returns the fault that the evidence would open, with the members that decide its weight. */
 static struct hf_health_fault make_awaited(const struct hf_health_brain *b,
 					   const struct hf_health_device *device,
 					   const struct hf_health_evidence *e,
@@ -912,7 +912,7 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 	return false;
 }
 
-/* The number of other faults of the device that were sighted at that time. */
+/* Returns the number of other faults of the device that were sighted at time `at`. */
 static uint32_t count_sighted_with(const struct hf_health_device *device,
 				   const struct hf_health_fault *than, hf_time at)
 {

@@ -187,8 +187,8 @@ struct budgets {
 	int32_t unavailable, quarantines, concurrent; /* left; -1: no limit */
 	bool in_window;
 	struct hf_health_breaker breaker;
-	/* domains: nodes of each failure domain that are out of use.  jobs: nodes of each job that this plan
-	 * quarantines. */
+	/* domains: number of nodes out of use, by failure domain. jobs: number of nodes that this
+	 * plan quarantines, by job. */
 	struct tallies domains, jobs;
 };
 
@@ -477,8 +477,8 @@ static void decide_node(struct budgets *b, const struct hf_health_node *node,
 	}
 	if (node->job_restarting && d->doing == HF_HEALTH_DO_QUARANTINE)
 		d->why = HF_HEALTH_WHY_JOB_RESTARTING;
-	/* In a mode that only shows decisions they use the budgets too, so that each decision is shown as it would
-	 * be. */
+	/* If the mode only shows decisions, a decision uses the budgets too. So the decisions are
+	 * the same as in a mode that acts. */
 	spend_budgets(b, node, d);
 	if (!mode_does(b->policy->mode, d->doing))
 		d->answer = HF_HEALTH_WOULD;

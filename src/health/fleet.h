@@ -62,7 +62,7 @@ struct hf_health_policy {
 	hf_time quarantine_window;
 	int32_t concurrent; /* most remedies that may be under way at the same time */
 	int32_t per_domain; /* most unavailable nodes in one failure domain; 0: no limit */
-	/* most remedies of one node within node_window, whatever their rung */
+	/* limit of the remedies of a node within node_window, for all rungs together */
 	int32_t node_attempts;
 	hf_time node_window;
 	/* most disturbances of one job within the window; 0: no limit */
@@ -90,7 +90,7 @@ struct hf_health_attempt {
 struct hf_health_node {
 	const char *name;
 	const char *domain;           /* "": none */
-	const char *job;              /* job of the pod that holds the bad device; "": none */
+	const char *job;              /* job of the pod that holds the bad device; "": no job */
 	enum hf_health_state state;   /* the worst state of the node's devices */
 	enum hf_health_class cls;     /* the strictest class of a fault that acts on the node */
 	enum hf_health_action action; /* the remedy that the node's faults ask for */
@@ -238,7 +238,7 @@ struct hf_health_fleet_plan {
 	size_t len;
 	struct hf_health_breaker breaker;
 	bool breaker_tripped_now;
-	/* What the policy's limits still allow after these decisions. */
+	/* The remainder of the policy's limits after these decisions. */
 	int32_t unavailable_left, quarantines_left, concurrent_left;
 	hf_time wake_at;
 };

@@ -735,7 +735,8 @@ static void judge_amd(struct hf_health_brain *b, const struct hf_health_sample *
 	if (s->amd.throttle_percent < 20 && t->firing && !is_busy(s->amd.load_percent))
 		return;
 	note_result(t, s->amd.throttle_percent >= 20);
-	/* 20 measurements are ten minutes, at one each half minute. */
+	/* 20 measurements take ten minutes, because the interval of the measurements is half a
+	 * minute. */
 	judge_streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
 }
 

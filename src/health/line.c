@@ -186,7 +186,7 @@ static void set_link_unit(struct hf_health_evidence *e, const struct hf_scan *un
 	char name[HF_HEALTH_UNIT_MAX];
 
 	hf_scan_print(unit, name, sizeof(name) - sizeof(" link 9999"));
-	/* Clears a longer text that may have been there before. */
+	/* Clear the whole field first, because the old text may be longer than the new text. */
 	memset(e->unit, 0, sizeof(e->unit));
 	if (number == UINT64_MAX)
 		snprintf(e->unit, sizeof(e->unit), "%s link none", name);

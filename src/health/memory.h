@@ -78,11 +78,11 @@ struct hf_health_device {
 		[HF_HEALTH_ABOVE_MAX];
 	enum hf_health_kind kind;
 	bool owned; /* an order has quarantined the device, and none has released it */
-	/* a probe named the device in this boot, or there was evidence about it in this boot */
+	/* in this boot, a probe named the device or evidence about the device arrived */
 	bool seen;
 	enum hf_health_state state;
 	hf_time since;
-	uint64_t generation; /* number that grows by one with each change of the state */
+	uint64_t generation; /* increases by 1 with every change of the state */
 	hf_time heard_at;    /* the last time at which a working detector could see the device */
 	hf_time watched_at;  /* since when detectors have worked without a pause */
 	hf_time fresh_after; /* time of the boot, or of a cure; earlier evidence is dropped */
@@ -151,8 +151,8 @@ void hf_health_memory_init(struct hf_health_memory *memory);
 /* Copies the memory into another arena, with room for `more` devices. */
 struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory, size_t more,
 					       struct hf_arena *arena);
-/* Moves all times by `by`, for a boot whose clock begins before that of the last boot: an hour ago stays an hour
- * ago.  No time becomes less than 1. */
+/* Moves all times by `by` after a reboot, because the clock of the new boot begins again: an hour
+ * ago stays an hour ago. No time becomes less than 1. */
 void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by);
 /* Whether GPUs are missing: then the node is Unknown though its other GPUs may be well. */
 bool hf_health_memory_misses(const struct hf_health_memory *memory);

@@ -114,7 +114,7 @@ static void do_step(struct life *life, const struct hf_mend_step *step)
 	}
 }
 
-/* One round of the controller, which may be killed before it does anything. */
+/* Runs a round of the controller. The controller may be killed before any action. */
 static void run_controller(struct life *life)
 {
 	struct hf_mend_view *v = &life->view;

@@ -248,7 +248,8 @@ static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct
 
 static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	/* An actor that wrote another boot than the approved one proves nothing with that boot. */
+	/* The actor may have recorded a boot other than the approved boot. The recorded boot does
+	 * not prove a reboot. */
 	if (hf_str_is_empty(view->node_boot_id) ||
 	    hf_streq(view->node_boot_id, view->approved_boot_id) ||
 	    hf_streq(view->node_boot_id, view->act_boot_id)) {
@@ -527,7 +528,7 @@ static bool node_is_gone(const struct hf_mend_view *view, struct hf_mend_step *s
 {
 	if (view->node_exists)
 		return false;
-	/* Whatever the external controller made instead is another node. */
+	/* The external controller may have made a new node, but the node of this act is gone. */
 	if (view->rung == HF_MEND_EXTERNAL) {
 		set_message(step, "the node is gone: it was replaced");
 		step->prove = true;

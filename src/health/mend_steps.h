@@ -97,7 +97,7 @@ struct hf_mend_view {
 	size_t targets_len;           /* at most HF_MEND_DEVICES_MAX */
 	hf_time approved_at;          /* NONE: not approved */
 	const char *approved_boot_id; /* NULL: not approved */
-	hf_time withdrawn_at;         /* the last approval was withdrawn then; NONE: it was not */
+	hf_time withdrawn_at;         /* when the last approval was withdrawn; NONE: never */
 	hf_time act_started_at, act_ended_at; /* NONE: not yet */
 	const char *act_boot_id;              /* NULL: unknown */
 	bool act_failed;                      /* the act has an exit code other than 0 */
@@ -123,7 +123,7 @@ struct hf_mend_view {
 	const char *node_boot_id; /* NULL: unknown */
 	bool held;                /* annotation holdfast.dev/hold */
 	bool quarantined;         /* the taint is on the node */
-	/* which other tool locks the node, "kured" or "NodeMaintenance"; NULL: none */
+	/* the other tool that locks the node, "kured" or "NodeMaintenance"; NULL: no such lock */
 	const char *other_lock;
 	enum hf_mend_lease lease;
 	const char *lease_holder; /* NULL: unknown */

@@ -26,7 +26,7 @@ struct hf_health_rule {
 	uint32_t bits_any; /* the first word must have at least one of these bits; 0: not checked */
 	/* the first word must have no bits besides these; 0: not checked */
 	uint32_t bits_only;
-	/* How the rule rates the evidence that it matches. */
+	/* How the rule rates the evidence that the rule matches. */
 	enum hf_health_class cls;
 	enum hf_health_action action;
 	enum hf_health_scope scope;

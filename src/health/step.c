@@ -33,7 +33,7 @@ const struct hf_health_config hf_health_config_default = {
 	.event_every = 10 * HF_MINUTE,
 };
 
-/* Most pieces of evidence that one sample makes. */
+/* Limit of the pieces of evidence from a single sample. */
 #define EVIDENCE_PER_SAMPLE 6
 /* Most changes of a device's state in one step: by a boot, by orders, by evidence. */
 #define MOVES_PER_DEVICE 16
@@ -173,7 +173,7 @@ static int by_sample(const void *left, const void *right)
 		d = compare_numbers(a->detector, b->detector);
 	if (d == 0)
 		d = strcmp(a->device, b->device);
-	/* Samples that contradict each other are sorted by their bytes, so that their order is always the same. */
+	/* Contradictory samples are sorted by their bytes, so that the order is always the same. */
 	return d != 0 ? d : memcmp(left, right, sizeof(struct hf_health_sample));
 }
 

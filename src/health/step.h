@@ -132,7 +132,8 @@ struct hf_health_sample {
 		} ib;
 		struct {
 			bool mismatch, not_loaded, timed_out;
-			/* the source does not serve this node: its other fields do not count */
+			/* the source does not serve this node: readers ignore the source's other
+			 * fields */
 			bool aside;
 			/* GPUs that belong to an NVLink fabric, how many of them cannot be used yet, and NVML's
 			 * state and status of the first of these; 0 asked: nothing is known. */
@@ -178,7 +179,7 @@ struct hf_health_order {
 struct hf_health_input {
 	hf_time now;
 	char boot_id[HF_HEALTH_BOOT_MAX];
-	/* evidence from before this time is not of this boot; NONE: take all evidence */
+	/* evidence earlier than this time belongs to an earlier boot; NONE: take all evidence */
 	hf_time boot_at;
 	/* facts of this boot may be lost; the step copies the value into its memory when a boot
 	 * begins (see doubted of struct hf_health_memory) */

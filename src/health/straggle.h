@@ -22,7 +22,7 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_BACK_STEPS 3
 /* Number of steps with which a window is compared, to find whether the job as a whole slowed down. */
 #define HF_HEALTH_BASE_STEPS 50
-/* Most ranks of one job that are judged. */
+/* Limit of the judged ranks of a job. */
 #define HF_HEALTH_RANKS_MAX 20000
 
 enum hf_health_phase {
