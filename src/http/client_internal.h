@@ -129,7 +129,7 @@ struct hf_transfer {
 	bool reset;        /* on a link: the server reset the stream */
 	const char *fault; /* on a link: why nghttp2 rejected the response; NULL: it did not */
 	size_t body_sent;  /* on a link: bytes of the request body that were sent */
-	/* On a link: bytes received on a stream whose HTTP/2 window must still be opened again. */
+	/* On a link: received bytes of a stream by which the HTTP/2 window must still be opened. */
 	size_t unconsumed;
 
 	CURL *easy; /* curl's handle; exists from the start with curl until the transfer is freed */

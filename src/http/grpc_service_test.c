@@ -204,7 +204,7 @@ static void bytes_that_are_no_frames_end_the_connection(void **state)
 	(void)close(fd);
 }
 
-/* Connections that say nothing do not keep others out. */
+/* Connections that send nothing do not keep other clients out. */
 static void the_quietest_connection_gives_way(void **state)
 {
 	struct bench *b = *state;
