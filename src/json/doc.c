@@ -86,7 +86,7 @@ static void replace_nuls(char *text, size_t len)
 			return;
 		if (memcmp(at, nul, size) == 0)
 			memcpy(at, instead, size);
-		at += 2; /* the backslash and the character that it escapes */
+		at += 2; /* the backslash and the escaped character */
 	}
 }
 
