@@ -39,7 +39,8 @@ struct hf_kubeconfig_entry {
 int hf_kubeconfig_find(const struct hf_kubeconfig_files *files, const char *list,
 		       const char *member, const char *name, struct hf_kubeconfig_entry *ret_entry,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* Returns current-context from the first file that has one; NULL: no file has one. */
+/* Returns current-context from the first file that sets the field; NULL: no file sets
+ * current-context. */
 const char *hf_kubeconfig_current_context(const struct hf_kubeconfig_files *files);
 /* Makes an entry from a member of another entry: the object under key. If the member is absent,
  * the object of the new entry is NULL. */

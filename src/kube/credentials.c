@@ -354,7 +354,8 @@ enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, stru
 bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned generation)
 {
 	if (generation != c->generation)
-		/* The credentials are newer than those that the request used: send it again. */
+		/* The credentials have changed since the request was sent: send the request
+		 * again. */
 		return true;
 	if (c->exec != NULL) {
 		c->have = false;

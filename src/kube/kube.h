@@ -98,7 +98,7 @@ struct hf_kube_observation {
 	const char *method; /* HTTP method, "GET" */
 	const char *host;   /* host and port of the server, "10.0.0.1:443" */
 	int status;         /* HTTP status; 0: no response came */
-	unsigned retry;     /* number of tries before this one: 0 for the first try */
+	unsigned retry;     /* number of earlier tries: 0 for the first try */
 	/* time until the end of the response; for a watch or a log, until the end of the response's
 	 * head */
 	hf_time took;
@@ -108,7 +108,7 @@ typedef void (*hf_kube_observe_fn)(void *arg, const struct hf_kube_observation *
 struct hf_kube_options {
 	/* seed for the random part of retry delays; 0: a random seed from the kernel */
 	uint64_t seed;
-	hf_time timeout; /* timeout of requests that set none; 0: HF_KUBE_TIMEOUT */
+	hf_time timeout; /* timeout of requests without a timeout; 0: HF_KUBE_TIMEOUT */
 	/* Longest time without an event or a bookmark before a watch ends with HF_E_TIMEOUT. 0:
 	 * four minutes for a watch with bookmarks, else 30 s more than the watch's timeout. */
 	hf_time watch_silence_max;

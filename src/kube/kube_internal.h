@@ -25,7 +25,7 @@ struct hf_kube_op;
 struct hf_kube_op_class {
 	void (*send)(struct hf_kube_op *op); /* called when credentials are ready; calls
 	                                      * hf_kube_op_send */
-	/* reports that the op failed before it was sent */
+	/* reports that the op failed before the request was sent */
 	void (*failed)(struct hf_kube_op *op, const struct hf_error *err);
 	void (*abandon)(struct hf_kube_op *op); /* the store is being destroyed: report
 	                                         * HF_E_CANCELED */
@@ -147,7 +147,7 @@ bool hf_kube_warning_parse(const char *header, char **ret_text);
 enum hf_kube_line {
 	HF_KUBE_LINE_EVENT,
 	HF_KUBE_LINE_ERROR, /* ret_failure is filled */
-	/* an event of a type that this version does not know; the caller skips it */
+	/* an event of an unknown type; the caller skips the event */
 	HF_KUBE_LINE_UNKNOWN,
 };
 /* Reads one line. HF_E_BAD_REQUEST: the line is not an event. The caller releases the event's
@@ -163,7 +163,7 @@ struct hf_kube_try {
 	unsigned tries; /* tries made so far, including the failed one */
 	int code;       /* error code of the transfer; 0: a response arrived */
 	int status;     /* HTTP status of the response */
-	hf_time retry_after; /* delay for which the server asked by Retry-After; 0: none */
+	hf_time retry_after; /* delay from the server's header Retry-After; 0: no delay */
 	/* the server closed the HTTP/2 connection in order (GOAWAY); a retry needs no delay */
 	bool retry_now;
 	bool permanent; /* true: a certificate was rejected, so a retry would fail too */
@@ -242,7 +242,7 @@ void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
 /* What a credential plugin printed, parsed. Public within the module for tests and fuzzing. */
 struct hf_kube_exec_answer {
-	/* the credentials that the plugin printed; "": the plugin gave none */
+	/* the credentials that the plugin printed; "": no credentials printed */
 	char *token, *cert_pem, *key_pem;
 	hf_time expires; /* HF_TIME_NEVER if not given */
 };
