@@ -27,7 +27,7 @@ static struct hf_kubelet_findings *check(const char *text, const struct hf_kubel
 	return findings;
 }
 
-/* Asserts that the spec has one finding, for this field, and that its text begins with the
+/* Asserts that the spec has exactly one finding, for this field, with a text that begins with the
  * field. */
 static void assert_finding(const char *spec, bool refused, const char *field)
 {

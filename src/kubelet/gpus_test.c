@@ -195,7 +195,7 @@ static void no_pod_gets_a_gpu_that_is_out_of_service(void **state)
 	wait_output(n, "a", "c=" UUID("01") "\nr=\n");
 	hf_kubelet_each_gpu_owner(n->kubelet, add_owner, &owners);
 	assert_string_equal(owners.text, "default/a/main nvidia.com/gpu " UUID("01") "\n");
-	/* A pod that waits for a GPU gets this one when it is back in service. */
+	/* A pod that waits for a GPU gets the repaired GPU when the GPU is back in service. */
 	add_pod(n, "d", 1, true);
 	testnode_wait(n, waits_for_gpu, NULL);
 	hf_kubelet_set_gpu_works(n->kubelet, UUID("00"), true, "");

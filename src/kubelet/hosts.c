@@ -61,7 +61,7 @@ static bool is_usable(const struct hf_json *spec)
 /* The reader of a hosts file, and the machine's address from the reader's view. */
 struct reader {
 	const struct hf_kubelet_pod *pod;
-	/* address under which the pod reaches the machine; "": it cannot */
+	/* address of the machine for the pod; "": the pod cannot reach the machine */
 	char machine[HF_NET_IP_MAX];
 };
 

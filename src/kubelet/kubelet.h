@@ -162,9 +162,9 @@ int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struc
 
 /* What this machine allows for pods, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {
-	bool pod_network; /* each pod has its own network, host name and mounts */
+	bool pod_network; /* every pod has its own network, host name and mounts */
 	bool user_ns;     /* the pod network is made in a user namespace, so no root is needed */
-	bool pid_ns;      /* each pod also has its own process numbers */
+	bool pid_ns;      /* every pod also has its own process numbers */
 	bool uplink;      /* pods reach other networks, through slirp4netns */
 	bool cgroups;     /* limits of memory and CPU are enforced */
 	/* what the machine lacks and how to get it; "": nothing is missing. Borrowed. */

@@ -53,7 +53,7 @@ struct hf_kubelet_log_reader {
 	 * record continues */
 	bool within[2];
 	bool over; /* the container has ended; the files do not grow any more */
-	int code;  /* the error with which the stream ends; 0: none */
+	int code;  /* the error that ends the stream; 0: no error */
 	char message[HF_ERROR_TEXT_MAX];
 	bool at_end;
 };

@@ -55,7 +55,7 @@ struct hf_kubelet_pod_container {
 	char reason[64];
 	char message[HF_ERROR_TEXT_MAX];
 	int64_t told; /* number of the last attempt about which an Event was written; -1: none */
-	int64_t term_sent;                /* number of the attempt that has got SIGTERM; -1: none */
+	int64_t term_sent;                /* number of the attempt that got SIGTERM; -1: none */
 	struct hf_kubelet_probes *probes; /* NULL: none */
 	/* the startup probe has not succeeded yet; the readiness probe fails */
 	bool unstarted, unready;

@@ -169,7 +169,8 @@ static void run_probe(void *arg)
 	int64_t timeout_s = read_seconds(p, "timeoutSeconds", 1);
 	struct hf_kubelet_handler handler;
 
-	/* Other probes wait until the startup probe has succeeded; its take_success arms them. */
+	/* The other probes wait until the startup probe succeeds; take_success then arms the other
+	 * probes. */
 	if (p->exec || (p->kind != STARTUP && !is_started(p->all)))
 		return;
 	timeout_s = timeout_s < 1 ? 1 : timeout_s;

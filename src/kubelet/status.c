@@ -246,8 +246,8 @@ static bool is_ours(const struct condition *ours, size_t n, const char *type)
 	return false;
 }
 
-/* Builds the list of conditions: those of other writers first and unchanged, then this
- * kubelet's. */
+/* Builds the list of conditions: first the unchanged conditions of other writers, then the
+ * kubelet's conditions. */
 static struct hf_json *merge_conditions(const struct hf_json *old, const struct condition *ours,
 					size_t n, hf_time now)
 {
