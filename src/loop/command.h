@@ -21,7 +21,7 @@ struct hf_command_spec {
 	const char *const *argv; /* as in hf_process_spec, with search_path */
 	/* environment of the command, "NAME=value"; NULL: that of this process */
 	const char *const *env;
-	/* working directory of the command; NULL: that of this process */
+	/* working directory of the command; NULL: the caller's working directory */
 	const char *cwd;
 	const char *input; /* bytes for stdin, copied; NULL: no input */
 	size_t input_len;

@@ -38,7 +38,7 @@ struct hf_process_spec {
 	                          * set */
 	const char *const *env;  /* "NAME=value" strings, NULL-terminated; NULL: the environment of
 	                          * this process */
-	const char *cwd;         /* working directory of the child; NULL: that of this process */
+	const char *cwd;         /* working directory of the child; NULL: the caller's */
 	/* The child's fds 0, 1 and 2: an open fd, which the caller still owns, or
 	 * HF_PROCESS_STDIO_NULL. */
 	int stdio[3];
