@@ -227,7 +227,7 @@ struct apply {
 	const struct hf_json *config;
 	struct hf_json *own;     /* fields of the configuration */
 	struct hf_json *last;    /* fields of the manager's previous apply */
-	struct hf_json *others;  /* fields that other managers own, so that they are not removed */
+	struct hf_json *others;  /* fields of other managers: apply must not remove these fields */
 	struct hf_json *managed; /* the new managedFields */
 	/* name of the owner in the text of the conflict that is being added */
 	const char *owner;

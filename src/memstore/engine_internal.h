@@ -160,8 +160,8 @@ int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const
  * version->doc. version NULL removes the entry. The caller has made all checks. */
 void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
 		 const struct hf_version *version);
-/* Finds the objects that name an owner in their ownerReferences, by the owner's UID; NULL: there
- * are none. */
+/* Returns the list of objects that name this UID in metadata.ownerReferences; NULL: no such
+ * objects. */
 struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
 
 /* Sizes (engine_size.c). */
