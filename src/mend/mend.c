@@ -141,7 +141,7 @@ static int make_id(struct actor *actor, struct hf_error *err)
 	return rc;
 }
 
-/* Checks that the object permits the act on this node, for this pod, in this boot. */
+/* Checks that the object permits the act for the present node, pod and boot. */
 static int check_object(const struct actor *actor, struct hf_error *err)
 {
 	const struct hf_remediation *r = &actor->remediation;

@@ -24,7 +24,7 @@ struct hf_mend_options {
 	struct hf_loop *loop; /* a real one */
 	struct hf_store *store;
 	const char *name; /* name of the Remediation to perform */
-	const char *node; /* name of the node on which this process runs */
+	const char *node; /* name of the node of this process */
 	/* spec.nonce that the Remediation must have; another nonce means another act */
 	const char *nonce;
 	/* This program, which enters `root` and becomes the tool (hf_mend_enter_root). */

@@ -243,7 +243,8 @@ static void tell_result(const struct hf_mend_reset *reset, const struct hf_mend_
 
 	ret_outcome->exit_code = result->exit_code;
 	if (result->timed_out) {
-		/* A tool that ended with 0 after SIGTERM at its timeout has not done its work. */
+		/* If the tool exits with 0 after SIGTERM at the timeout, the tool has not finished
+		 * the reset. */
 		ret_outcome->exit_code = -1;
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message),
 			 "%s after its deadline: %.400s", result->hung ? "hung" : "was ended",
