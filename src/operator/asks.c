@@ -44,7 +44,7 @@
 #define CALM (200 * HF_MS)
 #define BURST 50.0
 
-/* An object that at least one job asks for: when it is read, and what was read. */
+/* An object that at least one job asks for, with the time and the result of the reads. */
 struct ask {
 	struct hf_asks *asks;
 	enum hf_ask_kind kind;

@@ -68,8 +68,8 @@ struct device_view {
 	hf_time heard_at;    /* monotonic: a time at which the agent had written this report */
 	hf_time reported_at; /* like heard_at, but only if the write was seen; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
-	hf_time mended_at; /* the last act that mended the node, the operator's clock; NONE: none */
-	bool out;          /* at least one device of the node is unusable */
+	hf_time mended_at;   /* the last act that mended the node, operator's clock; NONE: no act */
+	bool out;            /* at least one device of the node is unusable */
 	/* if `out`: when the last unusable device failed, by the node's clock; NONE: not
 	 * reported */
 	hf_time out_since;

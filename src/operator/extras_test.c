@@ -85,7 +85,7 @@ static void nothing_is_watched_until_a_job_needs_it(void **state)
 	assert_int_equal(brain.steps, 1);
 }
 
-/* Do one step with this action in its plan.  Returns the request for the action. */
+/* Runs a step with this action in the plan. Returns the request for the action. */
 static struct fake_call *asked(struct bench *bench, enum hf_action_kind kind, enum hf_verb verb)
 {
 	want(0, kind, 0, 1);

@@ -28,7 +28,7 @@ struct hf_operator;
 struct hf_view;
 struct hf_cache_entry;
 
-/* One instant on two clocks, to convert times from one to the other. */
+/* An instant on two clocks, for the conversion of times between the clocks. */
 struct hf_moment {
 	hf_time now;  /* the time that the step gets: API-server time */
 	hf_time mono; /* the loop's */
@@ -112,7 +112,7 @@ struct hf_asks *hf_asks_create(struct hf_operator *op);
 struct hf_asks *hf_asks_destroy(struct hf_asks *asks); /* NULL is fine; returns NULL */
 /* Replace the asks of a job by those of its newest plan. */
 void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const struct hf_plan *plan);
-/* Call this when the job is gone: drops its asks. */
+/* Drops the asks of a job. Call the function when the job is gone. */
 void hf_asks_forget(struct hf_asks *asks, const char *key);
 /* Sends no further reads, because the operator stops. */
 void hf_asks_stop(struct hf_asks *asks);

@@ -46,7 +46,7 @@ void hf_groups_problem(struct hf_kind *groups, int code, const char *message)
 		       "until the CRD %s.%s of the gang scheduler \"%s\" is there",
 		       resource->plural, resource->group, op->options.settings.gang_scheduler);
 	hf_operator_problem(op, resource->plural, code, text.data);
-	/* Queue the waiting jobs, so that each of them gets an event. */
+	/* Queue the waiting jobs, so that every waiting job gets an event. */
 	for (size_t i = 0; i < op->n_kinds; i++)
 		if (op->kinds[i].running)
 			hf_operator_enqueue_kind(&op->kinds[i]);

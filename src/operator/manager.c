@@ -586,7 +586,7 @@ int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 {
 	switch (manager->state) {
 	case HF_MANAGER_STANDBY:
-		/* A standby is ready if it knows which process leads. */
+		/* A standby is ready if it knows the holder of the Lease. */
 		if (hf_lease_holder(manager->lease)[0] != '\0')
 			return 0;
 		break;

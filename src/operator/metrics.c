@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "operator/kinds_internal.h"
 
-/* All kinds share one queue; this is its label value. */
+/* The label value of the queue that all job kinds share. */
 static const char queue_name[] = "holdfast";
 
 /*

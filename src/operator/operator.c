@@ -22,7 +22,7 @@
  */
 
 #define REQUEST_TIMEOUT (30 * HF_SECOND)
-/* Events wait this long, so that they do not delay the three requests that replace a pod. */
+/* Delay of events, so that events do not delay the three requests that replace a pod. */
 #define EVENT_DELAY (200 * HF_MS)
 /* Memory for reading one object at a time.  The store limits the size of an object. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)

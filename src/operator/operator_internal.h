@@ -144,7 +144,7 @@ struct hf_kind {
 	bool narrow_told;
 	hf_time wide_since; /* monotonic: since when the schema is wide; NONE: narrow or unknown */
 	struct hf_timer *wide_timer; /* runs until the schema has been wide for HF_WIDE_SETTLE */
-	enum hf_extra_kind extra;    /* which kind of extra object this is, for extra objects */
+	enum hf_extra_kind extra;    /* for extra objects: the kind of extra object */
 	bool started;                /* extra objects: the cache is started */
 };
 #define HF_KINDS_MAX 8
@@ -160,7 +160,7 @@ struct hf_job_state {
 	hf_time status_gap;     /* the shortest time between two routine statuses */
 	hf_time status_owed; /* since when a routine status waits to be written; NONE: none waits */
 	hf_time starting_since; /* since when ranks are missing or not running; NONE: all run */
-	/* when a step is due for ranks that succeeded after the last step; NONE: none */
+	/* when a step is due because ranks succeeded after the last step; NONE: no such step */
 	hf_time success_due;
 	size_t size; /* the number of pods and services at the last step */
 	/* how many were created since the last status write or live read */
@@ -213,7 +213,7 @@ struct hf_operator {
 	struct hf_kind kinds[HF_KINDS_MAX];
 	size_t n_kinds;
 	struct hf_kind pods, services;
-	/* each watched from the first job that needs the kind */
+	/* watches of an extra kind start with the first job that needs the kind */
 	struct hf_kind extras[HF_EXTRA_KINDS];
 	struct hf_facts facts;
 	struct hf_controller *companion; /* NULL: none */
@@ -223,7 +223,7 @@ struct hf_operator {
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* job UID → key of the job (char *) */
 	struct hf_map *states;   /* key → struct hf_job_state */
-	struct hf_map *ending; /* namespaces that refused a create because they are being deleted */
+	struct hf_map *ending;   /* namespaces that refused a create because of their deletion */
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;
@@ -272,7 +272,7 @@ char *hf_operator_job_key(const struct hf_kind *kind, const char *ns, const char
 void hf_operator_enqueue_now(struct hf_operator *op, const char *key);
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
-/* Queue the job because one of its ranks has succeeded. */
+/* Queue the job because a rank of the job has succeeded. */
 void hf_operator_enqueue_success(struct hf_operator *op, const char *key);
 /* Queue the job for a routine change: one that needs no step at once, such as a service that was
  * created.  The step waits a while, so that it also takes the routine changes that follow. */

@@ -54,7 +54,7 @@ enum hf_pass_request {
 	HF_REQUEST_OVER, /* the request was answered, or is not needed any more */
 };
 
-/* What the pass does after its phase OVER. */
+/* The next thing that the pass does after phase OVER. */
 enum hf_pass_then {
 	HF_THEN_END,
 	HF_THEN_READ, /* read the job from the API server before its next step */
@@ -79,7 +79,7 @@ struct hf_pass_call {
 	struct hf_call *call; /* SENT, READING */
 };
 
-/* Finished actions of one kind in a stage, which share one event. */
+/* Finished actions of the same kind in a stage. The actions share an event. */
 /* the most names in the event's text; further names are only counted */
 #define HF_TALLY_NAMES_MAX 8
 struct hf_tally {
@@ -95,7 +95,7 @@ struct hf_pass {
 	char *key;
 	hf_time began; /* monotonic */
 	struct hf_arena *arena;
-	struct hf_doc *job; /* the newest version of the job that this pass knows */
+	struct hf_doc *job; /* the newest version of the job known to the pass */
 	/* the version of the job that the step read: the plan borrows from it */
 	struct hf_doc *stepped;
 	struct hf_job_view view;

@@ -20,7 +20,7 @@
 /* most bytes of the init container template after its variables are replaced */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 
-/* Upstream's defaults, for init container templates that name these variables. */
+/* Upstream's defaults for the variables of init container templates. */
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
 #define ACTION_SHOWN_MAX 80
@@ -62,7 +62,7 @@ static const struct hf_json *find_template(const struct hf_render_args *args, in
 struct action {
 	/* len: bytes of the action with its braces; name: index of the variable it names */
 	size_t len, name;
-	/* the action removes the blanks before it, or behind it */
+	/* the action removes the blanks before or behind its braces */
 	bool trims_before, trims_behind;
 };
 

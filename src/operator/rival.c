@@ -152,7 +152,7 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 /* Which jobs (kinds, namespace) the Go operator handles, as far as its command line tells.
  * hf_rival_shares compares them with the jobs of this operator. */
 struct share {
-	/* the kinds of job that this operator handles */
+	/* the job kinds of this operator */
 	const struct hf_framework *const *frameworks;
 	/* namespace in the Go operator's flag --namespace; NULL: the flag is not given */
 	const char *ns;
@@ -161,7 +161,7 @@ struct share {
 	bool kinds_given, kinds_met;
 	/* the command line has a word that is no flag, so the Go operator may handle any job */
 	bool unclear;
-	/* name of the flag whose value is the next word; NULL: the next word is a flag */
+	/* name of the flag that takes the next word as its value; NULL: the next word is a flag */
 	const char *awaits;
 };
 

@@ -23,7 +23,7 @@
 #define GATHER_SHARE 4
 #define GATHER_PER_JOB (50 * HF_MS)
 #define GATHER_MAX (10 * HF_SECOND)
-/* The longest start that counts, so that one job that took an hour does not decide for long. */
+/* Limit of the counted time of a start, so that a single slow job does not decide for long. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
 static void move_to(struct hf_startups *startups, hf_time now)

@@ -11,7 +11,7 @@ static void begin_many(struct hf_startups *startups, int jobs, hf_time now)
 		hf_startups_begin(startups, now);
 }
 
-/* Notes one finished start that took this long. */
+/* Notes a finished start of the duration `span`. */
 static void one_took(struct hf_startups *startups, hf_time span, hf_time now)
 {
 	hf_startups_begin(startups, now - span);
