@@ -20,7 +20,7 @@
  * fit is refused, and the probe delivers the refused items again later. */
 #define EVIDENCE_MAX HF_HEALTH_INPUT_MAX
 #define SAMPLES_MAX HF_HEALTH_INPUT_MAX
-/* Number of items whose memory is kept between two steps; memory for a flood is freed. */
+/* Memory for this number of items is kept between two steps; memory for a flood is freed. */
 #define KEPT_MAX 64
 #define LOAD_FRESH HF_MINUTE
 /* Delay of an Xid that NVML reports: long enough for several looks at the kernel's log. */

@@ -27,8 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* After this number of records, which takes a few milliseconds, other users of the loop get their
- * turn. */
+/* After this number of records (a few milliseconds), other users of the loop get their turn. */
 #define RECORDS_PER_TURN 4096
 /* Size of one read of a stream. A record of /dev/kmsg always fits. */
 #define READ_BYTES (64u << 10)
@@ -337,7 +336,7 @@ static void look_at_file(struct kmsg *k)
 		return;
 	}
 	if ((uint64_t)open_one.st_size < k->place.file_offset) {
-		/* The file was truncated: read it from its start. */
+		/* The file was truncated: read the file from the start. */
 		k->place.file_offset = k->line_at = 0;
 		k->line_len = k->buf_at = k->buf_len = 0;
 		k->line_over = false;

@@ -36,7 +36,7 @@ enum hf_nvml_outcome {
 };
 
 struct hf_nvml_watch_options {
-	/* The command line of the child, whose program must call hf_nvml_child_main. */
+	/* The command line of the child. The child's program must call hf_nvml_child_main. */
 	const char *const *child_argv;
 	hf_time deadline; /* how long the child may take for one look; 0: HF_NVML_DEADLINE */
 	/* Deadline of a look in which the child has yet to start the library; at least `deadline`;

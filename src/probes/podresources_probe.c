@@ -36,7 +36,7 @@ struct kubelet_probe {
 	hf_time began;
 	bool heard;   /* the kubelet answered once */
 	uint32_t had; /* a bit for each resource of the kubelet so far */
-	bool gone;    /* the kubelet no longer has one of these resources */
+	bool gone;    /* a resource that the kubelet had is missing now */
 };
 
 static void note_why(struct kubelet_probe *p, const char *why)

@@ -46,7 +46,7 @@ struct sysfs_probe {
 	struct device_bench *gpu_bench;
 	bool amd;      /* the node had an AMD device */
 	size_t nvidia; /* number of NVIDIA devices, the excluded ones included */
-	/* Devices that the driver excludes, by its last answer. */
+	/* Devices excluded by the driver, as of the driver's last answer. */
 	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t kept_back_len;
 	bool primed;

@@ -278,7 +278,7 @@ static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void 
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 0);
 	assert_int_equal(b->gpus.foreign, 1);
-	/* A device that has its driver counts, whatever driver_override names. */
+	/* A device with its driver counts, for any value of driver_override. */
 	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/nvidia");
 	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
