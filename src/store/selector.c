@@ -630,7 +630,7 @@ bool hf_selector_match_fields(const struct hf_selector *selector, const struct h
 	return true;
 }
 
-/* True if the key of r, which was split at its dots, equals this path. */
+/* True if the key of r equals the path. The key of r is already split at the dots. */
 static bool is_path(const struct requirement *r, const char *path)
 {
 	const char *segment = r->key;
