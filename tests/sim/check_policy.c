@@ -128,7 +128,9 @@ static bool was_dead_before(struct sim *sim, const struct sim_pod_truth *pod, hf
 	const struct sim_node *node = sim_node_get(sim, pod->node);
 	hf_time verdict = verdict_at - hf_loop_wall(sim->loop) + sim_now(sim);
 
+	/* An agent that was heard later shows that only the kubelet was dead by then. */
 	return node != NULL && node->exists && !sim_node_alive(node) && !pod->ended &&
+	       !sim_agent_spoke(node, sim_now(sim) - verdict) &&
 	       node->dead_since + DEAD_BEFORE < verdict;
 }
 
