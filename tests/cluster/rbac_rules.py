@@ -62,6 +62,7 @@ CLUSTER["holdfast.dev", "devicehealths"] = {
     **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_HEALTH)")}
 CLUSTER["holdfast.dev", "healthpolicies"] = {
     **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_POLICY)")}
+CLUSTER["holdfast.dev", "remediations"] = {**CACHE}
 CLUSTER["holdfast.dev", "healthpolicies/status"] = {
     "patch": ("src/fleet/act.c", '.subresource = "status"')}
 CLUSTER["", "pods/eviction"] = {
