@@ -230,6 +230,8 @@ if $pods_run; then
 		--for=condition=Succeeded --timeout=90s
 	expect 'the job is Succeeded' 'done +Succeeded' kubectl get pytorchjobs
 	expect 'the log of the job' 'rank 0' kubectl logs done-master-0
+	# An event is sent after the status, and may arrive later.
+	until_true 100 sh -c "kubectl describe pytorchjob done | grep -q PyTorchJobSucceeded"
 	expect 'the events of the job' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
 	for how in background foreground orphan; do
 		job "by-$how" 1 'exec sleep 1000' | kubectl create -f - >/dev/null
