@@ -222,8 +222,8 @@ static void gpus_of_amd_are_found_in_sysfs(void **state)
 	struct testnode *n = *state;
 	static const char *const properties[] = {
 		"cpu_cores_count 8\nsimd_count 0\n",
-		"cpu_cores_count 0\nsimd_count 304\nlocation_id 49920\ndomain 1\n"
-		"unique_id 81985529216486895\n",
+		("cpu_cores_count 0\nsimd_count 304\nlocation_id 49920\ndomain 1\n"
+		 "unique_id 81985529216486895\n"),
 		"cpu_cores_count 0\nsimd_count 304\nunique_id 0\n"};
 	HF_AUTOFREE char *sysfs = hf_xasprintf("%s/sys", n->dir);
 
