@@ -63,16 +63,12 @@ static void add_row(struct hf_table *table, const struct hf_json *event, bool wi
 		    hf_time now)
 {
 	const struct hf_json *about = hf_json_get(event, "involvedObject");
-	char age[HF_TIME_TEXT_MAX] = "<unknown>";
-	hf_time time;
 
-	if (hf_time_parse(last_seen(event), &time, NULL) == 0)
-		hf_span_format(now > time ? now - time : 0, age);
 	if (with_namespace)
 		hf_table_cell(
 			table, "%s",
 			hf_str_or(hf_json_path_str(event, "metadata", "namespace", NULL), "-"));
-	hf_table_cell(table, "%s", age);
+	hf_table_cell_age(table, last_seen(event), now);
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(event, "type", NULL), ""));
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(event, "reason", NULL), ""));
 	hf_table_cell(table, "%s/%s", hf_str_or(hf_json_path_str(about, "kind", NULL), ""),

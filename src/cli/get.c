@@ -79,17 +79,9 @@ static const char *const other_headers[] = {"NAMESPACE", "KIND", "NAME", "AGE"};
 
 static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
 {
-	const char *text =
-		hf_json_path_str(hf_doc_json(doc), "metadata", "creationTimestamp", NULL);
-	char age[HF_TIME_TEXT_MAX];
-	hf_time created;
-
-	if (text == NULL || hf_time_parse(text, &created, NULL) != 0) {
-		hf_table_cell(table, "<unknown>");
-		return;
-	}
-	hf_span_format(now > created ? now - created : 0, age);
-	hf_table_cell(table, "%s", age);
+	hf_table_cell_age(table,
+			  hf_json_path_str(hf_doc_json(doc), "metadata", "creationTimestamp", NULL),
+			  now);
 }
 
 static void add_namespace(const struct getting *get, struct hf_table *table, struct hf_doc *doc)

@@ -48,6 +48,8 @@ struct hf_table;
 struct hf_table *hf_table_create(const char *const *headers, size_t n_columns);
 struct hf_table *hf_table_destroy(struct hf_table *table); /* NULL is fine */
 void hf_table_cell(struct hf_table *table, const char *fmt, ...) HF_PRINTF(2, 3);
+/* Add the time that has passed since `since`, a time in RFC 3339. NULL or other text: "<unknown>". */
+void hf_table_cell_age(struct hf_table *table, const char *since, hf_time now);
 void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
 /* Column widths for rows that are printed at different times, as by `get -w`. Widths only grow.
  * Set to zeros before the first use. */

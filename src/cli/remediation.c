@@ -23,28 +23,6 @@
 const char *const hf_cli_remediation_headers[HF_CLI_REMEDIATION_COLUMNS] = {
 	"NAME", "NODE", "RUNG", "PHASE", "DEVICES", "FAULT", "AGE", "REQUESTED", "MESSAGE"};
 
-static hf_time created_at(struct hf_doc *doc)
-{
-	const char *text =
-		hf_json_path_str(hf_doc_json(doc), "metadata", "creationTimestamp", NULL);
-	hf_time at;
-
-	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
-}
-
-static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
-{
-	hf_time created = created_at(doc);
-	char age[HF_TIME_TEXT_MAX];
-
-	if (created == HF_TIME_NONE) {
-		hf_table_cell(table, "<unknown>");
-		return;
-	}
-	hf_span_format(now > created ? now - created : 0, age);
-	hf_table_cell(table, "%s", age);
-}
-
 static void add_devices(struct hf_table *table, const struct hf_json *spec)
 {
 	const struct hf_json *list = hf_json_get(spec, "devices");
@@ -80,7 +58,8 @@ void hf_cli_remediation_row(struct hf_table *table, struct hf_doc *doc, hf_time 
 		hf_table_cell(table, "%s %" PRId64, cls, hf_json_i64(code, 0));
 	else
 		hf_table_cell(table, "%s", hf_str_or(cls, "<none>"));
-	add_age(table, doc, now);
+	hf_table_cell_age(table, hf_json_path_str(root, "metadata", "creationTimestamp", NULL),
+			  now);
 	if (!wide)
 		return;
 	hf_table_cell(table, "%s",

@@ -60,6 +60,16 @@ void hf_table_cell(struct hf_table *table, const char *fmt, ...)
 		free(cell);
 }
 
+void hf_table_cell_age(struct hf_table *table, const char *since, hf_time now)
+{
+	char age[HF_TIME_TEXT_MAX] = "<unknown>";
+	hf_time time;
+
+	if (since != NULL && hf_time_parse(since, &time, NULL) == 0)
+		hf_span_format(now > time ? now - time : 0, age);
+	hf_table_cell(table, "%s", age);
+}
+
 size_t hf_table_rows(const struct hf_table *table)
 {
 	hf_assert(table->n_columns > 0);
