@@ -485,18 +485,15 @@ static int run_dry(struct mending *m, const char *name)
 
 static int mend_node(struct mending *m, const char *word)
 {
-	static const char *const kinds[] = {"node/", "nodes/", "no/"};
+	const char *named = hf_cli_node_named(word), *node = named != NULL ? named : word;
 	char name[HF_REMEDIATION_NAME_MAX];
 	struct hf_error err;
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
-		if (hf_str_has_prefix(word, kinds[i]))
-			word += strlen(kinds[i]);
-	if (*word == '\0' || strlen(word) > HF_REMEDIATION_NODE_MAX)
+	if (*node == '\0' || strlen(node) > HF_REMEDIATION_NODE_MAX)
 		return hf_cli_usage(m->cli, "the name of a node has 1 to %d characters",
 				    HF_REMEDIATION_NODE_MAX);
-	m->spec.node = word;
-	if (read_node(m, word, &err) != 0 || fill_spec(m, &err) != 0 ||
+	m->spec.node = node;
+	if (read_node(m, node, &err) != 0 || fill_spec(m, &err) != 0 ||
 	    create_object(m, name, &err) != 0)
 		return hf_cli_fail(m->cli, &err);
 	if (m->dry_run)

@@ -209,6 +209,16 @@ static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 	return 0;
 }
 
+const char *hf_cli_node_named(const char *word)
+{
+	static const char *const kinds[] = {"node/", "nodes/", "no/"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
+		if (hf_str_has_prefix(word, kinds[i]))
+			return word + strlen(kinds[i]);
+	return NULL;
+}
+
 static int refuse_kind(const char *kind, struct hf_error *err)
 {
 	struct hf_nearest search = {.text = kind, .len = strlen(kind)};

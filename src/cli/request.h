@@ -33,6 +33,9 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;
 
+/* Returns NAME of "node/NAME", "nodes/NAME" or "no/NAME". NULL: the word does not name a node. */
+const char *hf_cli_node_named(const char *word);
+
 const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framework);
 /* List the pods or services that name the job in their label. */
 int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, struct hf_doc *job,

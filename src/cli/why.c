@@ -198,17 +198,6 @@ static bool makes_something(const struct hf_plan *plan)
 	return false;
 }
 
-/* Returns NAME of "node/NAME". NULL: the word does not name a node. */
-static const char *node_named(const char *word)
-{
-	static const char *const kinds[] = {"node/", "nodes/", "no/"};
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
-		if (hf_str_has_prefix(word, kinds[i]))
-			return word + strlen(kinds[i]);
-	return NULL;
-}
-
 static int why_node(struct hf_cli *cli, const char *name, bool as_json)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
@@ -244,7 +233,7 @@ static int why_node(struct hf_cli *cli, const char *name, bool as_json)
 
 static int verb_why(struct hf_cli *cli)
 {
-	const char *node = node_named(cli->args[0]);
+	const char *node = hf_cli_node_named(cli->args[0]);
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const char *output = hf_cli_flag(cli, "output");
 	const struct hf_framework *framework;
