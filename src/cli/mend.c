@@ -87,8 +87,8 @@ static void read_user(struct mending *m)
 					    ""));
 }
 
-/* Finds the highest number on the node, and prints the acts that are at work there. */
-static int read_others(struct mending *m, struct hf_error *err)
+/* Finds the highest number of an act on the node. */
+static int read_last_attempt(struct mending *m, struct hf_error *err)
 {
 	const struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_remediations};
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
@@ -331,7 +331,7 @@ static int create_object(struct mending *m, char ret_name[HF_REMEDIATION_NAME_MA
 		HF_AUTO_DOC body = NULL;
 		struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_remediations};
 
-		rc = read_others(m, err);
+		rc = read_last_attempt(m, err);
 		if (rc != 0)
 			return rc;
 		m->spec.attempt++;
@@ -443,8 +443,7 @@ static int print_answer(const struct mending *m, const char *name)
 			return hf_cli_fail(m->cli, &err);
 		status = hf_json_get(hf_doc_json(reply.object), "status");
 		phase = hf_str_or(hf_json_path_str(status, "phase", NULL), "");
-		if (hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") ||
-		    hf_streq(phase, "Cancelled")) {
+		if (hf_cli_remediation_has_ended(phase)) {
 			fputs("operator: ", m->cli->out);
 			hf_text_print_safe(
 				m->cli->out,

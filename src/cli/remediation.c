@@ -222,12 +222,12 @@ int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 
 /* ---- the acts of a node ----------------------------------------------------------------------------- */
 
-static bool has_ended(const struct hf_remediation *r)
+bool hf_cli_remediation_has_ended(const char *phase)
 {
 	static const char *const ends[] = {"Succeeded", "Failed", "Cancelled"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++)
-		if (hf_streq(r->status.phase, ends[i]))
+		if (hf_streq(phase, ends[i]))
 			return true;
 	return false;
 }
@@ -272,7 +272,7 @@ void hf_cli_mend_reasons(struct hf_cli *cli, const char *node, hf_cli_mend_fn fn
 		if (!hf_streq(hf_json_path_str(root, "spec", "node", NULL), node) ||
 		    hf_remediation_read(reply.items[i], arena, &r, NULL) != 0)
 			continue;
-		if (!has_ended(&r)) {
+		if (!hf_cli_remediation_has_ended(r.status.phase)) {
 			at_work = true;
 			tell_one(&r, fn, arg);
 		} else if (r.spec.attempt > last.spec.attempt) {

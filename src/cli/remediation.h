@@ -22,6 +22,9 @@ void hf_cli_remediation_row(struct hf_table *table, struct hf_doc *doc, hf_time 
 /* "0000:1a:00.0 (GPU-1), GPU-2"; "the node" without devices. */
 void hf_cli_remediation_devices(const struct hf_remediation_spec *spec, struct hf_strbuf *text);
 
+/* phase: status.phase; NULL: no operator has seen the object yet. */
+bool hf_cli_remediation_has_ended(const char *phase);
+
 /* The NAME of "remediation/NAME"; NULL: the word does not name a Remediation. */
 const char *hf_cli_remediation_named(const char *word);
 /* Print one Remediation for people. Returns an exit code. */
