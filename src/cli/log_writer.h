@@ -20,9 +20,8 @@ struct hf_log_writer {
 	/* text that is written before each line; NULL: bytes are written as they come */
 	char *prefix;
 	struct hf_strbuf line; /* the bytes of the unfinished line; used only with a prefix */
-	bool inside; /* the last written byte was not a newline; used only without a prefix */
-	/* `out` is a terminal: escape sequences are removed. Set it after hf_log_writer_init. */
-	bool terminal;
+	bool inside;   /* the last written byte was not a newline; used only without a prefix */
+	bool terminal; /* `out` is a terminal: escape sequences are removed */
 	struct hf_terminal_filter filter;
 };
 

@@ -7,12 +7,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/terminal_filter.h"
+#include "cli/log_writer.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define LOOK_SPAN (500 * HF_MS)
 /* how long hf_pod_log_finish waits for the last bytes of the log */
@@ -25,7 +24,7 @@ struct hf_pod_log {
 	struct hf_call *call;
 	struct hf_log_stream *stream;
 	struct hf_timer *again, *linger;
-	struct hf_terminal_filter filter;
+	struct hf_log_writer writer;
 	void (*done)(void *arg); /* not NULL: hf_pod_log_finish was called */
 	void *done_arg;
 };
@@ -47,14 +46,8 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	struct hf_pod_log *tail = arg;
 
 	if (len > 0) {
-		HF_AUTO_STRBUF clean = HF_STRBUF_INIT(len + 16);
-		bool terminal = isatty(fileno(tail->cli->out)) == 1;
-
-		if (terminal)
-			hf_terminal_filter_add(&tail->filter, bytes, len, &clean);
-		(void)fwrite(terminal ? clean.data : bytes, 1, terminal ? clean.len : len,
-			     tail->cli->out);
-		(void)fflush(tail->cli->out);
+		/* A lost output shows at the end of the program. */
+		(void)!hf_log_writer_write(&tail->writer, bytes, len);
 		return;
 	}
 	tail->stream = hf_log_stream_stop(tail->stream);
@@ -127,6 +120,7 @@ struct hf_pod_log *hf_pod_log_create(struct hf_cli *cli, const char *ns, const c
 	struct hf_pod_log *tail = hf_xcalloc(1, sizeof(*tail));
 
 	tail->cli = cli;
+	hf_log_writer_init(&tail->writer, cli->out, NULL);
 	tail->ns = hf_xstrdup(ns);
 	tail->pod = hf_xstrdup(pod);
 	tail->container = hf_xstrdup(container);
@@ -154,6 +148,7 @@ struct hf_pod_log *hf_pod_log_destroy(struct hf_pod_log *tail)
 	hf_log_stream_stop(tail->stream);
 	hf_timer_destroy(tail->again);
 	hf_timer_destroy(tail->linger);
+	hf_log_writer_release(&tail->writer);
 	free(tail->seen);
 	free(tail->container);
 	free(tail->pod);
