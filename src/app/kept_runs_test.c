@@ -176,7 +176,7 @@ static void the_run_that_ended_last_is_never_removed(void **state)
 	for (int i = 2; i <= 4; i++)
 		make_run("short", i, true);
 	(void)poll(NULL, 0, 20); /* the clock of a file system is coarse */
-	make_run("long", 1, true); /* it began before the others, and ended after them */
+	make_run("long", 1, true); /* began first, and ended last */
 	hf_kept_runs_prune(base, 2, HF_KEPT_RUNS_BYTES_MAX);
 	assert_true(has_run("long-2147480001"));
 	assert_true(has_run("short-2147480004"));

@@ -419,7 +419,7 @@ static int serve_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 struct detach {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
-	/* the background process has printed its output, which it does once it is ready */
+	/* the background process is ready, and has printed its output */
 	bool has_output;
 	bool ended;
 	int exit_code;

@@ -64,7 +64,7 @@ static void assert_refused_bytes(const char *text, size_t len, const char *with)
 	if (strstr(printed, with) == NULL)
 		fail_msg("does not say '%s' but: %s", with, printed);
 	assert_null(manifest.doc);
-	/* Checks that each problem is one line without control characters. */
+	/* A reported problem is one line, without control characters. */
 	for (const char *at = printed; *at != '\0'; at++)
 		assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
 	free(printed);
