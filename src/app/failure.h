@@ -11,7 +11,7 @@
 
 /*
  * The text that `run` prints when a job has failed: the cause, the end of the failed rank's log, what
- * Holdfast did about it, and the next command.  Pure.
+ * Holdfast did about it, and the next command.  Pure, except for hf_failure_print.
  */
 #define HF_FAILURE_LINES 20 /* how many lines at the end of the log are printed */
 /* bytes of each printed line; the rest of a longer line is left out */
