@@ -664,11 +664,12 @@ static void look_for_kubelet(struct shim *shim)
 		quit_pod(shim);
 }
 
+/* The end of a client wakes the loop, so the clock counts only while there is none. */
 static int wait_ms(const struct shim *shim)
 {
 	if (shim->n_pending)
 		return RETRY_MS;
-	return shim->pod.ends_with_kubelet ? LOOK_MS : -1;
+	return shim->pod.ends_with_kubelet && !has_client(shim) ? LOOK_MS : -1;
 }
 
 /* Tells whether the loop can end: every record is written, or nothing will read the records. */
