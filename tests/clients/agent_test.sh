@@ -21,10 +21,6 @@ cleanup() {
 }
 trap cleanup EXIT
 
-api() {
-	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
-		"$(sed -n 's/ *server: //p' "$KUBECONFIG")$1"
-}
 agent() {
 	"$holdfast" agent --node-name "$node" --kmsg "$folder/kmsg" --state-dir "$folder/state" \
 		--nvml "$folder/no-such-library.so" --kubelet-socket "$folder/no-such-socket" \

@@ -42,6 +42,21 @@ until_true() {
 	done
 }
 
+# api PATH [FLAG…]: sends a request to the plane of the kubeconfig with the plane's token. FLAG: flags of curl.
+api() {
+	local path=$1 plane=${KUBECONFIG%/*}
+	shift
+	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
+}
+
+# rc_of COMMAND…: prints the output of the command and "rc CODE", its exit code.
+rc_of() {
+	local rc=0
+	"$@" 2>&1 || rc=$?
+	echo "rc $rc"
+}
+
 checks=0
 failures=0
 

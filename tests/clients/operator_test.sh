@@ -38,13 +38,6 @@ job() { # NAME COMMAND
 	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "$2"]}]}}
 	END
 }
-# Sends a request to the API with the token of the kubeconfig.
-api() {
-	local path=$1
-	shift
-	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
-		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
-}
 create() {
 	job "$1" "$2" >"$folder/job.yaml"
 	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' \
@@ -69,11 +62,6 @@ leads() { metric "$1" leader_election_master_status | grep -q ' 1$'; }
 is_ready() { ask "$1" /readyz | grep -qx ok; }
 uids() { "$holdfast" get pods -o json | grep '"uid"' | sort -u; }
 running() { [ "$("$holdfast" get pods -o json | grep -c '"phase": "Running"')" = "$1" ]; }
-rc_of() {
-	local rc=0
-	"$@" 2>&1 || rc=$?
-	echo "rc $rc"
-}
 # reap NAME: waits until the operator has ended; sets `code` to its exit code.
 reap() {
 	code=0

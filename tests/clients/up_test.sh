@@ -36,11 +36,6 @@ sleeper() {
 }
 until_says() { until_true 100 test -s "$1" && cat "$1"; }
 not() { ! "$@"; }
-rc_of() {
-	local rc=0
-	"$@" 2>&1 || rc=$?
-	echo "rc $rc"
-}
 # Prints the processes of this test's pods.
 ps_of_plane() {
 	for file in /proc/[0-9]*/cmdline; do
@@ -99,14 +94,6 @@ small_files() {
 }
 pods() { "$holdfast" get pods -o json 2>/dev/null; }
 runs() { pods | grep -q '"phase": "Running"'; }
-
-# Sends a request to the API with the token of the kubeconfig.
-api() {
-	local path=$1
-	shift
-	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
-		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
-}
 
 # ---- a first start
 start "$holdfast" "$plane"
