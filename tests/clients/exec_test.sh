@@ -8,26 +8,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
+# shellcheck source=tests/clients/exec_lib.sh
+. "$here/exec_lib.sh"
 
-read -ra exec <<<"$1"
 report=$2
-folder=$(mktemp -d)
-agent_pid=
-cleanup() {
-	[ -z "$agent_pid" ] || kill "$agent_pid" 2>/dev/null || true
-	rm -rf "$folder"
-}
-trap cleanup EXIT
-export HOLDFAST_AGENT_SOCKET=$folder/agent.sock
-log=$folder/termination
-run() { rm -f "$log"; "${exec[@]}" --termination-log "$log" "$@"; }
-code() { # CODE COMMAND…: ends with it
-	local wanted=$1 rc=0
-	shift
-	"$@" || rc=$?
-	echo "code $rc"
-	[ "$rc" -eq "$wanted" ]
-}
 ecc='RuntimeError: CUDA error: uncorrectable ECC error encountered'
 
 # --- without an agent: exec exits with the program's code

@@ -4,33 +4,17 @@
 #
 # log_rules_test.sh EXEC: runs `holdfast exec --log-rule` (or holdfast-exec) around real programs: lines that are
 # missing, numbers that are bad, the stacks and the flight recorder of a hang, and events for the agent.
+# shellcheck disable=SC2016 # the scripts of inner shells are in single quotes
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
+# shellcheck source=tests/clients/exec_lib.sh
+. "$here/exec_lib.sh"
 
-read -ra exec <<<"$1"
-folder=$(mktemp -d)
-agent_pid=
-cleanup() {
-	[ -z "$agent_pid" ] || kill "$agent_pid" 2>/dev/null || true
-	rm -rf "$folder"
-}
-trap cleanup EXIT
-export HOLDFAST_AGENT_SOCKET=$folder/agent.sock
-log=$folder/termination
-out=$folder/out
-run() { rm -f "$log"; "${exec[@]}" --termination-log "$log" "$@"; }
 # A program that waits for it waits for ever.
 export HOLD=$folder/hold
 mkfifo "$HOLD"
-code() { # CODE COMMAND…: ends with it
-	local wanted=$1 rc=0
-	shift
-	"$@" || rc=$?
-	echo "code $rc"
-	[ "$rc" -eq "$wanted" ]
-}
 
 # --- numbers
 expect "a bad number on stdout ends the program" 'code 228' code 228 run --log-rule 'loss must be finite: loss=(\S+)' -- \
@@ -41,6 +25,7 @@ expect "a bad number on stderr too, behind a carriage return" 'code 228' code 22
 	--log-rule 'norm must be below 10 for 2 lines: norm (\S+)' -- sh -c 'printf "norm 11\rnorm 12\r" >&2; cat "$HOLD"'
 expect "with FailJob the code asks for no restart" 'code 229' code 229 run \
 	--log-rule 'loss must be finite or FailJob: loss=(\S+)' -- sh -c 'echo loss=inf; cat "$HOLD"'
+# shellcheck disable=SC2046 # the words become arguments
 expect "a program without bad numbers keeps its code and output" 'norm 9 code 3' sh -c 'echo $1 $2 $3 $4' . \
 	$(code 3 run --log-rule 'norm must be below 10: norm (\S+)' -- sh -c 'echo norm 9; exit 3')
 expect "SIGTERM does not ask to save a bad number" 'none' sh -c \
