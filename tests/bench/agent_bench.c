@@ -11,10 +11,10 @@
 #include "memstore/memstore.h"
 #include "probes/sysfs.h"
 #include "store/resource.h"
+#include "harness/measure.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 struct count {
 	int node, device, other;
@@ -46,14 +46,6 @@ static int create_node(struct hf_memstore *memstore)
 
 	hf_memstore_apply(memstore, &request, &result);
 	return result.code;
-}
-
-static double cpu_seconds(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 int main(int argc, char **argv)

@@ -5,11 +5,11 @@
 #include "base/strbuf.h"
 #include "http/client.h"
 #include "kube/kube.h"
+#include "harness/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -58,20 +58,6 @@ struct bench {
 };
 
 static void next(struct connection *connection);
-
-static double clock_of(clockid_t id)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(id, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void die(const char *what, int code, const char *text)
-{
-	fprintf(stderr, "api_bench: %s: %d %.400s\n", what, code, text);
-	exit(1);
-}
 
 static void must(int rc, const struct hf_error *err)
 {

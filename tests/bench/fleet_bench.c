@@ -5,11 +5,11 @@
 #include "base/strbuf.h"
 #include "kube/kube.h"
 #include "store/resource.h"
+#include "harness/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * Load for an operator on a real API server, and what that server can do without one.
@@ -61,20 +61,6 @@ struct bench {
 	bool waiting;
 	double *took;
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void die(const char *what, int code, const char *text)
-{
-	fprintf(stderr, "fleet_bench: %s: %d %.400s\n", what, code, text);
-	exit(1);
-}
 
 static void request(struct bench *bench, struct hf_request *request, hf_reply_fn done)
 {

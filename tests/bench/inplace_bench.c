@@ -6,11 +6,11 @@
 #include "base/str.h"
 #include "kube/kube.h"
 #include "store/resource.h"
+#include "harness/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * The agents and the training processes of a job, played on a real API server, and what that server can do without an
@@ -71,20 +71,6 @@ struct bench {
 	size_t up_ranks;
 	double *took;
 };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void die(const char *what, int code, const char *text)
-{
-	fprintf(stderr, "inplace_bench: %s: %d %.400s\n", what, code, text);
-	exit(1);
-}
 
 static struct hf_store *connect_store(struct bench *bench)
 {

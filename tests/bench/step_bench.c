@@ -5,11 +5,11 @@
 #include "base/strbuf.h"
 #include "core/step.h"
 #include "framework/framework.h"
+#include "harness/measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * What one step of the brain costs: a job of N ranks that all run ("quiet"), and the same job
@@ -96,18 +96,10 @@ static void step(struct world *world, hf_time now, struct hf_arena *arena, struc
 	}
 }
 
-static double seconds(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static void measure(const char *name, struct world *world, int steps)
 {
 	struct hf_arena *arena = hf_arena_create(ARENA_BYTES);
-	double start = seconds(), spent;
+	double start = cpu_seconds(), spent;
 	struct hf_plan plan;
 	size_t bytes = 0;
 
@@ -116,7 +108,7 @@ static void measure(const char *name, struct world *world, int steps)
 		step(world, START + HF_MINUTE, arena, &plan);
 		bytes = hf_arena_used(arena);
 	}
-	spent = seconds() - start;
+	spent = cpu_seconds() - start;
 	printf("step %-7s ranks=%zu steps=%d cpu_us_per_step=%.1f steps_per_second=%.0f bytes=%zu "
 	       "actions=%zu\n",
 	       name, world->seen.pods_len, steps, spent / steps * 1e6, steps / spent, bytes,
