@@ -101,7 +101,7 @@ def breaches(pod, annotations=None):
 
 def documents(text):
     """The objects with pods, and the Namespaces; CRDs and policies are left out unread."""
-    for part in re.split(r"^---$", re.sub(r" # --[\w-]+$", "", text, flags=re.M), flags=re.M):
+    for part in yaml_subset.documents(text):
         kind = re.search(r"^kind: (\w+)$", part, re.M)
         if kind and kind[1] in WORKLOADS | {"Namespace"}:
             yield yaml_subset.parse(part)

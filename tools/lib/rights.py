@@ -7,10 +7,11 @@ The comment above a rule of an account's role is the reason of that rule.
 
 import re
 
+import crd_schema
 import yaml_subset
 
 RULE = re.compile(r"((?:^  #.*\n)*)^  - apiGroups:", re.M)
-KINDS = ("pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
+KINDS = [plural for plural, *_ in crd_schema.KINDS.values()]
 READS = {"get", "list", "watch"}
 # Files that only a flag of `holdfast manifests` prints.
 FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/mender/rbac.yaml": "--mender"}
@@ -30,7 +31,7 @@ def read(texts):
     """({(kind, name, namespace): Role}, [binding]) of {path: YAML}."""
     roles, bindings = {}, []
     for path, text in texts.items():
-        for part in re.split(r"^---$", re.sub(r" # --[\w-]+$", "", text, flags=re.M), flags=re.M):
+        for part in yaml_subset.documents(text):
             document = yaml_subset.parse(part)
             kind = document["kind"]
             where = document["metadata"].get("namespace", "")

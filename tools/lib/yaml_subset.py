@@ -88,6 +88,11 @@ def _block(lines, indent):
     return found
 
 
+def documents(text):
+    """The texts of the documents of a manifest, without the marks of tools/embed-manifests."""
+    return re.split(r"^---$", re.sub(r" # --[\w-]+$", "", text, flags=re.M), flags=re.M)
+
+
 def parse(text):
     """Parses a file with one document. ValueError: the file uses YAML that is not supported
     here."""
