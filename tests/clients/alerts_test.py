@@ -15,10 +15,10 @@ import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOP = HERE.parent.parent
+TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools" / "lib"))
 sys.dont_write_bytecode = True
+import plane
 import yaml_subset
 
 ALERTS = TOP / "deploy" / "alerts.yaml"
@@ -145,9 +145,5 @@ class AlertsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    got = subprocess.run([str(HERE / "get_prometheus.sh"), KEPT], capture_output=True, text=True, check=False)
-    if got.returncode != 0:
-        print("skipped: " + got.stderr.strip(), file=sys.stderr)
-        sys.exit(77)
-    PROGRAMS = got.stdout.strip()
+    PROGRAMS = plane.find_prometheus(KEPT)
     unittest.main(argv=sys.argv[:1])

@@ -6,6 +6,7 @@
 A plane runs jobs that succeed, recover and wait; an operator and an agent beside it serve their metrics, and a real
 Prometheus scrapes them. FOLDER keeps the downloaded Prometheus. Exit code 77: Prometheus cannot be had here.
 """
+import functools
 import glob
 import json
 import os
@@ -13,22 +14,20 @@ import pathlib
 import re
 import shutil
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 import urllib.parse
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-TOP = HERE.parent.parent
+sys.dont_write_bytecode = True
+import plane
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
 HOLDFAST = os.path.abspath(sys.argv[1])
 KEPT = os.path.abspath(sys.argv[2])
-PATIENCE = 120.0
-PAUSE = threading.Event()
+until = functools.partial(plane.until, patience=120.0)
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 POLICIES = "/apis/holdfast.dev/v1alpha1/healthpolicies"
 HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
@@ -45,20 +44,6 @@ report(41, own_ms=31, total=100, rank=0)
 """
 # What Grafana puts in for its variables.
 RANGES = {"$__rate_interval": "1m"}
-
-
-def until(what, look, patience=PATIENCE):
-    """The first true answer; an AssertionError when there is none in time."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        try:
-            found = look()
-        except (OSError, KeyError, IndexError, ValueError):
-            found = None
-        if found:
-            return found
-        PAUSE.wait(0.2)
-    raise AssertionError(f"not in time: {what}")
 
 
 def free_port():
@@ -99,15 +84,8 @@ class World:
         return until(f"{name} says its port", lambda: re.search(
             rf'"msg":"Starting".*"{key}":"(\d+)"', self.log(name)))[1]
 
-    def api(self, path, body=None, method=None, kind="application/json"):
-        server = re.search(r"server: (\S+)", (self.plane / "kubeconfig").read_text())[1]
-        request = urllib.request.Request(server + path, method=method,
-                                         data=None if body is None else json.dumps(body).encode())
-        request.add_header("Authorization", "Bearer " + (self.plane / "token").read_text().strip())
-        request.add_header("Content-Type", kind)
-        context = ssl.create_default_context(cafile=self.plane / "ca.pem")
-        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
-            return json.load(answer)
+    def api(self, path, body=None):
+        return plane.call(self.plane, path, body)
 
     def state(self, name, condition):
         conditions = self.api(f"{JOBS}/{name}")["status"]["conditions"]
@@ -237,7 +215,7 @@ class DashboardsTest(unittest.TestCase):
             left[:] = [q for q in left if not self.world.query(q[2])]
             return not left
         try:
-            until("data", answered, 60)
+            until("data", answered, patience=60)
         except AssertionError:
             self.fail("no data for:\n" + "\n".join(": ".join(q) for q in left))
 
@@ -269,14 +247,6 @@ class DashboardsTest(unittest.TestCase):
         self.assertEqual({n for n, s in state.items() if s == "firing"}, set())
 
 
-def find_prometheus():
-    made = subprocess.run([str(HERE / "get_prometheus.sh"), KEPT], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        print("skipped: " + made.stderr.strip(), file=sys.stderr)
-        sys.exit(77)
-    return made.stdout.strip()
-
-
 if __name__ == "__main__":
-    PROMETHEUS = find_prometheus()
+    PROMETHEUS = plane.find_prometheus(KEPT)
     unittest.main(argv=sys.argv[:1])

@@ -6,28 +6,23 @@
 The test replaces variables and starts the commands as k9s 0.51 does (internal/view/env.go, exec.go); the output goes to the
 test instead of less.
 """
-import json
 import os
 import pathlib
 import re
 import shlex
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
-import urllib.request
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tools" / "lib"))
 sys.dont_write_bytecode = True
 import yaml_subset
+from plane import call, until
 
 HOLDFAST = os.path.abspath(sys.argv[1])
-PAUSE = threading.Event()
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
 REMEDIATIONS = "/apis/holdfast.dev/v1alpha1/remediations"
 # $NAME, $!NAME, ${NAME} or ${!NAME}: groups 2 and 4 are names.
@@ -47,19 +42,6 @@ def plugins():
 
 def substitute(text, env):
     return VARIABLE.sub(lambda m: env.get((m[2] or m[4]).upper(), m[0]), text)
-
-
-def until(what, look, patience=60.0):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        try:
-            found = look()
-        except (OSError, KeyError, IndexError):
-            found = None
-        if found:
-            return found
-        PAUSE.wait(0.2)
-    raise AssertionError(f"not in time: {what}")
 
 
 class FileTest(unittest.TestCase):
@@ -111,13 +93,7 @@ class PlaneTest(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def api(self, path, body=None):
-        server = re.search(r"server: (\S+)", (self.plane / "kubeconfig").read_text())[1]
-        request = urllib.request.Request(server + path, data=None if body is None else json.dumps(body).encode())
-        request.add_header("Authorization", "Bearer " + (self.plane / "token").read_text().strip())
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=20, context=ssl.create_default_context(
-                cafile=self.plane / "ca.pem")) as answer:
-            return json.load(answer)
+        return call(self.plane, path, body)
 
     def press(self, name, resource, selected, kubeconfig=True):
         """The output that the pager gets, as after the plugin's key."""
