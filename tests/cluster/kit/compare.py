@@ -77,7 +77,6 @@ RESOURCES = ("pods", "services", "configmaps", "serviceaccounts", "roles", "role
              "horizontalpodautoscalers", "podgroups.volcano", "podgroups.plugins")
 # Events that tell what state a job has come to: their messages are compared where both tell it.
 OF_STATE = re.compile(r"Job(Created|Running|Restarting|Suspended|Resumed|Succeeded|Failed)$")
-EVENTS_OF_OTHERS = ("default-scheduler", "kwok", "kubelet", "horizontal-pod-autoscaler")
 
 
 def look(api, ns, entries):
