@@ -150,13 +150,11 @@ static void offer_acts(const struct line *line)
 /* Completes `get`: the first argument is a kind, the others are names of objects of this kind. */
 static void offer_kinds(const struct line *line)
 {
-	static const char *const others[] = {"jobs",   "pods",         "services", "nodes",
-					     "events", "remediations", NULL};
 	const struct hf_resource *resource =
 		line->n_words > 0 ? hf_resource_by_word(line->first) : NULL;
 
 	if (line->n_words == 0) {
-		offer_all(line, others);
+		offer_all(line, hf_cli_kinds);
 		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
 			offer_word(line, hf_frameworks[i]->plural, hf_frameworks[i]->kind);
 	} else if (resource != NULL) {

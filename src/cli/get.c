@@ -631,12 +631,10 @@ static int get_watch(struct getting *get, const char *name)
 
 static int refuse_word(const struct hf_cli *cli, const char *word)
 {
-	static const char *const others[] = {"jobs",  "pods",   "services",
-					     "nodes", "events", "remediations"};
 	struct hf_nearest search = {.text = word, .len = strlen(word)};
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
-		hf_nearest_offer(&search, others[i]);
+	for (size_t i = 0; hf_cli_kinds[i] != NULL; i++)
+		hf_nearest_offer(&search, hf_cli_kinds[i]);
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
 		hf_nearest_offer(&search, hf_frameworks[i]->plural);
 	if (search.nearest != NULL)

@@ -209,6 +209,9 @@ static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 	return 0;
 }
 
+const char *const hf_cli_kinds[] = {"jobs",   "pods",         "services", "nodes",
+				    "events", "remediations", NULL};
+
 const char *hf_cli_node_named(const char *word)
 {
 	static const char *const kinds[] = {"node/", "nodes/", "no/"};

@@ -33,6 +33,8 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;
 
+/* The kinds that `get` lists, besides those of the frameworks; ends with NULL. */
+extern const char *const hf_cli_kinds[];
 /* Returns NAME of "node/NAME", "nodes/NAME" or "no/NAME". NULL: the word does not name a node. */
 const char *hf_cli_node_named(const char *word);
 
