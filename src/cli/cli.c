@@ -558,7 +558,8 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	free(cli->args);
 	cli->args = NULL;
 	free(cli->joined);
-	free(cli->kept_notes);
 	cli->joined = NULL;
+	free(cli->kept_notes);
+	cli->kept_notes = NULL;
 	return rc;
 }
