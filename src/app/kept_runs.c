@@ -254,9 +254,7 @@ char *hf_kept_run_logs_dir(const char *path, const char *uid)
 
 bool hf_kept_run_is_settled(const char *path)
 {
-	HF_AUTOFREE char *mark = hf_xasprintf("%s/" ENDED, path);
-
-	return access(mark, F_OK) == 0;
+	return settled_at(path) != HF_TIME_NONE;
 }
 
 int hf_kept_run_lock(const char *path, int *ret_fd, struct hf_error *err)
