@@ -38,16 +38,17 @@ static void end(void)
 static void make_run(const char *name, int number, bool ended)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/runs/%s-%d", base, name, NOBODY + number);
-	struct hf_kept_run run = {.path = path,
-				  .name = (char *)(uintptr_t)name,
-				  .ns = (char *)(uintptr_t) "team-a",
-				  .kind = (char *)(uintptr_t) "PyTorchJob",
-				  .state = (char *)(uintptr_t) "Failed",
-				  .cause = (char *)(uintptr_t)(ended ? "master-0 exited with code 3" : ""),
-				  .started = number * HF_SECOND,
-				  .ended = ended ? (number + 5) * HF_SECOND : HF_TIME_NONE,
-				  .restarts = 2,
-				  .exit_code = 3};
+	struct hf_kept_run run = {
+		.path = path,
+		.name = (char *)(uintptr_t)name,
+		.ns = (char *)(uintptr_t) "team-a",
+		.kind = (char *)(uintptr_t) "PyTorchJob",
+		.state = (char *)(uintptr_t) "Failed",
+		.cause = (char *)(uintptr_t)(ended ? "master-0 exited with code 3" : ""),
+		.started = number * HF_SECOND,
+		.ended = ended ? (number + 5) * HF_SECOND : HF_TIME_NONE,
+		.restarts = 2,
+		.exit_code = 3};
 	struct hf_error err;
 
 	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
@@ -175,7 +176,7 @@ static void the_run_that_ended_last_is_never_removed(void **state)
 	begin();
 	for (int i = 2; i <= 4; i++)
 		make_run("short", i, true);
-	(void)poll(NULL, 0, 20); /* the clock of a file system is coarse */
+	(void)poll(NULL, 0, 20);   /* the clock of a file system is coarse */
 	make_run("long", 1, true); /* began first, and ended last */
 	hf_kept_runs_prune(base, 2, HF_KEPT_RUNS_BYTES_MAX);
 	assert_true(has_run("long-2147480001"));
