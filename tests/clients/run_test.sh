@@ -46,11 +46,11 @@ code() {
 	[ "$rc" = "$wanted" ] || { echo "wanted $wanted, got $rc:"; cat "$dir/out"; return 1; }
 	cat "$dir/out"
 }
-# begin FLAG…: starts the long job in the background and waits for its worker; sets RUN_PID.
+# begin: starts the long job in the background and waits for its worker; sets RUN_PID.
 begin() {
 	rm -f "$dir/out" # or what a run before it wrote is taken for this one's
 	# A background command of a shell ignores SIGINT, and one of nohup SIGHUP, so reset the signals.
-	env --default-signal=INT,HUP "$program" run "$dir/long.yaml" "$@" >"$dir/out" 2>&1 &
+	env --default-signal=INT,HUP "$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
 	RUN_PID=$!
 	until_true 300 grep -q 'here worker' "$dir/out"
 }
