@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ACCEPTED_AT_ONCE 16
 #define MESSAGE_BYTES_MAX ((size_t)1024)
 #define SERVICE_NODE "/csi.v1.Node/"
 #define SERVICE_IDENTITY "/csi.v1.Identity/"
@@ -235,15 +234,9 @@ int hf_csi_driver_answer(void *arg, const struct hf_grpc_asked *asked,
 
 static void on_connections(void *arg, int listener)
 {
-	struct hf_csi_driver *driver = arg;
+	const struct hf_csi_driver *driver = arg;
 
-	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0)
-			return;
-		hf_grpc_service_take(driver->service, fd);
-	}
+	hf_grpc_service_accept(driver->service, listener);
 }
 
 static void on_trouble(void *arg, const char *why)

@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 
 #define METHOD "/nvhcd.HealthCheckService/RunHealthCheck"
-#define ACCEPTED_AT_ONCE 32
 #define OUTPUT_BYTES_MAX ((size_t)32 << 10)
 #define ERROR_BYTES_MAX ((size_t)4096)
 /* Of HealthCheckResponse. */
@@ -158,15 +157,9 @@ static int answer_call(void *arg, const struct hf_grpc_asked *asked, struct hf_s
 
 static void on_connections(void *arg, int listener)
 {
-	struct hf_node_check *check = arg;
+	const struct hf_node_check *check = arg;
 
-	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd < 0)
-			return;
-		hf_grpc_service_take(check->service, fd);
-	}
+	hf_grpc_service_accept(check->service, listener);
 }
 
 static void on_trouble(void *arg, const char *why)

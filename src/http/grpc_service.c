@@ -19,6 +19,8 @@
 #define READ_BYTES ((size_t)32 << 10)
 /* Frames that wait for the kernel; beyond it nothing more is read. */
 #define OUT_BYTES_MAX ((size_t)256 << 10)
+/* Most connections that are taken before the loop has its turn. */
+#define ACCEPTED_AT_ONCE 16
 #define STATUS_TEXT_MAX 8
 #define ERROR_TEXT_MAX 512
 
@@ -356,7 +358,7 @@ static void drop_quietest(struct hf_grpc_service *service)
 	drop_peer(quietest);
 }
 
-void hf_grpc_service_take(struct hf_grpc_service *service, int fd)
+static void take_connection(struct hf_grpc_service *service, int fd)
 {
 	struct peer *peer = hf_xcalloc(1, sizeof(*peer));
 	struct ucred ucred = {.pid = 0};
@@ -380,6 +382,17 @@ void hf_grpc_service_take(struct hf_grpc_service *service, int fd)
 	}
 	if (!send_frames(peer))
 		hf_task_post(peer->close);
+}
+
+void hf_grpc_service_accept(struct hf_grpc_service *service, int listener)
+{
+	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0)
+			return;
+		take_connection(service, fd);
+	}
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */

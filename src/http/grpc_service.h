@@ -26,7 +26,6 @@ struct hf_grpc_service;
 /* Status codes of gRPC, which handlers return. */
 #define HF_GRPC_OK 0
 #define HF_GRPC_INVALID_ARGUMENT 3
-#define HF_GRPC_NOT_FOUND 5
 #define HF_GRPC_RESOURCE_EXHAUSTED 8
 #define HF_GRPC_UNIMPLEMENTED 12
 #define HF_GRPC_INTERNAL 13
@@ -46,7 +45,8 @@ struct hf_grpc_service *hf_grpc_service_create(struct hf_loop *loop, hf_grpc_ans
 					       void *arg);
 /* Closes all connections. NULL is fine; returns NULL. */
 struct hf_grpc_service *hf_grpc_service_destroy(struct hf_grpc_service *service);
-/* Takes over a connected socket that does not block. */
-void hf_grpc_service_take(struct hf_grpc_service *service, int fd);
+/* Accepts connections at a listening socket that does not block: all that wait, but at most 16. The caller's loop calls
+ * again while others wait. */
+void hf_grpc_service_accept(struct hf_grpc_service *service, int listener);
 
 #endif

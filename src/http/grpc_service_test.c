@@ -51,11 +51,9 @@ static int serve(void *arg, const struct hf_grpc_asked *asked, struct hf_strbuf 
 static void on_connection(void *arg, unsigned events)
 {
 	struct bench *b = arg;
-	int fd = accept4(b->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (fd >= 0)
-		hf_grpc_service_take(b->service, fd);
+	hf_grpc_service_accept(b->service, b->fd);
 }
 
 static int set_up(void **state)
