@@ -3,7 +3,7 @@
 
 /*
  * Files and folders with error texts that name the path, atomic writes, safe removal of a tree, and
- * random bytes.
+ * random bytes and digits.
  *
  * Every function here blocks and reports its failure through struct hf_error. After a failure no
  * descriptor stays open and no temporary file is left behind.
@@ -414,5 +414,18 @@ int hf_random_bytes(void *ret_bytes, size_t len, struct hf_error *err)
 		p += n;
 		len -= (size_t)n;
 	}
+	return 0;
+}
+
+int hf_random_hex(char *ret_text, size_t digits, struct hf_error *err)
+{
+	static const char letters[] = "0123456789abcdef";
+	int rc = hf_random_bytes(ret_text, digits, err);
+
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < digits; i++)
+		ret_text[i] = letters[(unsigned char)ret_text[i] & 15];
+	ret_text[digits] = '\0';
 	return 0;
 }

@@ -67,6 +67,8 @@ int hf_fs_remove_tree(const char *path, struct hf_error *err) HF_MUST_CHECK;
 
 /* Fills ret_bytes with len random bytes from the kernel. */
 int hf_random_bytes(void *ret_bytes, size_t len, struct hf_error *err) HF_MUST_CHECK;
+/* Fills ret_text with `digits` random hexadecimal digits and a NUL; each digit holds four random bits. */
+int hf_random_hex(char *ret_text, size_t digits, struct hf_error *err) HF_MUST_CHECK;
 
 HF_END_DECLS
 

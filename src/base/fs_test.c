@@ -771,6 +771,19 @@ static void random_bytes_fill_all_and_differ(void **state)
 	assert_ok(hf_random_bytes(a, 0, &err), &err);
 }
 
+static void random_digits_are_hexadecimal_and_differ(void **state)
+{
+	char a[33], b[33];
+	struct hf_error err;
+
+	memset(a, 'x', sizeof(a));
+	assert_ok(hf_random_hex(a, 32, &err), &err);
+	assert_ok(hf_random_hex(b, 32, &err), &err);
+	assert_int_equal(strlen(a), 32);
+	assert_int_equal(strspn(a, "0123456789abcdef"), 32);
+	assert_string_not_equal(a, b);
+}
+
 static void a_kernel_without_randomness_is_an_error(void **state)
 {
 	unsigned char a[8];
@@ -779,6 +792,8 @@ static void a_kernel_without_randomness_is_an_error(void **state)
 	faults[CALL_GETRANDOM] = (struct fault){.errnum = ENOSYS};
 	assert_code(hf_random_bytes(a, sizeof(a), &err), HF_E_IO);
 	assert_string_equal(err.text, "cannot draw random bytes: Function not implemented");
+	faults[CALL_GETRANDOM] = (struct fault){.errnum = ENOSYS};
+	assert_code(hf_random_hex((char *)a, sizeof(a) - 1, &err), HF_E_IO);
 }
 
 #define fs_test(f) cmocka_unit_test_setup_teardown(f, folder_setup, folder_teardown)
@@ -820,6 +835,7 @@ int main(void)
 		fs_test(mounts_in_a_tree_are_left_alone),
 		fs_test(a_full_disk_is_reported_and_leaves_the_old_file),
 		fs_test(random_bytes_fill_all_and_differ),
+		fs_test(random_digits_are_hexadecimal_and_differ),
 		fs_test(a_kernel_without_randomness_is_an_error),
 	};
 

@@ -8,8 +8,6 @@
 #include "fleet/impact.h"
 #include "store/resource.h"
 
-#include <stdio.h>
-
 /*
  * Creates the Remediation that the plan of a policy asks for.
  *
@@ -18,19 +16,6 @@
  * Remediation, and a policy at most spec.mend.maxConcurrent. Two operators choose the same name for
  * the same act, so the second create fails.
  */
-
-#define NONCE_BYTES (HF_REMEDIATION_NONCE_LEN / 2)
-
-static bool make_nonce(char ret_nonce[HF_REMEDIATION_NONCE_LEN + 1])
-{
-	unsigned char bytes[NONCE_BYTES];
-
-	if (hf_random_bytes(bytes, sizeof(bytes), NULL) != 0)
-		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
-	return true;
-}
 
 /* Before a person, the external controller is asked once in each quarantine. Class support needs a
  * person. */
@@ -122,7 +107,8 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 	struct hf_device_health health;
 
 	if (mend->docs[MEND_READ_HEALTH] == NULL || node->evidence_at == HF_TIME_NONE ||
-	    mend->others.attempt == INT32_MAX || !make_nonce(nonce))
+	    mend->others.attempt == INT32_MAX ||
+	    hf_random_hex(nonce, HF_REMEDIATION_NONCE_LEN, NULL) != 0)
 		return false;
 	hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
 	*spec = (struct hf_remediation_spec){

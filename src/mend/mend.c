@@ -21,7 +21,7 @@
 
 #define ARENA_BYTES_MAX ((size_t)1 << 20)
 #define BOOT_ID_BYTES_MAX 64
-#define ACTOR_BYTES 16
+#define ACTOR_DIGITS 32
 #define RESULT_TRIES_MAX 5
 #define RESULT_RETRY_EVERY (2 * HF_SECOND)
 
@@ -30,7 +30,7 @@ struct actor {
 	struct hf_arena *arena;
 	struct hf_remediation remediation;
 	char boot_id[BOOT_ID_BYTES_MAX];
-	char id[2 * ACTOR_BYTES + 1];
+	char id[ACTOR_DIGITS + 1];
 	struct hf_remediation_act act; /* as written last */
 };
 
@@ -129,16 +129,6 @@ static int read_boot_id(struct actor *actor, struct hf_error *err)
 	return actor->boot_id[0] != '\0'
 		       ? 0
 		       : hf_error_set(err, HF_E_INVALID, "'%s' has no boot ID", path);
-}
-
-static int make_id(struct actor *actor, struct hf_error *err)
-{
-	unsigned char bytes[ACTOR_BYTES];
-	int rc = hf_random_bytes(bytes, sizeof(bytes), err);
-
-	for (size_t i = 0; rc == 0 && i < sizeof(bytes); i++)
-		snprintf(actor->id + 2 * i, 3, "%02x", bytes[i]);
-	return rc;
 }
 
 /* Checks that the object permits the act for the present node, pod and boot. */
@@ -314,7 +304,7 @@ static int run_actor(struct actor *actor, char message[HF_MEND_TEXT_MAX])
 	bool resets;
 
 	if (rc == 0)
-		rc = make_id(actor, &err);
+		rc = hf_random_hex(actor->id, ACTOR_DIGITS, &err);
 	if (rc == 0)
 		rc = read_object(actor, &err);
 	if (rc == 0)
