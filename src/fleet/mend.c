@@ -49,7 +49,6 @@ static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8
 #define KURED_NAMESPACE "kube-system"
 #define KURED_NAME "kured"
 
-static void begin_next(struct fleet_mend *mend);
 static void read_next(struct fleet_mend *mend);
 
 /* ---- the order of passes ------------------------------------------------------------------------ */
@@ -357,7 +356,7 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	case MEND_READ_LEASE:
 		request->resource = &hf_leases;
 		request->ns = HF_MEND_NAMESPACE;
-		request->name = print_name(mend, "holdfast-mend-", mend->node);
+		request->name = print_name(mend, HF_MEND_LEASE_PREFIX, mend->node);
 		break;
 	case MEND_READ_POD:
 		request->resource = &hf_pods;

@@ -2,11 +2,9 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
-#include "api/device_health.h"
 #include "base/str.h"
 #include "store/resource.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /*
@@ -14,11 +12,50 @@
  * Input: the facts of a pass. Output: what the act is about, or why there is nothing to act on; the one
  * request of the act. Invariants: the request is sent once, right after the guarded write of phase Acting; a
  * created object belongs to its Remediation by UID.
+ *
+ * Also what these acts share with mend_do.c: owner references and evictions.
  */
 
 /* The annotation by which a restart of one rank is requested; as HF_ANNOTATION_RESTART of src/core. */
 #define RESTART_ANNOTATION "holdfast.dev/restart"
 #define TEMPLATE "Template"
+
+/* ---- owner references and evictions ---------------------------------------------------------------- */
+
+bool hf_fleet_mend_owns(const struct fleet_mend *mend, const struct hf_json *object)
+{
+	const struct hf_json *owners = hf_json_path(object, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
+			return true;
+	return false;
+}
+
+void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata)
+{
+	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+
+	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
+	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
+	hf_json_set_str(owner, "name", mend->name);
+	hf_json_set_str(owner, "uid", mend->r.uid);
+	hf_json_append(owners, owner);
+	hf_json_set(metadata, "ownerReferences", owners);
+}
+
+bool hf_fleet_mend_evict(struct hf_doc *pod, struct hf_request *ret_request,
+			 struct hf_doc **ret_body)
+{
+	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
+	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = hf_doc_namespace(pod),
+					   .name = hf_doc_name(pod),
+					   .subresource = "eviction",
+					   .body = *ret_body};
+	return true;
+}
 
 /* ---- restart-process ----------------------------------------------------------------------------- */
 
@@ -112,22 +149,6 @@ static void find_plugin(struct fleet_mend *mend, struct mend_facts *facts)
 	facts->act_missing = "no pod of a device plugin's DaemonSet runs on the node";
 }
 
-/* The DaemonSet makes another pod. A disruption budget may refuse. */
-static bool evict_plugin(struct fleet_mend *mend, const struct mend_facts *facts,
-			 struct hf_request *ret_request, struct hf_doc **ret_body)
-{
-	struct hf_doc *pod = mend->pods[facts->act_pod];
-
-	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
-	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
-					   .resource = &hf_pods,
-					   .ns = hf_doc_namespace(pod),
-					   .name = hf_doc_name(pod),
-					   .subresource = "eviction",
-					   .body = *ret_body};
-	return true;
-}
-
 /* ---- external ------------------------------------------------------------------------------------ */
 
 /* The plural of a kind, by the rule of controller-runtime's tools for such templates. */
@@ -190,24 +211,12 @@ bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
 	return true;
 }
 
-/* The object was created for this Remediation. */
-static bool is_own(const struct fleet_mend *mend, struct hf_doc *doc)
-{
-	const struct hf_json *owners =
-		hf_json_path(hf_doc_json(doc), "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
-			return true;
-	return false;
-}
-
 static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	struct hf_doc *object = mend->docs[MEND_READ_EXTERNAL];
 	const struct hf_policy_mend *rules = rules_of(mend);
 
-	facts->own_external = object != NULL && is_own(mend, object);
+	facts->own_external = object != NULL && hf_fleet_mend_owns(mend, hf_doc_json(object));
 	if (rules == NULL)
 		facts->act_missing = "the act names no policy with spec.mend.external";
 	else if (mend->external_problem != NULL)
@@ -231,7 +240,7 @@ static bool create_external(struct fleet_mend *mend, struct hf_request *ret_requ
 {
 	const struct hf_json *template =
 		hf_json_path(hf_doc_json(mend->docs[MEND_READ_TEMPLATE]), "spec", "template", NULL);
-	struct hf_json *object = hf_json_object(), *metadata, *owner = hf_json_object();
+	struct hf_json *object = hf_json_object(), *metadata;
 
 	if (!hf_fleet_mend_external(mend, false, ret_request))
 		return false;
@@ -241,11 +250,7 @@ static bool create_external(struct fleet_mend *mend, struct hf_request *ret_requ
 	hf_json_set_str(metadata, "name", mend->node);
 	if (ret_request->ns != NULL)
 		hf_json_set_str(metadata, "namespace", ret_request->ns);
-	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
-	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
-	hf_json_set_str(owner, "name", mend->name);
-	hf_json_set_str(owner, "uid", mend->r.uid);
-	hf_json_append(hf_json_ensure_array(metadata, "ownerReferences"), owner);
+	hf_fleet_mend_own(mend, metadata);
 	hf_json_set(object, "spec", hf_json_copy(hf_json_get(template, "spec")));
 	*ret_body = hf_doc_from_json(object);
 	ret_request->verb = HF_VERB_CREATE;
@@ -284,7 +289,9 @@ bool hf_fleet_mend_act(struct fleet_mend *mend, const struct mend_facts *facts,
 		return false;
 	switch (mend->rung) {
 	case HF_MEND_RESTART_PROCESS: return restart_rank(mend, facts, ret_request, ret_body);
-	case HF_MEND_RESTART_PLUGIN: return evict_plugin(mend, facts, ret_request, ret_body);
+	case HF_MEND_RESTART_PLUGIN:
+		/* The DaemonSet makes another pod. A disruption budget may refuse. */
+		return hf_fleet_mend_evict(mend->pods[facts->act_pod], ret_request, ret_body);
 	case HF_MEND_EXTERNAL: return create_external(mend, ret_request, ret_body);
 	default: return false;
 	}

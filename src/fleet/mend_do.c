@@ -3,11 +3,8 @@
 #include "fleet/mend_internal.h"
 
 #include "api/device_health.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
-
-#include <stdio.h>
 
 /*
  * Makes the one request that a step of a Remediation asks for.
@@ -184,31 +181,21 @@ static bool needs_finalizer(const struct fleet_mend *mend, const struct mend_fac
 
 /* ---- the Lease ------------------------------------------------------------------------------- */
 
-static const char *lease_name(struct fleet_mend *mend)
-{
-	return hf_arena_printf(mend->arena, "holdfast-mend-%s", mend->node);
-}
-
 static bool take_lease(struct fleet_mend *mend, const struct mend_facts *facts,
 		       struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	struct hf_doc *old = mend->docs[MEND_READ_LEASE];
 	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object();
 	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata"), *spec;
-	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
 	char now[HF_TIME_TEXT_MAX];
 
 	hf_time_format_micro(facts->now, now);
 	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
 	hf_json_set_str(lease, "kind", "Lease");
-	hf_json_set_str(metadata, "name", lease_name(mend));
+	hf_json_set_str(metadata, "name",
+			hf_arena_printf(mend->arena, HF_MEND_LEASE_PREFIX "%s", mend->node));
 	hf_json_set_str(metadata, "namespace", HF_MEND_NAMESPACE);
-	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
-	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
-	hf_json_set_str(owner, "name", mend->name);
-	hf_json_set_str(owner, "uid", mend->r.uid);
-	hf_json_append(owners, owner);
-	hf_json_set(metadata, "ownerReferences", owners);
+	hf_fleet_mend_own(mend, metadata);
 	spec = hf_json_ensure_object(lease, "spec");
 	hf_json_set_str(spec, "holderIdentity", mend->name);
 	hf_json_set_str(spec, "acquireTime", now);
@@ -217,18 +204,18 @@ static bool take_lease(struct fleet_mend *mend, const struct mend_facts *facts,
 	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
 					   .resource = &hf_leases,
 					   .ns = HF_MEND_NAMESPACE,
-					   .name = old != NULL ? lease_name(mend) : NULL,
+					   .name = old != NULL ? hf_doc_name(old) : NULL,
 					   .body = *ret_body};
 	return true;
 }
 
-static bool delete_object(const struct hf_resource *resource, const char *name, struct hf_doc *doc,
+static bool delete_object(const struct hf_resource *resource, struct hf_doc *doc,
 			  struct hf_request *ret_request)
 {
 	*ret_request = (struct hf_request){.verb = HF_VERB_DELETE,
 					   .resource = resource,
 					   .ns = HF_MEND_NAMESPACE,
-					   .name = name,
+					   .name = hf_doc_name(doc),
 					   .precondition_uid = hf_doc_uid(doc),
 					   .grace_seconds = HF_GRACE_DEFAULT};
 	return true;
@@ -409,21 +396,9 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 		/* If this eviction is refused, the next one for the same pod waits a minute; the
 		 * wait grows with each refusal. */
 		hf_fleet_refuse(mend->fleet, hf_doc_uid(doc), HF_MINUTE, false);
-		*ret_body = hf_eviction(hf_doc_namespace(doc), hf_doc_name(doc), hf_doc_uid(doc));
-		*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
-						   .resource = &hf_pods,
-						   .ns = hf_doc_namespace(doc),
-						   .name = hf_doc_name(doc),
-						   .subresource = "eviction",
-						   .body = *ret_body};
-		return true;
+		return hf_fleet_mend_evict(doc, ret_request, ret_body);
 	}
 	return false;
-}
-
-static const char *pod_name(struct fleet_mend *mend)
-{
-	return hf_arena_printf(mend->arena, HF_MEND_POD_PREFIX "%s", mend->name);
 }
 
 static bool create_pod(struct fleet_mend *mend, const struct mend_facts *facts,
@@ -469,12 +444,10 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_MOVE_PODS: return evict_next(mend, facts, ret_request, ret_body);
 	case HF_MEND_CREATE_POD: return create_pod(mend, facts, ret_request, ret_body);
 	case HF_MEND_DELETE_POD:
-		return delete_object(&hf_pods, pod_name(mend), mend->docs[MEND_READ_POD],
-				     ret_request);
+		return delete_object(&hf_pods, mend->docs[MEND_READ_POD], ret_request);
 	case HF_MEND_RESTORE: return restore_next(mend, facts, ret_request, ret_body);
 	case HF_MEND_RELEASE_LEASE:
-		return delete_object(&hf_leases, lease_name(mend), mend->docs[MEND_READ_LEASE],
-				     ret_request);
+		return delete_object(&hf_leases, mend->docs[MEND_READ_LEASE], ret_request);
 	case HF_MEND_ACT_HERE:
 	case HF_MEND_DO_NOTHING:
 	default: return false;

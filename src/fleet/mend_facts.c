@@ -192,7 +192,6 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	const struct hf_json *lease = json_of(mend, MEND_READ_LEASE);
-	const struct hf_json *owners = hf_json_path(lease, "metadata", "ownerReferences", NULL);
 	const char *holder = hf_json_path_str(lease, "spec", "holderIdentity", NULL);
 
 	view->lease = HF_MEND_LEASE_FREE;
@@ -202,9 +201,8 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 	view->lease_holder = holder;
 	/* A Lease with this holder may be left from a deleted Remediation of the same name, so the
 	 * owner's UID has to match. */
-	for (size_t i = 0; i < hf_json_len(owners) && hf_streq(holder, mend->name); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
-			view->lease = HF_MEND_LEASE_OURS;
+	if (hf_streq(holder, mend->name) && hf_fleet_mend_owns(mend, lease))
+		view->lease = HF_MEND_LEASE_OURS;
 }
 
 /* True if kured locks the node. kured's lock is JSON in an annotation of its DaemonSet: {"nodeID":

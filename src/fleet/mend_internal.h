@@ -34,6 +34,8 @@
 /* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
+/* The Lease of a node has this prefix and the name of the node. */
+#define HF_MEND_LEASE_PREFIX "holdfast-mend-"
 /* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
  * of a policy's name. */
 #define HF_MEND_MARK_PREFIX "remediations/"
@@ -200,6 +202,13 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 			  struct hf_request *ret_request, struct hf_doc **ret_body);
 
 /* --- mend_act.c --- */
+/* True if an owner of the object is this Remediation, by UID. */
+bool hf_fleet_mend_owns(const struct fleet_mend *mend, const struct hf_json *object);
+/* Makes this Remediation the one owner in the metadata of an object. */
+void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata);
+/* Makes the request that evicts the pod. Returns true. */
+bool hf_fleet_mend_evict(struct hf_doc *pod, struct hf_request *ret_request,
+			 struct hf_doc **ret_body);
 /* Finds what an act without an actor is about. */
 void hf_fleet_mend_see_act(struct fleet_mend *mend, struct mend_facts *facts);
 /* Makes the request of such an act. False: nothing to act on. */

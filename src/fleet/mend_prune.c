@@ -3,7 +3,6 @@
 #include "fleet/mend_internal.h"
 
 #include "base/mem.h"
-#include "base/str.h"
 
 #include <stdlib.h>
 
