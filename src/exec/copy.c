@@ -5,7 +5,6 @@
 #include "exec/exec_internal.h"
 
 #include "base/fs.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #include "health/mend_steps.h"
 
 #include "base/random.h"
-#include "base/str.h"
 #include "harness/mend.h"
 
 /* Random lives of Remediations, from creation to end: the controller and the actor are killed, and the node
