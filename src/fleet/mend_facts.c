@@ -237,10 +237,16 @@ static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
+static bool has_ended(const struct hf_json *pod)
+{
+	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
+
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
 static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	const struct hf_json *pod = json_of(mend, MEND_READ_POD);
-	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
 	const struct hf_json *code;
 
 	view->pod_exit = -1;
@@ -249,19 +255,12 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 	view->pod = HF_MEND_POD_LIVES;
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
 		view->pod = HF_MEND_POD_LEAVES;
-	if (!hf_streq(phase, "Succeeded") && !hf_streq(phase, "Failed"))
+	if (!has_ended(pod))
 		return;
 	view->pod = HF_MEND_POD_ENDED;
 	code = hf_json_path(hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0),
 			    "state", "terminated", "exitCode", NULL);
 	view->pod_exit = (int)hf_json_i64(code, -1);
-}
-
-static bool has_ended(const struct hf_json *pod)
-{
-	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
-
-	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
 /* True if the agent reports that the pod holds a device of the act now. An act that names no
