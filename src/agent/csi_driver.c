@@ -119,8 +119,8 @@ static int fail_at(const char *what, const char *target, int number, struct hf_e
 enum { PUBLISH_TARGET = 4, UNPUBLISH_TARGET = 2 };
 
 /* The kubelet repeats a call until the answer arrives, so the target may be mounted already. */
-static int publish(struct hf_csi_driver *driver, const struct hf_grpc_asked *asked,
-		   struct hf_error *err)
+static int publish_volume(struct hf_csi_driver *driver, const struct hf_grpc_asked *asked,
+			  struct hf_error *err)
 {
 	HF_AUTOFREE char *target = find_text(asked, PUBLISH_TARGET);
 	int number;
@@ -136,8 +136,8 @@ static int publish(struct hf_csi_driver *driver, const struct hf_grpc_asked *ask
 			   : fail_at("mount the agent's folder at", target, number, err);
 }
 
-static int unpublish(struct hf_csi_driver *driver, const struct hf_grpc_asked *asked,
-		     struct hf_error *err)
+static int unpublish_volume(struct hf_csi_driver *driver, const struct hf_grpc_asked *asked,
+			    struct hf_error *err)
 {
 	HF_AUTOFREE char *target = find_text(asked, UNPUBLISH_TARGET);
 	int number;
@@ -161,9 +161,9 @@ static int answer_node(struct hf_csi_driver *driver, const char *method,
 		       struct hf_error *err)
 {
 	if (hf_streq(method, "NodePublishVolume"))
-		return publish(driver, asked, err);
+		return publish_volume(driver, asked, err);
 	if (hf_streq(method, "NodeUnpublishVolume"))
-		return unpublish(driver, asked, err);
+		return unpublish_volume(driver, asked, err);
 	if (hf_streq(method, "NodeGetInfo")) {
 		hf_wire_add_text(ret_message, 1, driver->options.node);
 		return HF_GRPC_OK;

@@ -31,8 +31,8 @@ struct hf_csi_driver_options {
 	/* Mount the folder at `target`, read-only, or unmount it: 0 or an errno. Tests replace them. NULL: by mount(2). */
 	int (*mount)(const char *folder, const char *target);
 	int (*unmount)(const char *target);
-	void (*registered)(void *arg,
-			   const char *error); /* by the kubelet; error NULL: it worked */
+	/* Called after the kubelet has registered the driver, or has refused it; error NULL: it worked. */
+	void (*registered)(void *arg, const char *error);
 	void (*trouble)(void *arg, const char *why);
 	void *arg;
 };

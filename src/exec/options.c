@@ -118,8 +118,8 @@ static int take_rule(struct hf_exec_options *options, const char *text)
 	return HF_EXEC_CODE_USAGE;
 }
 
-/* One rule a line.  The operator has checked them; a rule that this version cannot read is of a newer one, and the program
- * runs without it. */
+/* One rule a line.  The operator has checked the rules.  If this version cannot read a rule, a newer operator wrote it: the
+ * program runs without that rule. */
 static void take_rules_env(struct hf_exec_options *options, const char *text)
 {
 	struct hf_error err;

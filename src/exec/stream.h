@@ -13,9 +13,9 @@
 HF_BEGIN_DECLS
 
 /*
- * CMD's stderr or stdout on its way to the own file. Input: a pipe whose other end CMD has. Output: the same bytes, and
- * calls with the bytes and with the lines. CMD waits for a reader that is slow, as it would without exec, and gets SIGPIPE if
- * the reader is gone.
+ * Passes CMD's stderr or stdout on to the same file of exec. Input: a pipe to which CMD writes. Output: the same bytes in
+ * exec's file, and calls with the bytes and with the lines. If the reader of exec's file is slow, CMD waits, as it would
+ * without exec. If that reader is gone, CMD gets SIGPIPE.
  */
 
 /* poll() calls a pipe writable when this many bytes fit. */
@@ -23,11 +23,11 @@ HF_BEGIN_DECLS
 
 struct hf_exec_stream {
 	int own;  /* STDOUT_FILENO or STDERR_FILENO */
-	int from; /* the pipe; -1: CMD has the own file, or its output has ended */
-	int to;   /* the own file, where writing never blocks if that is possible */
+	int from; /* the pipe; -1: CMD has exec's file, or its output has ended */
+	int to;   /* exec's file, where writing never blocks if that is possible */
 	char chunk[HF_EXEC_CHUNK];
 	size_t len, at;
-	char line[HF_PATTERN_LINE_BYTES_MAX]; /* the begin of the present line */
+	char line[HF_PATTERN_LINE_BYTES_MAX]; /* the beginning of the present line */
 	size_t line_len;
 	void (*took_bytes)(void *arg, const char *bytes, size_t len); /* may be NULL */
 	void (*took_line)(void *arg, const char *line, size_t len);   /* may be NULL */
@@ -42,7 +42,7 @@ void hf_exec_stream_write(struct hf_exec_stream *stream);
 /* Closes the pipe; the rest of a line counts as a line. */
 void hf_exec_stream_stop(struct hf_exec_stream *stream);
 
-/* Bytes wait for the own file. */
+/* Bytes wait for exec's file. */
 static inline bool hf_exec_stream_is_full(const struct hf_exec_stream *stream)
 {
 	return stream->len > 0;

@@ -38,8 +38,8 @@ HF_BEGIN_DECLS
 #define HF_BEAT_KEYS_MAX 32
 #define HF_BEAT_LOSS_MAX 25     /* size of the longest text of a double, with the NUL */
 #define HF_BEAT_FENCE_MAX 86400 /* seconds */
-#define HF_BEAT_GROUP_MAX                                                                          \
-	33 /* size of a group's name, with the NUL; it has letters, digits, '-', '_', '.' */
+/* Size of a group's name, with the NUL; the name has letters, digits, '-', '_', '.'. */
+#define HF_BEAT_GROUP_MAX 33
 
 struct hf_beat {
 	bool has_step;

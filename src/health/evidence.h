@@ -43,8 +43,8 @@ struct hf_health_evidence {
 enum hf_health_code {
 	HF_HEALTH_CODE_LINK = 74, /* xid: an error of NVLink */
 	HF_HEALTH_CODE_BUS = 79,  /* buslost: the GPU is off the bus, the meaning of Xid 79 */
-	HF_HEALTH_CODE_INIT =
-		1, /* buslost: the driver cannot initialize the GPU, or reports nothing about it */
+	/* buslost: the driver cannot initialize the GPU, or reports nothing about it */
+	HF_HEALTH_CODE_INIT = 1,
 
 	/* recovery: NVML's "reset required" (16); codes 1 to 5 are recovery actions of the driver */
 	HF_HEALTH_CODE_RESET_REQUIRED = 6,
@@ -67,8 +67,8 @@ enum hf_health_code {
 	HF_HEALTH_CODE_FEWER = 3,
 
 	HF_HEALTH_CODE_LINK_INACTIVE = 1, /* nvlink */
-	HF_HEALTH_CODE_FABRIC_UNHEALTHY =
-		2, /* fabric: the fabric manager reports a fault of the GPU's routes */
+	/* fabric: the fabric manager reports a fault of the GPU's routes */
+	HF_HEALTH_CODE_FABRIC_UNHEALTHY = 2,
 
 	HF_HEALTH_CODE_PORT_DOWN = 1, /* ib */
 	HF_HEALTH_CODE_PORT_FLAP = 2,
@@ -117,8 +117,8 @@ enum hf_health_code {
 	HF_HEALTH_CODE_MLX5_LOCKUP = 13,
 
 	HF_HEALTH_CODE_SAME = 1, /* peers: half of the node's devices have the same fault */
-	HF_HEALTH_CODE_ALL =
-		2, /* peers: all devices have fatal faults at once, the same or different faults */
+	/* peers: all devices have fatal faults at once, the same or different faults */
+	HF_HEALTH_CODE_ALL = 2,
 };
 
 /* Makes empty evidence: no subcode, no instance, no time. */

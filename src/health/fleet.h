@@ -118,9 +118,8 @@ struct hf_health_node {
 	 * pod away.  Until then the node offers nothing of the resource, or only its healthy part. */
 	bool by_pods;
 	bool rest_well; /* by_pods is true, and all of the node's devices are Healthy */
-	const char
-		/* nodes with an equal text can take each other's work; NULL: any node can; never "" */
-		*like;
+	/* nodes with an equal text can take each other's work; NULL: any node can; never "" */
+	const char *like;
 	bool free;        /* the node is a spare: it could take the work of another node */
 	bool replaceable; /* a spare node could take the node's work */
 	/* No further remedy begins: one waits for what may never come, or a person holds the node or has

@@ -552,7 +552,8 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the node has rebooted; waits for the proof");
 	} else if (!hf_mend_has_actor(view->rung)) {
-		/* The controller acts right after its intent: it died, or another one leads. */
+		/* The controller acts right after it has stored the intent. So it has ended, or another controller
+		 * leads. */
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the result of the act is not known; the proof decides");
 	} else if (view->pod != HF_MEND_POD_LIVES && view->pod != HF_MEND_POD_LEAVES) {

@@ -61,8 +61,8 @@ HF_BEGIN_DECLS
 #define HF_PROCESS_WORDS_MAX 513 /* with the NUL */
 #define HF_PROCESS_CAUSE_MAX 33
 #define HF_PROCESS_SPAN_MAX 86400 /* seconds */
-#define HF_PROCESS_COUNTER_MAX                                                                     \
-	1000000000 /* limit of a generation and of an attempt, as in the ledger */
+/* Limit of a generation and of an attempt, as in the ledger. */
+#define HF_PROCESS_COUNTER_MAX 1000000000
 #define HF_PROCESS_KEYS_MAX 32
 #define HF_PROCESS_CODE_MAX 255
 #define HF_PROCESS_SIGNAL_MAX 64
