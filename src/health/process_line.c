@@ -69,15 +69,12 @@ static bool take_counter(struct hf_scan *value, int64_t *ret_number)
 
 static bool take_phase(struct hf_scan *value, enum hf_process_line_phase *ret_phase)
 {
-	for (int phase = 0; phase < HF_PROCESS_LINE_PHASES; phase++) {
-		struct hf_scan s = *value;
+	int phase = hf_pairs_find_key(phase_names, HF_PROCESS_LINE_PHASES, value);
 
-		if (!hf_scan_text(&s, phase_names[phase]) || !is_over(&s))
-			continue;
-		*ret_phase = (enum hf_process_line_phase)phase;
-		return true;
-	}
-	return false;
+	if (phase < 0)
+		return false;
+	*ret_phase = (enum hf_process_line_phase)phase;
+	return true;
 }
 
 static bool take_bit(struct hf_scan *value, bool *ret_bit)
