@@ -92,9 +92,12 @@ static const char *find_first(const struct fleet_mend *mend, hf_time *ret_at)
 	*ret_at = HF_TIME_NEVER;
 	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
 		const struct mend_object *object = entry->view;
-		hf_time at = due_at(mend, entry->name);
+		hf_time at;
 
-		if (!object->unfinished || !object->readable || (first != NULL && at >= *ret_at))
+		if (!object->unfinished || !object->readable)
+			continue;
+		at = due_at(mend, entry->name);
+		if (first != NULL && at >= *ret_at)
 			continue;
 		first = entry->name;
 		*ret_at = at;
