@@ -148,16 +148,8 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 static void policies_problem(void *arg, int code, const char *message)
 {
 	struct hf_fleet *fleet = arg;
-	bool told = fleet->unseen;
 
-	/* If the cluster does not know the kind HealthPolicy, the cache tries again and nothing is
-	 * logged. A missing right is logged once. */
-	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
-		fleet->unseen = true;
-		if (told || code != HF_E_FORBIDDEN)
-			return;
-	}
-	hf_fleet_log_problem(fleet, hf_healthpolicies.plural, code, message);
+	hf_fleet_log_list_problem(fleet, hf_healthpolicies.plural, &fleet->unseen, code, message);
 }
 
 /* --- nodes and their DeviceHealth ------------------------------------------------------------- */

@@ -190,7 +190,8 @@ struct hf_fleet {
 	/* creates and destroys caches, which their own callbacks must not do */
 	struct hf_task *reset;
 	struct hf_arena *arena, *scratch;
-	bool stopped, unseen;
+	bool stopped;
+	bool unseen; /* see hf_fleet_log_list_problem */
 
 	/* The act under way. */
 	enum fleet_step step;
@@ -228,6 +229,10 @@ hf_time hf_fleet_now(const struct hf_fleet *fleet);
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply);
 void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
 			  const char *message);
+/* Logs why a kind cannot be listed. If the cluster does not know the kind, the cache tries again and
+ * nothing is logged. A missing right is logged once: *unseen notes it until the kind is seen. */
+void hf_fleet_log_list_problem(const struct hf_fleet *fleet, const char *what, bool *unseen,
+			       int code, const char *message);
 /* Starts a round after at most the time `within`. */
 void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);

@@ -689,7 +689,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	struct fleet_mend *mend = arg;
 
 	(void)change;
-	mend->silent = false;
+	mend->unseen = false;
 	/* The cache already had this version: the change is the result of a live read of this
 	 * program, so nothing is new. */
 	if (before != NULL && now != NULL &&
@@ -709,16 +709,9 @@ static void object_changed(void *arg, enum hf_cache_change change,
 static void cache_problem(void *arg, int code, const char *message)
 {
 	struct fleet_mend *mend = arg;
-	bool told = mend->silent;
 
-	/* Without the kind, or without the right to list it, this controller has no work. A missing
-	 * right is logged once, a missing kind never. */
-	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
-		mend->silent = true;
-		if (told || code != HF_E_FORBIDDEN)
-			return;
-	}
-	hf_fleet_log_problem(mend->fleet, hf_remediations.plural, code, message);
+	hf_fleet_log_list_problem(mend->fleet, hf_remediations.plural, &mend->unseen, code,
+				  message);
 }
 
 static void note_reply(void *arg, const struct hf_reply *reply)

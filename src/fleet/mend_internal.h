@@ -108,7 +108,8 @@ struct fleet_mend {
 	 * once */
 	struct hf_map *due;
 	struct hf_timer *timer;
-	bool stopped, silent;
+	bool stopped;
+	bool unseen; /* see hf_fleet_log_list_problem */
 
 	/* The pass under way. */
 	struct hf_call *call;

@@ -33,6 +33,19 @@ void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int co
 	fleet->env.problem(fleet->env.arg, what, code, message);
 }
 
+void hf_fleet_log_list_problem(const struct hf_fleet *fleet, const char *what, bool *unseen,
+			       int code, const char *message)
+{
+	bool told = *unseen;
+
+	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
+		*unseen = true;
+		if (told || code != HF_E_FORBIDDEN)
+			return;
+	}
+	hf_fleet_log_problem(fleet, what, code, message);
+}
+
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name)
 {
 	for (size_t i = 0; i < fleet->n_policies; i++)
