@@ -243,8 +243,8 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 	struct hf_doc *stored = sim_job_peek(sim, job->name);
 
 	if (job->gone)
-		sim_fail(sim, "liveness", "job %s still exists after its time to lives job",
-			 pod->name);
+		sim_fail(sim, "liveness", "pod %s still exists, but its job %s is gone", pod->name,
+			 job->name);
 	else if (stored != NULL && job->terminal == NULL && !name_is_held(sim, stored))
 		sim_fail(sim, "liveness", "pod %s is left of suspended job %s", pod->name,
 			 job->name);
