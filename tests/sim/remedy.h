@@ -125,6 +125,8 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 void rw_close_breaker(struct rw *w, int epoch);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
+/* The name of the node: "n003" is node 3. */
+void rw_name(int node, char ret_name[16]);
 /* The boot id of the node, as its agent and its kubelet report it. */
 void rw_boot_id(const struct rw *w, int node, char ret_boot[40]);
 /* The agent finds the fault of the node again. */

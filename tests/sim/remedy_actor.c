@@ -6,6 +6,7 @@
 #include "api/remediation.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,6 @@
 #define EVERY (500 * HF_MS)
 #define RESET_TAKES (5 * HF_SECOND)
 #define REBOOT_TAKES (2 * HF_MINUTE)
-#define FINAL(phase)                                                                               \
-	(hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") || hf_streq(phase, "Cancelled"))
 
 static void break_it(struct ra *a, const char *what, const char *name)
 {
@@ -48,20 +47,10 @@ static int patch(struct ra *a, const struct hf_resource *resource, const char *n
 	return apply(a, &request);
 }
 
-static struct hf_doc *doc_of(const char *text)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(text);
-
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	return hf_doc_from_text(copy, strlen(copy));
-}
-
 static void patch_text(struct ra *a, const struct hf_resource *resource, const char *ns,
 		       const char *name, const char *text)
 {
-	HF_AUTO_DOC body = doc_of(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 
 	assert_int_equal(patch(a, resource, ns, name, body), 0);
 }
@@ -166,7 +155,7 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	if (reboots) {
 		char name[16];
 
-		snprintf(name, sizeof(name), "n%03d", node);
+		rw_name(node, name);
 		a->w->silent[node] = true;
 		patch_text(a, &hf_nodes, NULL, name,
 			   "{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
@@ -217,7 +206,7 @@ static void come_back(struct ra *a, int node)
 	a->w->boots[node]++;
 	a->w->silent[node] = false;
 	rw_boot_id(a->w, node, boot);
-	snprintf(name, sizeof(name), "n%03d", node);
+	rw_name(node, name);
 	snprintf(text, sizeof(text),
 		 "{'status':{'nodeInfo':{'bootID':'%s'},'conditions':[{'type':'Ready',"
 		 "'status':'True'}]}}",
@@ -293,7 +282,7 @@ static void read_cleared(struct ra *a, int node)
 	char name[16];
 	hf_time time;
 
-	snprintf(name, sizeof(name), "n%03d", node);
+	rw_name(node, name);
 	text = hf_json_path_str(rw_get(a->w, &hf_devicehealths, NULL, name), "metadata",
 				"annotations", "holdfast.dev/cleared", NULL);
 	at = text == NULL ? NULL : strrchr(text, ' ');
@@ -383,7 +372,7 @@ static void check_phase(struct ra *a, const char *was, const struct hf_json *aft
 	const char *name = hf_json_path_str(after, "metadata", "name", NULL);
 	struct open_acts open = {.node = hf_json_path_str(after, "spec", "node", NULL)};
 
-	if (FINAL(was))
+	if (ra_is_final(was))
 		break_it(a, "a final phase changed", name);
 	if (hf_streq(is, "Acting") && !hf_streq(was, "Approved"))
 		break_it(a, "an act that was not approved", name);
@@ -433,8 +422,8 @@ static void destroy(void *arg)
 struct ra *ra_create(struct rw *w)
 {
 	struct ra *a = hf_xcalloc(1, sizeof(*a));
-	HF_AUTO_DOC ns = doc_of("{'apiVersion':'v1','kind':'Namespace','metadata':{'name':"
-				"'" HF_MEND_NAMESPACE "'}}");
+	HF_AUTO_DOC ns = json_doc_of("{'apiVersion':'v1','kind':'Namespace','metadata':{'name':"
+				     "'" HF_MEND_NAMESPACE "'}}");
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = ns};
 
@@ -474,7 +463,7 @@ static void look_at(void *arg, struct hf_doc *doc)
 	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
 
 	n->all++;
-	n->final += FINAL(phase);
+	n->final += ra_is_final(phase);
 	if (!hf_streq(hf_json_path_str(json, "spec", "node", NULL), n->node) ||
 	    attempt <= n->attempt)
 		return;
@@ -487,9 +476,23 @@ const char *ra_phase(struct ra *a, int node)
 	char name[16];
 	struct newest n = {.node = name, .phase = ""};
 
-	snprintf(name, sizeof(name), "n%03d", node);
+	rw_name(node, name);
 	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
 	return n.phase;
+}
+
+bool ra_is_final(const char *phase)
+{
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") ||
+	       hf_streq(phase, "Cancelled");
+}
+
+bool ra_has_lease(struct ra *a, int node)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
+	return rw_get(a->w, &hf_leases, HF_MEND_NAMESPACE, name) != NULL;
 }
 
 int ra_count_final(struct ra *a)
@@ -520,7 +523,7 @@ void ra_request(struct ra *a, int node, int attempt, const char *rung, const cha
 		 "'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[%s]%s}}",
 		 node, attempt, node, rung, attempt, hf_streq(rung, "reset-device") ? device : "",
 		 more);
-	body = doc_of(text);
+	body = json_doc_of(text);
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &hf_remediations, .body = body};
 

@@ -50,6 +50,10 @@ struct ra *ra_create(struct rw *w);
 void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot);
 /* Returns the phase of the node's newest Remediation; "": it has none. */
 const char *ra_phase(struct ra *a, int node);
+/* The phase of a Remediation is an end of it. Accepts NULL. */
+bool ra_is_final(const char *phase);
+/* The Lease of acts on the node exists. */
+bool ra_has_lease(struct ra *a, int node);
 /* Return the number of Remediations that are at an end, and of all Remediations. */
 int ra_count_final(struct ra *a);
 int ra_count(struct ra *a);

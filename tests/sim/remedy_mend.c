@@ -3,7 +3,6 @@
 #include "sim/remedy_actor.h"
 
 #include "api/remediation.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -12,6 +11,9 @@
 /* Acts that mend nodes: the controller of Remediations on a fleet, with actors that may fail. */
 
 #define MEND "{'mode':'remediate','mend':{}," WIDE "}"
+#define EXTERNAL                                                                                   \
+	"{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{'apiVersion':"   \
+	"'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}"
 
 static struct ra *begin(struct rw *w, int nodes, const char *policy)
 {
@@ -57,14 +59,6 @@ static void expect_condition(struct ra *a, const char *name, const char *type, c
 	fail_msg("%s has no condition %s", name, type);
 }
 
-static bool has_lease(struct ra *a, int node)
-{
-	char name[40];
-
-	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
-	return rw_get(a->w, &hf_leases, HF_MEND_NAMESPACE, name) != NULL;
-}
-
 /* ---- an act from its fault to its end --------------------------------------------------------- */
 
 static void a_reset_mends_the_node(void **state)
@@ -84,7 +78,7 @@ static void a_reset_mends_the_node(void **state)
 			    "policy");
 	assert_null(hf_json_path(remediation(a, "n003-1"), "metadata", "finalizers", NULL));
 	assert_false(rw_tainted(w, 3));
-	assert_false(has_lease(a, 3));
+	assert_false(ra_has_lease(a, 3));
 	assert_true(rw_event(w, "Mended", "n003"));
 	assert_int_equal(a->acts, 1);
 	assert_int_equal(ra_count(a), 1);
@@ -272,7 +266,7 @@ static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
 	assert_string_equal(ra_phase(a, 3), "Cancelled");
 	expect_message(a, "n003-1", "the devices are well");
 	assert_int_equal(a->acts, 0);
-	assert_false(has_lease(a, 3));
+	assert_false(ra_has_lease(a, 3));
 }
 
 static void a_cancelled_act_is_not_made_again(void **state)
@@ -523,7 +517,7 @@ static void a_plugin_restarts_by_an_eviction(void **state)
 	rw_run(w, 2 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
 	assert_false(rw_tainted(w, 3));
-	assert_false(has_lease(a, 3));
+	assert_false(ra_has_lease(a, 3));
 	assert_int_equal(a->acts, 0);
 }
 
@@ -574,7 +568,7 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 			if (rw_get(w, &hf_pods, "default", "device-plugin-2") != NULL)
 				assert_false(is_evicted(w, "device-plugin-2"));
 			assert_string_equal(ra_phase(a, 3), "Succeeded");
-			assert_false(has_lease(a, 3));
+			assert_false(ra_has_lease(a, 3));
 			deaths += w->met.deaths;
 			rw_teardown((void **)&w);
 		}
@@ -585,10 +579,7 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 static void what_an_act_needs_and_is_not_there_is_named(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a =
-		begin(w, 10,
-		      "{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{"
-		      "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	struct ra *a = begin(w, 10, EXTERNAL);
 
 	ra_request(a, 3, 1, "external", "");
 	rw_run(w, HF_MINUTE);
@@ -608,10 +599,7 @@ static void what_an_act_needs_and_is_not_there_is_named(void **state)
 static void the_external_controller_comes_before_a_person(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a =
-		begin(w, 10,
-		      "{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{"
-		      "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	struct ra *a = begin(w, 10, EXTERNAL);
 
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_MINUTE);
@@ -703,7 +691,7 @@ static void the_operator_may_die_at_each_write(void **state)
 			assert_int_equal(a->acts, 1);
 			assert_int_equal(ra_count(a), 1);
 			assert_false(rw_tainted(w, 3));
-			assert_false(has_lease(a, 3));
+			assert_false(ra_has_lease(a, 3));
 			assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.dcgm"), "true");
 			deaths += w->met.deaths;
 			rw_teardown((void **)&w);

@@ -3,7 +3,6 @@
 #include "sim/remedy_actor.h"
 
 #include "api/remediation.h"
-#include "base/mem.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -37,11 +36,6 @@ struct swarm {
 static unsigned pick(struct swarm *s, unsigned below)
 {
 	return (unsigned)hf_rng_below(&s->w->rng, below);
-}
-
-static void name_node(int node, char name[16])
-{
-	snprintf(name, 16, "n%03d", node);
 }
 
 /* ---- the objects --------------------------------------------------------------------------------- */
@@ -84,10 +78,7 @@ static const char *text_of(struct hf_doc *doc, const char *key)
 
 static bool is_final(struct hf_doc *doc)
 {
-	const char *phase = phase_of(doc);
-
-	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") ||
-	       hf_streq(phase, "Cancelled");
+	return ra_is_final(phase_of(doc));
 }
 
 static int apply(struct swarm *s, const struct hf_request *request)
@@ -118,7 +109,7 @@ static bool is_approved(struct swarm *s, int node)
 	bool approved = false;
 	char name[16];
 
-	name_node(node, name);
+	rw_name(node, name);
 	list_acts(s, &list);
 	for (size_t i = 0; i < list.len; i++)
 		approved |= hf_streq(text_of(list.docs[i], "node"), name) &&
@@ -166,7 +157,7 @@ static void change_hold(struct swarm *s, int node)
 	if (!s->held[node] && is_approved(s, node))
 		return;
 	s->held[node] = !s->held[node];
-	name_node(node, name);
+	rw_name(node, name);
 	rw_patch(s->w, &hf_nodes, name,
 		 s->held[node] ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
 			       : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
@@ -176,7 +167,7 @@ static void untaint(struct swarm *s, int node)
 {
 	char name[16];
 
-	name_node(node, name);
+	rw_name(node, name);
 	if (!is_approved(s, node))
 		rw_patch(s->w, &hf_nodes, name, UNTAINTED);
 }
@@ -188,7 +179,7 @@ static void renew_node(struct swarm *s, int node)
 
 	if (is_approved(s, node))
 		return;
-	name_node(node, name);
+	rw_name(node, name);
 	remove_object(s, &hf_nodes, NULL, name, 0);
 	rw_run(s->w, (hf_time)pick(s, 30) * HF_SECOND);
 	if (rw_get(s->w, &hf_nodes, NULL, name) == NULL)
@@ -234,7 +225,7 @@ static void request_act(struct swarm *s, int node)
 	int attempt = 0;
 	char name[16];
 
-	name_node(node, name);
+	rw_name(node, name);
 	list_acts(s, &list);
 	for (size_t i = 0; i < list.len; i++) {
 		int64_t number = hf_json_i64(
@@ -260,7 +251,7 @@ static void speak_old(struct swarm *s, int node)
 {
 	char name[16];
 
-	name_node(node, name);
+	rw_name(node, name);
 	rw_patch_status(s->w, &hf_devicehealths, name,
 			"{'status':{'bootID':null,'devices':[{'id':'node','kind':'node','state':"
 			"'Healthy'},{'id':'0000:1a:00.0','kind':'gpu','state':'Healthy'}]}}");
@@ -391,7 +382,7 @@ static void calm_down(struct swarm *s)
 			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
 		}
 		s->w->clock[i] = 0;
-		name_node(i, name);
+		rw_name(i, name);
 		assert_non_null(rw_get(s->w, &hf_nodes, NULL, name));
 	}
 	rw_close_breaker(s->w, 1000);
@@ -439,7 +430,7 @@ static void print_node(struct swarm *s, const struct list *list, int node)
 {
 	char name[16];
 
-	name_node(node, name);
+	rw_name(node, name);
 	print_doc(hf_memstore_peek(s->w->memstore, &hf_nodes, NULL, name));
 	print_doc(hf_memstore_peek(s->w->memstore, &hf_devicehealths, NULL, name));
 	for (size_t i = 0; i < list->len; i++)
@@ -453,7 +444,7 @@ static void expect_shown(struct swarm *s, unsigned seed, const struct list *list
 	char name[16];
 	bool shown = false;
 
-	name_node(node, name);
+	rw_name(node, name);
 	if (s->w->ill[node] == RW_WELL || !rw_tainted(s->w, node))
 		return;
 	for (size_t i = 0; i < list->len; i++)
@@ -473,7 +464,6 @@ static void expect_shown(struct swarm *s, unsigned seed, const struct list *list
 static void expect_calm(struct swarm *s, unsigned seed)
 {
 	struct list list;
-	char name[40];
 
 	list_acts(s, &list);
 	for (size_t i = 0; i < list.len; i++)
@@ -482,13 +472,12 @@ static void expect_calm(struct swarm *s, unsigned seed)
 		bool open = false;
 		char node[16];
 
-		name_node(i, node);
+		rw_name(i, node);
 		for (size_t k = 0; k < list.len; k++)
 			open |= hf_streq(text_of(list.docs[k], "node"), node) &&
 				!is_final(list.docs[k]);
-		snprintf(name, sizeof(name), "holdfast-mend-n%03d", i);
-		if (!open && rw_get(s->w, &hf_leases, HF_MEND_NAMESPACE, name) != NULL)
-			fail_msg("seed %u: Lease %s is held by nothing", seed, name);
+		if (!open && ra_has_lease(s->a, i))
+			fail_msg("seed %u: Lease holdfast-mend-%s is held by nothing", seed, node);
 		expect_shown(s, seed, &list, i);
 	}
 	drop_list(&list);

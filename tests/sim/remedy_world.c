@@ -122,9 +122,9 @@ const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, c
 	return hf_doc_json(hf_memstore_peek(w->memstore, resource, ns, name));
 }
 
-static void name_of(int node, char name[16])
+void rw_name(int node, char ret_name[16])
 {
-	snprintf(name, 16, "n%03d", node);
+	snprintf(ret_name, 16, "n%03d", node);
 }
 
 /* --- the world ----------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ void rw_node(struct rw *w, int node)
 {
 	char text[TEXT_MAX], name[16];
 
-	name_of(node, name);
+	rw_name(node, name);
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{"
 		 "'pool':'%s','rack':'r%d'}},'spec':{'taints':[{'key':'nvidia.com/gpu',"
@@ -154,7 +154,7 @@ void rw_fleet(struct rw *w, int nodes)
 	w->nodes = nodes;
 	for (int i = 0; i < nodes; i++) {
 		rw_node(w, i);
-		name_of(i, name);
+		rw_name(i, name);
 		snprintf(text, sizeof(text),
 			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
 			 "'name':'%s'}}",
@@ -199,7 +199,7 @@ void rw_boot_id(const struct rw *w, int node, char ret_boot[40])
 {
 	char name[16];
 
-	name_of(node, name);
+	rw_name(node, name);
 	snprintf(ret_boot, 40, w->boots[node] == 0 ? "b-%s" : "b-%s-%d", name, w->boots[node]);
 }
 
@@ -243,7 +243,7 @@ static void say(struct rw *w, int node)
 	struct hf_json *root = hf_json_object();
 	HF_AUTO_DOC body = NULL;
 
-	name_of(node, name);
+	rw_name(node, name);
 	snprintf(uuid, sizeof(uuid), "GPU-%s", name);
 	rw_boot_id(w, node, boot);
 	health.boot_id = boot;
@@ -510,7 +510,7 @@ bool rw_tainted(struct rw *w, int node)
 {
 	char name[16];
 
-	name_of(node, name);
+	rw_name(node, name);
 	return has_taint(rw_get(w, &hf_nodes, NULL, name), "holdfast.dev/device");
 }
 
@@ -541,7 +541,7 @@ void rw_next(struct rw *w, int node, char text[256])
 		hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "p"), "status", "nodes", NULL);
 	char name[16];
 
-	name_of(node, name);
+	rw_name(node, name);
 	*text = '\0';
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *item = hf_json_item(list, i);
