@@ -44,7 +44,7 @@ struct gone {
 struct sim_device {
 	struct sim_node *node;
 	struct hf_timer *tell, *mend;
-	bool sick, late;
+	bool sick;
 	hf_time told_sick; /* since when the store calls the device broken; NONE: it does not */
 	/* first and last time of the device's fault, by the machine's clock; NONE: it never
 	 * failed */
