@@ -315,8 +315,7 @@ void hf_why_tell_history(const struct hf_brain *b)
 		if (hf_cond_is_true(b, HF_COND_FAILED) && is_older_than_verdict(b, last))
 			say_failed(b, ledger->verdict.at);
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
-		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
-		       ledger->verdict.reason);
+		say_failed(b, ledger->verdict.at);
 	}
 	tell_progress(b);
 }
