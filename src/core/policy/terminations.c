@@ -274,7 +274,7 @@ static bool collect_fallen(struct hf_brain *b, int role, struct hf_slot *slot)
 	}
 	count = hf_pod_terminations(b, role, pod);
 	if (hf_slot_uncounted(slot, &count) > 0) {
-		hf_slot_count_all(slot, &count);
+		hf_slot_count_all(b, role, slot, pod);
 		/* A restart of the container without an order starts the program at once. */
 		slot->covered = !slot->held;
 	}

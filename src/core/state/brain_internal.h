@@ -215,8 +215,9 @@ struct hf_pod_count hf_pod_terminations(const struct hf_brain *b, int role,
 					const struct hf_pod *pod);
 /* How many of the rank's terminations the ledger has not counted yet; never negative. */
 int64_t hf_slot_uncounted(const struct hf_slot *slot, const struct hf_pod_count *terminations);
-/* Set the rank's counts so that all its terminations so far are counted, without a charge. */
-void hf_slot_count_all(struct hf_slot *slot, const struct hf_pod_count *terminations);
+/* Set the rank's counts so that all terminations in this pod so far are counted, without a charge. */
+void hf_slot_count_all(const struct hf_brain *b, int role, struct hf_slot *slot,
+		       const struct hf_pod *pod);
 /* The rank runs or has trained, so the job does not wait for it. */
 bool hf_slot_is_up(const struct hf_slot *slot);
 /* The pod belongs to the ledger's generation and to the rank's attempt. Pods kept by restarts in

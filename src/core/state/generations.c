@@ -73,7 +73,6 @@ static enum hf_slot_phase phase_of(const struct hf_brain *b, int role, const str
 static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
-	struct hf_pod_count count;
 
 	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
@@ -101,8 +100,7 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 		slot->attempt = slot->pod->attempt;
 		slot->in_place = slot->in_place_since = 0;
 		slot->created = slot->trained = false;
-		count = hf_pod_terminations(b, role, slot->pod);
-		hf_slot_count_all(slot, &count);
+		hf_slot_count_all(b, role, slot, slot->pod);
 	}
 }
 

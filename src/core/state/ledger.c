@@ -406,7 +406,6 @@ static bool is_of_new_job(const struct hf_brain *b, const struct hf_pod *pod)
 void hf_ledger_begin(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	struct hf_pod_count count;
 	bool pods = false;
 
 	hf_assert(!ledger->present);
@@ -419,9 +418,8 @@ void hf_ledger_begin(struct hf_brain *b)
 			if (!pod)
 				continue;
 			pods = true;
-			count = hf_pod_terminations(b, r, pod);
 			if (!is_of_new_job(b, pod))
-				hf_slot_count_all(&b->roles[r].slots[i], &count);
+				hf_slot_count_all(b, r, &b->roles[r].slots[i], pod);
 			b->roles[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
 			    pod->incident > HF_STAMP_MAX)

@@ -132,8 +132,6 @@ static bool is_newly_made(const struct hf_brain *b, const struct hf_slot *slot)
 
 static void adopt_made(struct hf_brain *b)
 {
-	struct hf_pod_count count;
-
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
@@ -141,8 +139,7 @@ static void adopt_made(struct hf_brain *b)
 			if (slot->created || !is_newly_made(b, slot))
 				continue;
 			slot->created = true;
-			count = hf_pod_terminations(b, r, slot->pod);
-			hf_slot_count_all(slot, &count);
+			hf_slot_count_all(b, r, slot, slot->pod);
 		}
 	}
 }

@@ -175,10 +175,13 @@ int64_t hf_slot_uncounted(const struct hf_slot *slot, const struct hf_pod_count 
 	return units > 0 ? units : 0;
 }
 
-void hf_slot_count_all(struct hf_slot *slot, const struct hf_pod_count *terminations)
+void hf_slot_count_all(const struct hf_brain *b, int role, struct hf_slot *slot,
+		       const struct hf_pod *pod)
 {
-	slot->seen = terminations->own;
-	slot->init_seen = terminations->init;
+	struct hf_pod_count terminations = hf_pod_terminations(b, role, pod);
+
+	slot->seen = terminations.own;
+	slot->init_seen = terminations.init;
 }
 
 bool hf_slot_is_up(const struct hf_slot *slot)
