@@ -82,17 +82,11 @@ static const char *describe_signs(const struct hf_brain *b, const struct hf_guar
  * policy/node_evidence.c). */
 static bool is_wait_of_older_sign(const struct hf_brain *b, const struct hf_guarded *guarded)
 {
-	const struct hf_node_seen *node = guarded->node;
-	const hf_time signs[] = {node->reported_at, node->beat_at, node->renewed_at,
-				 guarded->news_at};
-	hf_time end = hf_time_add(node->since, hf_seconds(b->job.recovery.node_lost_after_seconds));
+	hf_time last = hf_node_last_sign(guarded->node, guarded->news_at);
+	hf_time end = hf_time_add(guarded->node->since,
+				  hf_seconds(b->job.recovery.node_lost_after_seconds));
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(signs); i++) {
-		if (signs[i] != HF_TIME_NONE &&
-		    hf_time_add(signs[i], hf_seconds(hf_node_wait_seconds(b))) > end)
-			return true;
-	}
-	return false;
+	return hf_time_add(last, hf_seconds(hf_node_wait_seconds(b))) > end;
 }
 
 static bool is_kubelet_mute(const struct hf_guarded *guarded)

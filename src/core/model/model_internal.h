@@ -53,6 +53,9 @@ bool hf_node_is_heard_of(const struct hf_node_seen *node);
 /* The node may be about to become lost: its kubelet reports NotReady, or its Lease has stood still
  * for HF_RENEWAL_LATE_SECONDS while the operator read it. */
 bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
+/* The last sign of life from the node: its kubelet's Lease, its agent, a training process that the
+ * agent heard, or `news_at`; NONE: there was none. */
+hf_time hf_node_last_sign(const struct hf_node_seen *node, hf_time news_at);
 /* The node was Unknown before the pod was bound to it. Two cases: the operator's view of the node
  * is behind, or the pod tolerates an Unknown node and has never run. In both, the silence of the
  * node's kubelet does not explain what other pods do. */

@@ -58,6 +58,18 @@ bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now)
 	       hf_elapsed(node->lease_since, now) >= hf_seconds(HF_RENEWAL_LATE_SECONDS);
 }
 
+hf_time hf_node_last_sign(const struct hf_node_seen *node, hf_time news_at)
+{
+	const hf_time signs[] = {node->renewed_at, node->reported_at, node->beat_at, news_at};
+	hf_time last = HF_TIME_NONE;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(signs); i++) {
+		if (signs[i] > last)
+			last = signs[i];
+	}
+	return last;
+}
+
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
 {
 	return lost > STORM_LOST_MORE_THAN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;

@@ -126,12 +126,6 @@ static hf_time find_later(hf_time a, hf_time b)
 	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
 }
 
-static hf_time find_last_sign(const struct hf_node *node)
-{
-	return find_later(find_later(node->seen->renewed_at, node->seen->reported_at),
-			  find_later(node->seen->beat_at, node->news_at));
-}
-
 /*
  * Three waits, of which the last to end counts:
  *
@@ -147,7 +141,7 @@ static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct h
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
 	hf_time anew = hf_seconds(hf_node_wait_seconds(b));
-	hf_time heard = find_last_sign(node);
+	hf_time heard = hf_node_last_sign(node->seen, node->news_at);
 	hf_time silent = hf_time_add(seen->since, after);
 	hf_time calm = hf_time_add(seen->calm_since, anew);
 	hf_time at;
@@ -204,7 +198,7 @@ bool hf_node_was_silent(const struct hf_node *node, hf_time at)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time lost = seen->unknown_at != HF_TIME_NONE ? seen->unknown_at : seen->since;
-	hf_time heard = find_last_sign(node);
+	hf_time heard = hf_node_last_sign(node->seen, node->news_at);
 
 	hf_assert(hf_node_is_lost(seen) && at != HF_TIME_NONE);
 	return lost <= hf_time_add(at, hf_seconds(UNKNOWN_AFTER_SECONDS)) &&
