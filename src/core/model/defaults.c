@@ -220,17 +220,14 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 	return specs;
 }
 
-/* Find the kind's container and port.  Walks backwards, so that the first of several containers or
- * ports with the name wins. */
+/* Find the kind's container and port.  Walks backwards, so that the first of several ports with the
+ * name wins. */
 static void default_port(const struct hf_framework *framework, struct hf_role *role)
 {
 	const struct hf_template *pod = role->pod;
 	const struct hf_container *container = NULL;
 
-	for (size_t i = pod->containers_len; i-- > 0;) {
-		if (hf_streq(pod->containers[i].name, framework->container_name))
-			role->default_container = i;
-	}
+	role->default_container = hf_framework_container(framework, pod);
 	role->port = framework->port_number;
 	role->add_port = framework->inject_port && pod->containers_len > 0;
 	if (pod->containers_len == 0)

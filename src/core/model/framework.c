@@ -24,6 +24,15 @@ int hf_framework_role(const struct hf_framework *framework, const char *type)
 	return -1;
 }
 
+size_t hf_framework_container(const struct hf_framework *framework, const struct hf_template *pod)
+{
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (hf_streq(pod->containers[i].name, framework->container_name))
+			return i;
+	}
+	return 0;
+}
+
 const char *hf_framework_pod_name(const struct hf_framework *framework, int role,
 				  struct hf_arena *arena, const char *job, int64_t index)
 {

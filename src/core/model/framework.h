@@ -166,6 +166,9 @@ unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_se
 /* The index of the replica type, spelled in any case ("worker", "Worker"); -1: no such type. */
 int hf_framework_role(const struct hf_framework *framework, const char *type);
 
+/* The index of the first container with the kind's name; 0: none has that name. */
+size_t hf_framework_container(const struct hf_framework *framework, const struct hf_template *pod);
+
 /* The name of a rank's pod and service: "<job>-<type>-<index>", or "<job>-<type>" for a single
  * role. */
 const char *hf_framework_pod_name(const struct hf_framework *framework, int role,

@@ -513,16 +513,6 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 			     "spec.%s", view->framework->replicas_key);
 }
 
-/* The kind's own container, as default_port() finds it. */
-static size_t find_own_container(const struct hf_job_view *view, const struct hf_template *pod)
-{
-	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (hf_streq(pod->containers[i].name, view->framework->container_name))
-			return i;
-	}
-	return 0;
-}
-
 /* recovery.exec: Inject puts words before the command; that of the image is not known. */
 static void check_commands(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
@@ -533,7 +523,7 @@ static void check_commands(const struct hf_job_view *view, struct hf_field_error
 	for (size_t i = 0; i < view->replicas_len; i++) {
 		const struct hf_template *pod = &specs[i]->pod;
 		int role = hf_framework_role(view->framework, specs[i]->type);
-		size_t own = find_own_container(view, pod);
+		size_t own = hf_framework_container(view->framework, pod);
 
 		if (role < 0 || (view->framework->no_exec_roles >> role & 1u) != 0 ||
 		    specs[i]->null || pod->containers_len == 0 || pod->containers[own].has_command)
