@@ -28,7 +28,6 @@
 #define FINALIZERS_MAX 64
 /* A longer grace period is a user's mistake; added to a time it could overflow. */
 #define GRACE_SECONDS_MAX ((int64_t)1 << 31)
-#define GRACE_SECONDS_DEFAULT 30
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
 /* The most devices in one resource. A node has a few dozen devices, and one claim may have all of
@@ -874,7 +873,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.unwell_at = HF_TIME_NONE,
 		.own_ended_at = HF_TIME_NONE,
 	};
-	if (hf_field_has(read.spec.present, SPEC_GRACE) && read.spec.grace != GRACE_SECONDS_DEFAULT)
+	if (hf_field_has(read.spec.present, SPEC_GRACE) && read.spec.grace != HF_POD_GRACE_SECONDS)
 		pod.grace_seconds = HF_SOME_INT(read.spec.grace);
 	if (hf_field_has(read.spec.present, SPEC_ACTIVE_DEADLINE))
 		pod.active_deadline_seconds = HF_SOME_INT(read.spec.active_deadline);

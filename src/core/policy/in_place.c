@@ -125,8 +125,6 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
 /* Seconds beyond the grace for a held rank to be down: for the agent's order, its kills and its
  * report. */
 #define DOWN_SECONDS 15
-/* Kubernetes' default of terminationGracePeriodSeconds, for a template without that field. */
-#define POD_GRACE_SECONDS 30
 /* A new pod under exec must report within this time, counted from the start of its container, that
  * it waits. */
 #define ARRIVE_SECONDS 15
@@ -138,7 +136,7 @@ int64_t hf_template_grace_seconds(const struct hf_brain *b, int role)
 	if (spec->present && spec->pod->termination_grace_seconds.set &&
 	    spec->pod->termination_grace_seconds.value >= 0)
 		return spec->pod->termination_grace_seconds.value;
-	return POD_GRACE_SECONDS;
+	return HF_POD_GRACE_SECONDS;
 }
 
 static int64_t find_grace(const struct hf_brain *b, int role)

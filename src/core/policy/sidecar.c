@@ -128,8 +128,7 @@ static bool is_ended_as_a_whole(const struct hf_pod *pod)
 	return false;
 }
 
-/* Kubernetes' default of terminationGracePeriodSeconds, and what a runtime may need beyond the grace. */
-#define GRACE_SECONDS 30
+/* What a runtime may need beyond the grace. */
 #define KILL_MARGIN_SECONDS 60
 
 /*
@@ -141,7 +140,7 @@ static bool is_ended_as_a_whole(const struct hf_pod *pod)
  */
 static bool is_ended_long_before(const struct hf_pod *pod, const struct hf_container_seen *own)
 {
-	int64_t grace = pod->grace_seconds.set ? pod->grace_seconds.value : GRACE_SECONDS;
+	int64_t grace = pod->grace_seconds.set ? pod->grace_seconds.value : HF_POD_GRACE_SECONDS;
 	hf_time until;
 
 	if (own->finished_at == HF_TIME_NONE)
