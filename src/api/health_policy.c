@@ -298,6 +298,18 @@ static bool add_day(const char *name, uint8_t *days)
 	return false;
 }
 
+/* Read a time of the day; `field` is "start" or "end". */
+static int read_window_time(const char *text, size_t i, const char *field, int32_t *ret_minute,
+			    struct hf_error *err)
+{
+	if (read_minute(text, ret_minute))
+		return 0;
+	return hf_error_set(err, HF_E_INVALID,
+			    "spec.mend.windows[%zu].%s: Invalid value: \"%s\": must be a time of "
+			    "the day such as 22:30",
+			    i, field, text);
+}
+
 static int read_window(const struct window *read, size_t i, struct hf_policy_window *window,
 		       struct hf_error *err)
 {
@@ -308,17 +320,9 @@ static int read_window(const struct window *read, size_t i, struct hf_policy_win
 					    "spec.mend.windows[%zu].days[%zu]: Unsupported value: "
 					    "\"%s\": supported values: \"Sunday\" to \"Saturday\"",
 					    i, d, read->days.items[d]);
-	if (!read_minute(read->start, &window->from_minute))
-		return hf_error_set(
-			err, HF_E_INVALID,
-			"spec.mend.windows[%zu].start: Invalid value: \"%s\": must be a "
-			"time of the day such as 22:30",
-			i, read->start);
-	if (!read_minute(read->end, &window->to_minute))
-		return hf_error_set(err, HF_E_INVALID,
-				    "spec.mend.windows[%zu].end: Invalid value: \"%s\": must be a "
-				    "time of the day such as 22:30",
-				    i, read->end);
+	if (read_window_time(read->start, i, "start", &window->from_minute, err) != 0 ||
+	    read_window_time(read->end, i, "end", &window->to_minute, err) != 0)
+		return HF_E_INVALID;
 	if (window->from_minute == window->to_minute)
 		return hf_error_set(
 			err, HF_E_INVALID,
