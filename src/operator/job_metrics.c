@@ -138,16 +138,6 @@ static const struct hf_field job_fields[] = {
 };
 static const struct hf_field_table job_table = HF_FIELD_TABLE(job_fields, struct job);
 
-static struct hf_family *set_gauge(struct hf_operator *op, enum hf_metric_type type,
-				   const char *name, const char *help, const char *const labels[])
-{
-	struct hf_metric_options options = {.name = name, .help = help, .type = type};
-
-	for (size_t i = 0; labels[i] != NULL; i++)
-		options.labels[i] = labels[i];
-	return hf_metrics_family(op->options.metrics, &options);
-}
-
 void hf_operator_job_metrics_init(struct hf_operator *op)
 {
 	static const char *const info[] = {"namespace", "job", "kind", "queue", "priority", NULL};
@@ -175,32 +165,34 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	};
 	struct hf_operator_metrics *m = &op->metrics;
 
-	m->job_info =
-		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
-	m->job_condition =
-		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
-			  "1 if the condition of the job has that status, else 0.", condition);
+	m->job_info = hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_job_info",
+					 "Each job: always 1.", info);
+	m->job_condition = hf_operator_family(
+		op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
+		"1 if the condition of the job has that status, else 0.", condition);
 	m->job_productive =
-		set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
-			  "Seconds in which all ranks of a job ran.", job);
-	m->job_downtime = set_gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
-				    "Seconds in which a job that had begun was restarting.", job);
-	m->job_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_step",
-				"The last step that a rank of the job has done.", job);
-	m->job_saved_step = set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_saved_step",
-				      "The last step that a rank of the job has saved.", job);
-	m->job_ettr =
-		set_gauge(op, HF_METRIC_GAUGE, "holdfast_job_ettr_ratio",
-			  "Share of the job's active time in which all ranks ran (ETTR).", job);
-	m->job_interval = set_gauge(
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
+				   "Seconds in which all ranks of a job ran.", job);
+	m->job_downtime =
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
+				   "Seconds in which a job that had begun was restarting.", job);
+	m->job_step = hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_job_step",
+					 "The last step that a rank of the job has done.", job);
+	m->job_saved_step =
+		hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_job_saved_step",
+				   "The last step that a rank of the job has saved.", job);
+	m->job_ettr = hf_operator_family(
+		op, HF_METRIC_GAUGE, "holdfast_job_ettr_ratio",
+		"Share of the job's active time in which all ranks ran (ETTR).", job);
+	m->job_interval = hf_operator_family(
 		op, HF_METRIC_GAUGE, "holdfast_job_checkpoint_interval_seconds",
 		"The interval of saves that loses least, from the job's saves and incidents.", job);
-	m->training_time =
-		set_gauge(op, HF_METRIC_COUNTER, "holdfast_training_seconds_total",
-			  "Time of all jobs: productive, start, or lost to a cause.", spent);
-	m->lost_steps =
-		set_gauge(op, HF_METRIC_COUNTER, "holdfast_lost_steps_total",
-			  "Steps since the last save that restarts have lost, by cause.", cause);
+	m->training_time = hf_operator_family(
+		op, HF_METRIC_COUNTER, "holdfast_training_seconds_total",
+		"Time of all jobs: productive, start, or lost to a cause.", spent);
+	m->lost_steps = hf_operator_family(
+		op, HF_METRIC_COUNTER, "holdfast_lost_steps_total",
+		"Steps since the last save that restarts have lost, by cause.", cause);
 	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
 	m->start_time = hf_metrics_family(op->options.metrics, &start);
 }

@@ -17,9 +17,8 @@ static const char queue_name[] = "holdfast";
  * holdfast_.
  */
 
-static struct hf_family *create_family(struct hf_operator *op, enum hf_metric_type type,
-				       const char *name, const char *help,
-				       const char *const labels[])
+struct hf_family *hf_operator_family(struct hf_operator *op, enum hf_metric_type type,
+				     const char *name, const char *help, const char *const labels[])
 {
 	struct hf_metric_options options = {.name = name, .help = help, .type = type};
 
@@ -66,8 +65,8 @@ static void init_jobs(struct hf_operator *op)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++) {
-		struct hf_family *f = create_family(op, HF_METRIC_COUNTER, counters[i].name,
-						    counters[i].help, job_labels);
+		struct hf_family *f = hf_operator_family(op, HF_METRIC_COUNTER, counters[i].name,
+							 counters[i].help, job_labels);
 
 		op->metrics.jobs[counters[i].metric] = f;
 		/* Each series exists from the start with value 0.  Otherwise a metric without
@@ -77,11 +76,11 @@ static void init_jobs(struct hf_operator *op)
 				      op->kinds[k].framework->metrics_name, NULL);
 	}
 	op->metrics.jobs[HF_METRIC_RESTARTS] =
-		create_family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
-			      "Restarts, by cause and scope.", restart_labels);
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
+				   "Restarts, by cause and scope.", restart_labels);
 	op->metrics.jobs
 		[HF_METRIC_FORCED_PROVEN] = op->metrics.jobs
-						    [HF_METRIC_FORCED_PRESUMED] = create_family(
+						    [HF_METRIC_FORCED_PRESUMED] = hf_operator_family(
 		op, HF_METRIC_COUNTER, "holdfast_force_deletes_total",
 		"Pods of lost nodes that were deleted by force; reason: Proven or Presumed node loss.",
 		force_labels);
@@ -92,22 +91,23 @@ static void init_queue(struct hf_operator *op)
 	static const char *const name[] = {"name", NULL};
 	struct hf_operator_metrics *m = &op->metrics;
 
-	m->queue_depth = create_family(op, HF_METRIC_GAUGE, "workqueue_depth",
-				       "Jobs that wait for a pass.", name);
-	m->queue_adds = create_family(op, HF_METRIC_COUNTER, "workqueue_adds_total",
-				      "Times a job was queued.", name);
-	m->queue_retries = create_family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
-					 "Times a job was queued again after a failed pass.", name);
+	m->queue_depth = hf_operator_family(op, HF_METRIC_GAUGE, "workqueue_depth",
+					    "Jobs that wait for a pass.", name);
+	m->queue_adds = hf_operator_family(op, HF_METRIC_COUNTER, "workqueue_adds_total",
+					   "Times a job was queued.", name);
+	m->queue_retries =
+		hf_operator_family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
+				   "Times a job was queued again after a failed pass.", name);
 	m->queue_wait = create_histogram(op, "workqueue_queue_duration_seconds",
 					 "Seconds that a job waits in the queue.", "name");
 	m->queue_work = create_histogram(op, "workqueue_work_duration_seconds",
 					 "Seconds that a pass over a job takes.", "name");
 	m->queue_unfinished =
-		create_family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
-			      "Seconds that all running passes have taken so far.", name);
-	m->queue_longest =
-		create_family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
-			      "Seconds that the longest running pass has taken so far.", name);
+		hf_operator_family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+				   "Seconds that all running passes have taken so far.", name);
+	m->queue_longest = hf_operator_family(
+		op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+		"Seconds that the longest running pass has taken so far.", name);
 }
 
 void hf_operator_metrics_init(struct hf_operator *op)
@@ -122,48 +122,53 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	if (op->options.metrics == NULL)
 		return;
 	init_jobs(op);
-	m->reconcile = create_family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_total",
-				     "Passes over a job, by result.", result);
-	m->reconcile_errors =
-		create_family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
-			      "Passes over a job that failed and will be retried.", controller);
+	m->reconcile =
+		hf_operator_family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_total",
+				   "Passes over a job, by result.", result);
+	m->reconcile_errors = hf_operator_family(
+		op, HF_METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
+		"Passes over a job that failed and will be retried.", controller);
 	m->reconcile_time = create_histogram(op, "controller_runtime_reconcile_time_seconds",
 					     "Seconds from the step of a pass to its last reply.",
 					     "controller");
-	m->active_workers = create_family(op, HF_METRIC_GAUGE, "controller_runtime_active_workers",
-					  "Passes that are running.", controller);
-	m->workers_max = create_family(
+	m->active_workers =
+		hf_operator_family(op, HF_METRIC_GAUGE, "controller_runtime_active_workers",
+				   "Passes that are running.", controller);
+	m->workers_max = hf_operator_family(
 		op, HF_METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
 		"Limit of passes that run at the same time, for all kinds together.", controller);
 	m->steps = create_histogram(op, "holdfast_step_duration_seconds",
 				    "Seconds that one step over a job takes.", "kind");
-	m->status_patches = create_family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
-					  "Status patches that were answered.", kind);
+	m->status_patches =
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
+				   "Status patches that were answered.", kind);
 	m->status_conflicts =
-		create_family(op, HF_METRIC_COUNTER, "holdfast_status_conflicts_total",
-			      "Status patches refused because the job had changed.", kind);
-	m->states = create_family(op, HF_METRIC_GAUGE, "holdfast_jobs", "Jobs by state.", states);
-	m->watch_events = create_family(op, HF_METRIC_COUNTER, "holdfast_watch_events_total",
-					"Watch events received, including bookmarks.", kind);
-	m->relists = create_family(op, HF_METRIC_COUNTER, "holdfast_relists_total",
-				   "Lists that a cache began.", kind);
-	m->cache_objects = create_family(op, HF_METRIC_GAUGE, "holdfast_cache_objects",
-					 "Objects in the cache.", kind);
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_status_conflicts_total",
+				   "Status patches refused because the job had changed.", kind);
+	m->states =
+		hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_jobs", "Jobs by state.", states);
+	m->watch_events = hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_watch_events_total",
+					     "Watch events received, including bookmarks.", kind);
+	m->relists = hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_relists_total",
+					"Lists that a cache began.", kind);
+	m->cache_objects = hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_cache_objects",
+					      "Objects in the cache.", kind);
 	init_queue(op);
-	m->events_dropped = create_family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
-					  "Events that were not written.", NULL);
-	m->crd_narrow = create_family(
+	m->events_dropped =
+		hf_operator_family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
+				   "Events that were not written.", NULL);
+	m->crd_narrow = hf_operator_family(
 		op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
 		"1 if the CRD of the kind lacks status.recovery and an annotation holds the ledger.",
 		kind);
-	m->crd_missing = create_family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
-				       "1 if the cluster lacks the CRD of the kind.", kind);
-	m->nodes_lost = create_family(
+	m->crd_missing = hf_operator_family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
+					    "1 if the cluster lacks the CRD of the kind.", kind);
+	m->nodes_lost = hf_operator_family(
 		op, HF_METRIC_GAUGE, "holdfast_nodes_lost",
 		"Schedulable nodes that are Unknown without proof that they are down.", NULL);
-	m->node_loss_guard =
-		create_family(op, HF_METRIC_GAUGE, "holdfast_node_loss_guard",
-			      "Zones where a guard holds back forced deletes, by reason.", reason);
+	m->node_loss_guard = hf_operator_family(
+		op, HF_METRIC_GAUGE, "holdfast_node_loss_guard",
+		"Zones where a guard holds back forced deletes, by reason.", reason);
 	hf_operator_job_metrics_init(op);
 }
 

@@ -320,6 +320,10 @@ void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *rea
 /* --- metrics.c ----------------------------------------------------------------------------- */
 
 void hf_operator_metrics_init(struct hf_operator *op);
+/* A family without buckets.  labels: ends with NULL; NULL: the family has no label. */
+struct hf_family *hf_operator_family(struct hf_operator *op, enum hf_metric_type type,
+				     const char *name, const char *help,
+				     const char *const labels[]);
 /* job_metrics.c: the series of one job. */
 void hf_operator_job_metrics_init(struct hf_operator *op);
 void hf_operator_job_metrics_clear(struct hf_operator *op);
