@@ -120,6 +120,8 @@ static void restart_again(struct hf_brain *b, int role, int32_t index)
 	/* The rank is not to fail in a loop. */
 	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 	in_place = hf_gang_restart_any(b);
+	/* Until it is counted, the record must not say that it restarts in place: then
+	 * hf_in_place_count would take this restart for counted. */
 	record_again(b, false);
 	hf_in_place_count(b, in_place);
 	record_again(b, in_place);

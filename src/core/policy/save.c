@@ -101,8 +101,7 @@ void hf_job_save_tell(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (!slot->pod || (slot->current && !slot->held) ||
-			    !hf_job_save_is_awaited(b, r, slot))
+			if ((slot->current && !slot->held) || !hf_job_save_is_awaited(b, r, slot))
 				continue;
 			if (count++ == 0)
 				first = hf_rank_name(b->arena, b->roles[r].type, i);
