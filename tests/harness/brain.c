@@ -589,6 +589,20 @@ void brain_run_up(struct brain *b)
 	brain_quiet(b);
 }
 
+void brain_run_up_exec(struct brain *b)
+{
+	brain_agents(b, true);
+	brain_run_up(b);
+	brain_report_all(b, HF_PROCESS_RUNNING, 1);
+	brain_quiet(b);
+}
+
+void brain_agents(struct brain *b, bool heard)
+{
+	for (size_t i = 0; i < b->nodes_len; i++)
+		b->nodes[i].has_agent = heard;
+}
+
 /* ---- what happens to pods ------------------------------------------------------------------------------- */
 
 struct brain_pod *brain_pod(struct brain *b, const char *name)

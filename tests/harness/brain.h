@@ -132,6 +132,10 @@ void brain_perform_all(struct brain *b);
 int brain_quiet(struct brain *b);
 /* From nothing to every pod running. */
 void brain_run_up(struct brain *b);
+/* The same under exec: each node has an agent, which has reported that the processes run. */
+void brain_run_up_exec(struct brain *b);
+/* The agents of all nodes are heard, or none is. */
+void brain_agents(struct brain *b, bool heard);
 
 struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
 void brain_start(struct brain *b, const char *name);            /* Running */

@@ -13,20 +13,11 @@
 static struct brain b;
 static int writes;
 
-static void agents(bool heard)
-{
-	for (size_t i = 0; i < b.nodes_len; i++)
-		b.nodes[i].has_agent = heard;
-}
-
 static void begin(const char *scope)
 {
 	brain_init(&b, &brain_kind, 1, 3);
 	b.view.run_policy.recovery.restart_scope = scope;
-	agents(true);
-	brain_run_up(&b);
-	brain_report_all(&b, HF_PROCESS_RUNNING, 1);
-	brain_quiet(&b);
+	brain_run_up_exec(&b);
 	writes = 0;
 }
 
@@ -285,7 +276,7 @@ static void agents_are_told_the_resolved_configuration(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
 	b.view.settings = &file;
-	agents(true);
+	brain_agents(&b, true);
 	brain_run_up(&b);
 	brain_quiet(&b);
 	assert_int_equal(ledger()->in_place_wait_seconds, 0);
@@ -385,7 +376,7 @@ static void without_an_agent_all_is_as_without_exec(void **state)
 {
 	(void)state;
 	begin("Job");
-	agents(false);
+	brain_agents(&b, false);
 	end_process("demo-hand-1", 1, 0, 1);
 	turn();
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);

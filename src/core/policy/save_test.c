@@ -16,11 +16,7 @@ static void begin(const char *scope)
 	brain_init(&b, &brain_kind, 1, 3);
 	b.view.run_policy.recovery.restart_scope = scope;
 	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(GRACE);
-	for (size_t i = 0; i < b.nodes_len; i++)
-		b.nodes[i].has_agent = true;
-	brain_run_up(&b);
-	brain_report_all(&b, HF_PROCESS_RUNNING, 1);
-	brain_quiet(&b);
+	brain_run_up_exec(&b);
 }
 
 /* One step and what it asks for. */
@@ -110,8 +106,7 @@ static void nothing_is_awaited_of_what_cannot_answer(void **state)
 	assert_true(brain_deletes(&b, "demo-hand-1"));
 	assert_true(brain_deletes(&b, "demo-hand-2"));
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 2);
-	for (size_t i = 0; i < b.nodes_len; i++)
-		b.nodes[i].has_agent = false;
+	brain_agents(&b, false);
 	turn();
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 2);
 	brain_release(&b);

@@ -14,11 +14,7 @@ static void begin(void)
 	brain_init(&b, &brain_kind, 1, 3);
 	b.view.run_policy.recovery.restart_scope = "Job";
 	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(60);
-	for (size_t i = 0; i < b.nodes_len; i++)
-		b.nodes[i].has_agent = true;
-	brain_run_up(&b);
-	brain_report_all(&b, HF_PROCESS_RUNNING, 1);
-	brain_quiet(&b);
+	brain_run_up_exec(&b);
 }
 
 static void turn(void)
