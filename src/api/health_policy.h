@@ -109,7 +109,8 @@ struct hf_health_policy_spec {
 
 /* A quarantine that the operator began. `done` is set once the Node has its mark. */
 struct hf_policy_recent {
-	/* the quarantined node, and the job whose pods made it necessary; job "": no job */
+	/* the quarantined node, and the job with the pods that made the quarantine necessary; job
+	 * "": no job */
 	const char *node, *job;
 	hf_time at;
 	bool done;

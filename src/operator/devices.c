@@ -158,8 +158,8 @@ static struct row judge_device(const struct hf_device_report *device)
 	return row;
 }
 
-/* Judge a device by its own faults and by its node's: a fatal fault of the node counts for each
- * device that it concerns. */
+/* Judge a device by its own faults and by the faults of its node: a fatal fault of the node counts
+ * for each device that the fault concerns. */
 static struct row judge_row(const struct hf_device_health *health,
 			    const struct hf_device_report *device)
 {

@@ -223,7 +223,7 @@ struct hf_operator {
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* job UID → key of the job (char *) */
 	struct hf_map *states;   /* key → struct hf_job_state */
-	struct hf_map *ending;   /* namespaces that refused a create because of their deletion */
+	struct hf_map *ending;   /* namespaces that are being deleted and refused a create */
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;

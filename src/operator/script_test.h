@@ -70,9 +70,9 @@ struct script {
 	enum hf_advance advance; /* of the first pod */
 	hf_time advanced_at, told_at, stepped_at;
 	int32_t slow_permille, fence_seconds;
-	bool processed;                 /* an agent reported the program of the first pod … */
-	struct hf_process_seen process; /* … the report without its texts, which are in … */
-	char process_cause[64], process_message[64];
+	bool processed;                 /* an agent reported the program of the first pod */
+	struct hf_process_seen process; /* that report, without its texts */
+	char process_cause[64], process_message[64]; /* the texts of that report */
 	int64_t step;
 };
 extern struct script brain;

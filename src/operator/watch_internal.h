@@ -12,7 +12,7 @@ void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
 /* Pods, services and extra objects. */
 void hf_watch_create_objects(struct hf_operator *op);
 
-/* companion.c: create the controller for nodes that works beside this one. */
+/* companion.c: create the controller for nodes, which runs beside the operator. */
 void hf_companion_create(struct hf_operator *op);
 
 #endif
