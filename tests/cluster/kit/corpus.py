@@ -148,7 +148,7 @@ def pytorch(c):
     def add(name, *acts, **more):
         c.add("PyTorchJob", f"pytorch-{name}", *acts, **more)
     add("alone", end("master-0"), roles={"Master": 1})
-    add("backoff-zero", policy="OnFailure", run={"backoffLimit": 0})
+    add("backoff-zero", roles=both, policy="OnFailure", run={"backoffLimit": 0})
     add("workers", end("worker"), roles={"Worker": 3})
     add("no-count", roles={"Master": 1, "Worker": None})
     add("on-failure", end("worker-0", code=BROKEN), roles=both, policy="OnFailure")
