@@ -564,10 +564,9 @@ void brain_write_ledger(struct brain *b)
 void brain_perform_all(struct brain *b)
 {
 	brain_write_status(b);
-	for (size_t s = 0; s < b->plan.stages_len; s++) {
+	for (size_t s = 0; s < b->plan.stages_len; s++)
 		for (size_t a = 0; a < b->plan.stages[s].actions_len; a++)
 			brain_perform(b, &b->plan.stages[s].actions[a]);
-	}
 }
 
 int brain_quiet(struct brain *b)

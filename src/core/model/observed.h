@@ -152,9 +152,6 @@ struct hf_pod_condition {
 	const char *message;
 };
 
-/* Kubernetes' default of spec.terminationGracePeriodSeconds. */
-#define HF_POD_GRACE_SECONDS 30
-
 struct hf_pod {
 	const char *name;
 	const char *uid;
@@ -172,8 +169,7 @@ struct hf_pod {
 	const char *avoids;  /* holdfast.dev/avoids; NULL: no node is avoided */
 	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not stopped the pod */
 	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
-	/* spec.terminationGracePeriodSeconds; not set: HF_POD_GRACE_SECONDS */
-	struct hf_opt_int grace_seconds;
+	struct hf_opt_int grace_seconds; /* not set: HF_POD_GRACE_SECONDS */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */

@@ -37,6 +37,8 @@ struct hf_opt_bool {
 /* The most ranks of one job, all types together: twice the largest jobs reported.  This limits
  * every array that is indexed by rank, and the numbers in a stored ledger. */
 #define HF_RANKS_MAX 20000
+/* Kubernetes' default of spec.terminationGracePeriodSeconds. */
+#define HF_POD_GRACE_SECONDS 30
 /* The most rules of a podFailurePolicy.  batch/v1 allows 20 rules of 255 exit codes and 20 patterns
  * each. */
 #define HF_RULES_MAX 20
