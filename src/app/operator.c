@@ -6,6 +6,7 @@
 #include "app/config_file.h"
 #include "app/operator_flags.h"
 #include "app/operator_log.h"
+#include "app/otlp_exporter.h"
 #include "app/probes.h"
 #include "app/process_memory.h"
 #include "app/process_metrics.h"
@@ -52,6 +53,7 @@ struct process {
 	struct hf_family *requests, *retries, *request_time, *config_rejected;
 	struct hf_probes *probes;
 	struct hf_operator_log *log;
+	struct hf_otlp_exporter *traces; /* NULL: no collector */
 	struct hf_manager *manager;
 	struct hf_signal *sigterm, *sigint;
 	struct hf_timer *started_timer, *trim_timer;
@@ -150,6 +152,23 @@ static void on_passed(void *arg, const struct hf_operator_pass *pass)
 		hf_timer_arm(process->trim_timer, TRIM_AFTER);
 }
 
+static void on_recovered(void *arg, const struct hf_operator_recovery *recovery)
+{
+	struct process *process = arg;
+
+	if (process->traces != NULL)
+		hf_otlp_add(process->traces, recovery);
+}
+
+static void on_traces_problem(void *arg, const char *message)
+{
+	(void)arg;
+	if (message != NULL)
+		hf_log(HF_LOG_WARN, "traces", "Traces cannot be sent", "error", message, NULL);
+	else
+		hf_log(HF_LOG_INFO, "traces", "Traces are sent again", NULL);
+}
+
 static void on_started(void *arg)
 {
 	hf_process_memory_drop_start();
@@ -226,6 +245,7 @@ static int read_flags(struct process *process, struct hf_error *err)
 		.kubeflow_namespace = getenv("KUBEFLOW_NAMESPACE"),
 		.my_pod_namespace = getenv("MY_POD_NAMESPACE"),
 		.custom_cluster_domain = getenv("CUSTOM_CLUSTER_DOMAIN"),
+		.otlp_endpoint = getenv("OTEL_EXPORTER_OTLP_ENDPOINT"),
 	};
 
 	return hf_operator_flags_take(process->cli->flags, process->cli->n_flags, &env,
@@ -312,6 +332,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.image = getenv(IMAGE_ENV),
 		.passed = on_passed,
 		.problem = on_problem,
+		.recovered = on_recovered,
 		.arg = process,
 	};
 }
@@ -388,6 +409,26 @@ static void create_metrics(struct process *process)
 	process->request_time = hf_metrics_family(process->metrics, &time);
 }
 
+/* Without a collector nothing is created. */
+static int create_traces(struct process *process, struct hf_error *err)
+{
+	const struct hf_otlp_options options = {
+		.loop = process->loop,
+		.endpoint = process->flags.otlp_endpoint,
+		.headers = getenv("OTEL_EXPORTER_OTLP_HEADERS"),
+		.metrics = process->metrics,
+		.problem = on_traces_problem,
+		.arg = process,
+		.seed = process->seed,
+	};
+	int rc;
+
+	if (hf_str_or(options.endpoint, "")[0] == '\0')
+		return 0;
+	rc = hf_otlp_create(&options, &process->traces, err);
+	return rc == 0 ? 0 : hf_error_wrap(err, "--otlp-endpoint '%s'", options.endpoint);
+}
+
 static int create_probes(struct process *process, struct hf_error *err)
 {
 	const struct hf_probes_options options = {
@@ -452,6 +493,8 @@ static int begin_operator(struct process *process, struct hf_error *err)
 	hf_config_file_watch(process->config, process->loop);
 	rc = create_manager(process, err);
 	if (rc == 0)
+		rc = create_traces(process, err);
+	if (rc == 0)
 		rc = create_probes(process, err);
 	if (rc == 0)
 		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process, &process->sigterm,
@@ -471,6 +514,7 @@ static void release_process(struct process *process)
 	/* Destroy the stores before the metrics: they update the metrics until their end. */
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);
+	hf_otlp_destroy(process->traces);
 	hf_operator_log_destroy(process->log);
 	hf_timer_destroy(process->started_timer);
 	hf_timer_destroy(process->trim_timer);

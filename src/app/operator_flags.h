@@ -44,6 +44,7 @@ struct hf_operator_flags {
 	const char *kubectl_image;   /* NULL: the default */
 	const char *exec_image;      /* NULL: the image of the operator itself */
 	const char *exec_csi_driver; /* NULL: none */
+	const char *otlp_endpoint;   /* URL of an OpenTelemetry collector; NULL or "": none */
 	const char *init_template;   /* a file */
 	/* the flag for the template file was given; false: the default file is used, and may be
 	 * missing */
@@ -62,7 +63,7 @@ struct hf_operator_flags {
 /* The values of the environment variables that the operator reads; NULL or "": the variable is not
  * set. */
 struct hf_operator_env {
-	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
+	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain, *otlp_endpoint;
 };
 
 /* The flags of `holdfast operator`, parsed in the style HF_FLAGS_GO; the last row has name

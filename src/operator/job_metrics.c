@@ -362,7 +362,6 @@ void hf_operator_count_time(struct hf_operator *op, const struct hf_status *befo
 {
 	const struct hf_ledger *old = &before->ledger, *ledger = &now->ledger;
 	const struct hf_record *last = &ledger->records[0];
-	bool stepped = ledger->records_len > 0 && last->stepped_at != HF_TIME_NONE;
 
 	if (!old->present || !ledger->present)
 		return;
@@ -370,22 +369,17 @@ void hf_operator_count_time(struct hf_operator *op, const struct hf_status *befo
 	if (ledger->records_len > 0)
 		add_time(op, ledger->downtime_seconds - old->downtime_seconds,
 			 hf_class_name(last->cause));
-	if (stepped && old->records_len > 0 && old->records[0].incident == last->incident &&
-	    old->records[0].stepped_at == HF_TIME_NONE)
+	if (hf_status_shows_first_step(before, now))
 		observe_time(op, "first_step", last, hf_record_parts(last).first_step);
 }
 
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now)
 {
-	const struct hf_record *last = &now->ledger.records[0], *old = &before->ledger.records[0];
-	bool had = before->ledger.records_len > 0 && old->running_at != HF_TIME_NONE &&
-		   old->generation == last->generation && old->incident == last->incident;
-
+	const struct hf_record *last = &now->ledger.records[0];
 	hf_time span;
 
-	if (now->ledger.records_len == 0 || last->running_at == HF_TIME_NONE || had ||
-	    last->detected_at == HF_TIME_NONE)
+	if (!hf_status_ends_recovery(before, now))
 		return;
 	if (hf_record_lost_steps(last) > 0)
 		hf_family_add(op->metrics.lost_steps, (double)hf_record_lost_steps(last),

@@ -196,11 +196,26 @@ void hf_operator_count_wait(void *arg, hf_time waited)
 				  queue_name, NULL);
 }
 
+static void report_recovery(const struct hf_operator *op, const struct hf_job_view *job,
+			    const struct hf_status *now)
+{
+	struct hf_operator_recovery recovery = {.job = job, .record = &now->ledger.records[0]};
+
+	if (op->options.recovered == NULL)
+		return;
+	if (hf_status_ends_recovery(&job->status, now))
+		op->options.recovered(op->options.arg, &recovery);
+	recovery.stepped = true;
+	if (hf_status_shows_first_step(&job->status, now))
+		op->options.recovered(op->options.arg, &recovery);
+}
+
 void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
 			    const struct hf_plan *plan)
 {
 	const char *framework = job->framework->metrics_name;
 
+	report_recovery(op, job, &plan->status);
 	if (op->options.metrics == NULL)
 		return;
 	hf_operator_count_recovery(op, &job->status, &plan->status);

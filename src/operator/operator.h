@@ -52,6 +52,15 @@ struct hf_operator_pass {
 	bool gone;           /* the job no longer exists, so a failure of the pass is no problem */
 };
 
+/* A restart that has ended, or the first step after it, for traces.  Valid during the callback. */
+struct hf_operator_recovery {
+	const struct hf_job_view *job;
+	const struct hf_record *record;
+	/* false: all ranks run again.  true: a step was seen after that, and the rest was reported
+	 * before. */
+	bool stepped;
+};
+
 struct hf_operator_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
@@ -97,6 +106,9 @@ struct hf_operator_options {
 	void *job_seen_arg;
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);
+	/* Called once for each restart and each first step after one, when the status with it is
+	 * stored.  May be NULL. */
+	void (*recovered)(void *arg, const struct hf_operator_recovery *recovery);
 	/* Called with an error that is being retried; key is "pytorchjobs/ns/name" or a plural.
 	 * Code 0: the problem of that plural is over. */
 	void (*problem)(void *arg, const char *key, int code, const char *message);

@@ -244,6 +244,11 @@ struct hf_record_parts {
 struct hf_record_parts hf_record_parts(const struct hf_record *record);
 /* The steps since the last save; -1: unknown. */
 int64_t hf_record_lost_steps(const struct hf_record *record);
+/* True: by the status `now` the ranks run again after the newest record's fault, and by the status
+ * `before` they did not. */
+bool hf_status_ends_recovery(const struct hf_status *before, const struct hf_status *now);
+/* True: by `now` a step was seen after the newest record's restart, and by `before` there was none. */
+bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_status *now);
 /* The permille of the job's active time in which all ranks ran (ETTR).  False: it has not run yet. */
 bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille);
 /* How often a job that fails now and then should save, by Young's rule: the interval that loses

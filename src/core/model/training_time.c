@@ -41,6 +41,25 @@ int64_t hf_record_lost_steps(const struct hf_record *record)
 	return record->step - record->saved_step;
 }
 
+bool hf_status_ends_recovery(const struct hf_status *before, const struct hf_status *now)
+{
+	const struct hf_record *last = &now->ledger.records[0], *old = &before->ledger.records[0];
+	bool had = before->ledger.records_len > 0 && old->running_at != HF_TIME_NONE &&
+		   old->generation == last->generation && old->incident == last->incident;
+
+	return now->ledger.records_len > 0 && last->running_at != HF_TIME_NONE && !had &&
+	       last->detected_at != HF_TIME_NONE;
+}
+
+bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_status *now)
+{
+	const struct hf_record *last = &now->ledger.records[0], *old = &before->ledger.records[0];
+
+	return now->ledger.records_len > 0 && last->stepped_at != HF_TIME_NONE &&
+	       before->ledger.records_len > 0 && old->incident == last->incident &&
+	       old->stepped_at == HF_TIME_NONE;
+}
+
 /* The time for which the job was active, without suspensions; 0: it has not begun. */
 static hf_time find_active(const struct hf_status *status, hf_time now)
 {

@@ -129,6 +129,31 @@ static void the_advice_is_youngs_interval(void **state)
 	assert_false(hf_status_advise(&status, HF_TIME_NEVER - 1, &advice));
 }
 
+static void a_recovery_ends_once_and_shows_one_first_step(void **state)
+{
+	struct hf_status before = {.ledger = {.records_len = 1}}, now = before;
+
+	(void)state;
+	before.ledger.records[0] = (struct hf_record){.incident = 1,
+						      .generation = 2,
+						      .detected_at = START,
+						      .running_at = HF_TIME_NONE,
+						      .stepped_at = HF_TIME_NONE};
+	now = before;
+	assert_false(hf_status_ends_recovery(&before, &now));
+	now.ledger.records[0].running_at = START + HF_SECOND;
+	assert_true(hf_status_ends_recovery(&before, &now));
+	assert_false(hf_status_shows_first_step(&before, &now));
+	before = now;
+	assert_false(hf_status_ends_recovery(&before, &now));
+	now.ledger.records[0].stepped_at = START + 2 * HF_SECOND;
+	assert_true(hf_status_shows_first_step(&before, &now));
+	assert_false(hf_status_shows_first_step(&now, &now));
+	now.ledger.records_len = 0;
+	assert_false(hf_status_ends_recovery(&before, &now));
+	assert_false(hf_status_shows_first_step(&before, &now));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +161,7 @@ int main(void)
 		cmocka_unit_test(steps_are_lost_since_the_last_save),
 		cmocka_unit_test(ettr_is_the_share_of_the_active_time),
 		cmocka_unit_test(the_advice_is_youngs_interval),
+		cmocka_unit_test(a_recovery_ends_once_and_shows_one_first_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
