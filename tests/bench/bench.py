@@ -469,6 +469,7 @@ class Bench:
         recovery.gang(self)
 
     def inplace(self):
+        inplace.machine(self)
         for ranks in self.ranks:
             inplace.measure(self, ranks)
 

@@ -4,14 +4,21 @@
 
 Beside it stands the re-creation of the same gang on kwok's nodes."""
 
+import os
+import re
+import signal
+import subprocess
 import time
 
 import fleet
+from local import pause, read
 from recovery import until_running
 
 from kit import build
 from kit.check import end_pod, pytorchjob
 
+MACHINE_RANKS = 8
+MACHINE_KILLS = 100
 RANKS_PER_NODE = 8
 GPUS_PER_NODE = 64  # of kwok's nodes
 TIMES = 3
@@ -24,6 +31,73 @@ def job(ranks, in_place):
         # Each restart is the first one: none of them is delayed.
         "backoff": {"initialSeconds": 1, "resetAfterSeconds": 1}}},
         container={"resources": {"limits": {"nvidia.com/gpu": str(GPUS_PER_NODE // RANKS_PER_NODE)}}})
+
+
+# Each process of a rank notes its start, and kills itself when a line comes to the pipe of its rank.
+MACHINE_JOB = """
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: gang}}
+spec:
+  runPolicy:
+    backoffLimit: {kills}
+    recovery: {{restartScope: Job, inPlaceLimit: {kills}, backoff: {{initialSeconds: 1, resetAfterSeconds: 1}}}}
+  pytorchReplicaSpecs:
+    Master: &rank
+      replicas: 1
+      restartPolicy: OnFailure
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: none
+            command: [sh, -c, "echo >>{folder}/starts; read line <{folder}/rank-$RANK; kill -9 $$$$"]
+    Worker: {{<<: *rank, replicas: {workers}}}
+"""
+
+
+def machine_restart(folder, log, seen, rank):
+    """Ends one rank's process by SIGKILL; returns the time until all ranks have started again."""
+    begin = time.monotonic()
+    with open(f"{folder}/rank-{rank}", "w", encoding="utf-8") as pipe:
+        pipe.write("end\n")
+    while read(f"{folder}/starts").count("\n") < seen + MACHINE_RANKS:
+        if time.monotonic() - begin > 60:
+            raise SystemExit("bench: inplace: the ranks do not start again: " + read(log)[-400:])
+        pause(0.002)
+    return time.monotonic() - begin
+
+
+def machine(bench):
+    """Eight real processes on this machine, one of them killed again and again."""
+    folder = f"{bench.folder}/machine"
+    os.makedirs(folder)
+    for rank in range(MACHINE_RANKS):
+        os.mkfifo(f"{folder}/rank-{rank}")
+    with open(f"{folder}/job.yaml", "w", encoding="utf-8") as file:
+        file.write(MACHINE_JOB.format(kills=MACHINE_KILLS + 1, workers=MACHINE_RANKS - 1, folder=folder))
+    log, starts = f"{folder}/log", f"{folder}/starts"
+    with open(log, "wb") as out:
+        run = subprocess.Popen([bench.holdfast, "run", f"{folder}/job.yaml", "--progress", "plain"],
+                               stdout=out, stderr=out, env={**os.environ, "XDG_STATE_HOME": folder})
+    try:
+        begin = time.monotonic()
+        while read(starts).count("\n") < MACHINE_RANKS:
+            if time.monotonic() - begin > 60 or run.poll() is not None:
+                raise SystemExit("bench: inplace: the ranks do not start: " + read(log)[-400:])
+            pause(0.01)
+        took = []
+        for turn in range(MACHINE_KILLS):
+            pause(1.5)  # the job counts as healthy after a second, and its next restart is not delayed
+            took.append(machine_restart(folder, log, MACHINE_RANKS * (turn + 1), turn % MACHINE_RANKS))
+        pods = len(set(re.findall(r"pod/(\S+) running", read(log))))
+    finally:
+        run.send_signal(signal.SIGINT)
+        run.wait(60)
+    took.sort()
+    bench.figures.add("inplace.machine", took[len(took) // 2], "s", len(took),
+                      f"{MACHINE_RANKS} ranks on this machine: SIGKILL of one until all have started again",
+                      p99=took[int(len(took) * 0.99) - 1], max=took[-1], pods=pods)
 
 
 def recreate(bench, run, ranks):
