@@ -116,11 +116,13 @@ void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 static void check_released(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *stored)
 {
 	hf_time grace = grace_of(stored);
+	/* A kubelet reports that the container has ended before it reports that the pod has. The
+	 * operator may have seen the first report alone; then it ends a pod that has ended. */
+	hf_time since = pod->held_at == 0 && pod->succeeded ? pod->process_end : pod->held_at;
 
-	if (pod->held_at == 0 || pod->held_code != 0 || grace < 0 ||
-	    sim_now(sim) - pod->held_at + SLACK < grace)
+	if (since == 0 || pod->held_code != 0 || grace < 0 || sim_now(sim) - since + SLACK < grace)
 		sim_fail(sim, "50 sidecar", "%s is ended, and %s", pod->name,
-			 pod->held_at == 0     ? "its program runs"
+			 since == 0            ? "its program runs"
 			 : pod->held_code != 0 ? "its program has failed"
 			 : grace < 0           ? "its job sets no grace"
 					       : "its grace is not over");
