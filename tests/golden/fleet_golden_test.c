@@ -3,6 +3,7 @@
 #include "harness/golden.h"
 
 #include "base/str.h"
+#include "health/dra_devices.h"
 #include "harness/health_plan_text.h"
 #include "harness/test.h"
 
@@ -10,6 +11,7 @@
 
 #define NOW (1000 * HF_DAY)
 #define NODES_MAX 64
+#define SLICES_MAX 8
 
 static struct hf_health_attempt attempts[NODES_MAX][HF_HEALTH_ATTEMPTS_MAX];
 
@@ -108,7 +110,63 @@ static void read_policy(const struct hf_json *json, struct hf_health_policy *pol
 	policy->breaker.count = (int32_t)hf_json_i64(hf_json_get(json, "breaker"), 20);
 }
 
-static void actual(const struct golden_file *file, struct hf_strbuf *sb)
+/* ---- one device of DRA -------------------------------------------------------------------------- */
+
+static struct hf_dra_device devices[SLICES_MAX][NODES_MAX];
+
+static void read_slice(const struct hf_json *json, size_t at, struct hf_dra_slice *slice)
+{
+	const struct hf_json *list = hf_json_get(json, "devices");
+
+	*slice =
+		(struct hf_dra_slice){.driver = hf_json_path_str(json, "driver", NULL),
+				      .pool = hf_json_path_str(json, "pool", NULL),
+				      .generation = hf_json_i64(hf_json_get(json, "generation"), 0),
+				      .pool_slices = hf_json_i64(hf_json_get(json, "slices"), 1),
+				      .devices = devices[at],
+				      .len = hf_json_len(list)};
+	assert_true(slice->len <= NODES_MAX);
+	for (size_t i = 0; i < slice->len; i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		devices[at][i] = (struct hf_dra_device){
+			.name = hf_json_path_str(item, "name", NULL),
+			.uuid = hf_json_path_str(item, "uuid", NULL),
+			.pci = hf_json_path_str(item, "pci", NULL),
+			.parent_uuid = hf_json_path_str(item, "parent", NULL)};
+	}
+}
+
+static void find_devices(const struct golden_file *file, struct hf_strbuf *sb)
+{
+	const struct hf_json *list = hf_json_get(file->root, "slices");
+	const struct hf_json *wanted = hf_json_get(file->root, "find");
+	struct hf_dra_match matches[HF_DRA_MATCHES_MAX];
+	struct hf_dra_slice slices[SLICES_MAX];
+	size_t len = hf_json_len(list), found;
+
+	assert_true(len <= SLICES_MAX);
+	for (size_t i = 0; i < len; i++)
+		read_slice(hf_json_item(list, i), i, &slices[i]);
+	for (size_t i = 0; i < hf_json_len(wanted); i++) {
+		const struct hf_json *item = hf_json_item(wanted, i);
+		const char *uuid = hf_json_path_str(item, "uuid", NULL);
+		const char *pci = hf_json_path_str(item, "pci", NULL);
+		enum hf_dra_answer answer = hf_dra_find(slices, len, uuid, pci, matches, &found);
+
+		hf_strbuf_addf(sb, "- %s: ", hf_str_or(uuid, hf_str_or(pci, "-")));
+		if (answer != HF_DRA_FOUND)
+			hf_strbuf_addstr(sb, hf_dra_answer_text(answer));
+		for (size_t k = 0; k < found; k++)
+			hf_strbuf_addf(sb, "%s%s/%s/%s", k > 0 ? ", " : "", matches[k].driver,
+				       matches[k].pool, matches[k].device);
+		hf_strbuf_addstr(sb, "\n");
+	}
+}
+
+/* ---- the plan of a fleet ------------------------------------------------------------------------- */
+
+static void decide(const struct golden_file *file, struct hf_strbuf *sb)
 {
 	const struct hf_json *list = hf_json_get(file->root, "nodes");
 	const struct hf_json *breaker = hf_json_get(file->root, "breaker");
@@ -132,6 +190,14 @@ static void actual(const struct golden_file *file, struct hf_strbuf *sb)
 	read_policy(hf_json_get(file->root, "policy"), &policy);
 	assert_ok(hf_health_fleet_decide(&fleet, &policy, arena, &plan, &err), &err);
 	hf_health_fleet_render(&plan, sb);
+}
+
+static void actual(const struct golden_file *file, struct hf_strbuf *sb)
+{
+	if (hf_json_get(file->root, "slices") != NULL)
+		find_devices(file, sb);
+	else
+		decide(file, sb);
 }
 
 int main(int argc, char **argv)
