@@ -195,7 +195,7 @@ static const struct hf_field_table mend_table = HF_FIELD_TABLE(mend_fields, stru
 
 struct spec {
 	uint64_t present;
-	const char *mode;
+	const char *mode, *quarantine;
 	bool paused;
 	struct mend mend;
 	struct budget budget;
@@ -212,6 +212,7 @@ static const struct hf_field spec_fields[] = {
 	[SPEC_STALE] =
 		HF_FIELD_INT32("staleAfterSeconds", struct spec, stale, WINDOW_MIN, SECONDS_MAX, 0),
 	[SPEC_MEND] = HF_FIELD_OBJECT("mend", struct spec, mend, &mend_table, 0),
+	HF_FIELD_STRING("quarantine", struct spec, quarantine, 0, 0),
 	HF_FIELD_BOOL("paused", struct spec, paused, 0),
 	HF_FIELD_OBJECT("budget", struct spec, budget, &budget_table, 0),
 	HF_FIELD_OBJECT("breaker", struct spec, breaker, &breaker_table, 0),
@@ -435,6 +436,7 @@ static void fill_spec(const struct spec *read, struct hf_health_policy_spec *spe
 		.breaker_window =
 			span_or(breaker->present, BREAKER_WINDOW, breaker->window, 5 * HF_MINUTE),
 		.breaker_epoch = breaker->epoch,
+		.quarantine_devices = hf_streq(read->quarantine, "Device"),
 		.drain_evicts = !hf_streq(read->drain.mode, "complete"),
 		.drain_grace = span_or(read->drain.present, DRAIN_GRACE, read->drain.grace,
 				       30 * HF_SECOND),
@@ -452,6 +454,7 @@ static int check_words(const struct spec *read, struct hf_error *err)
 {
 	const char *mode = hf_str_or(read->mode, "observe");
 	const char *drain = hf_str_or(read->drain.mode, "immediate");
+	const char *quarantine = hf_str_or(read->quarantine, "Node");
 
 	if (!hf_streq(mode, "observe") && !hf_streq(mode, "quarantine") &&
 	    !hf_streq(mode, "remediate"))
@@ -464,6 +467,11 @@ static int check_words(const struct spec *read, struct hf_error *err)
 				    "spec.drain.mode: Unsupported value: \"%s\": supported values: "
 				    "\"complete\", \"immediate\"",
 				    drain);
+	if (!hf_streq(quarantine, "Device") && !hf_streq(quarantine, "Node"))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.quarantine: Unsupported value: \"%s\": supported values: "
+				    "\"Device\", \"Node\"",
+				    quarantine);
 	return 0;
 }
 

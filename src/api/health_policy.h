@@ -98,6 +98,8 @@ struct hf_health_policy_spec {
 	hf_time breaker_window;
 	/* if a person sets a value above the epoch of the status, the breaker closes */
 	int64_t breaker_epoch;
+	/* "quarantine": Device: failed devices are taken out of use alone, where that is possible */
+	bool quarantine_devices;
 	bool drain_evicts; /* drain.mode immediate */
 	hf_time drain_grace, drain_timeout;
 	hf_time stale_after;
@@ -169,6 +171,8 @@ struct hf_quarantine_mark {
 	const char *cls;
 	hf_time at;
 	int64_t epoch; /* the breaker's epoch */
+	/* "scope": Device: the failed devices are out of use, and the Node has no taint */
+	bool devices;
 	/* when the operator saw that a person had removed the taint; HF_TIME_NONE: no person did */
 	hf_time off;
 };
@@ -196,7 +200,7 @@ bool hf_paused(const char *annotation);
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_node_marks *ret_marks);
 /* Builds the merge patch that puts Holdfast's taint and mark on the Node; mark NULL: that removes
- * them. It keeps all other taints, and the server refuses it if the Node has changed since doc was
+ * them. A mark of single devices comes without a taint. The patch keeps all other taints, and the server refuses it if the Node has changed since doc was
  * read. Returns NULL if the document cannot be read as a whole. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now);

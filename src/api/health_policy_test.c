@@ -222,6 +222,7 @@ static void what_is_wrong_is_named(void **state)
 	} cases[] = {
 		{"{'mode':'enforce'}", "spec.mode: Unsupported value: \"enforce\""},
 		{"{'mode':1}", "spec.mode: "},
+		{"{'quarantine':'Gpu'}", "spec.quarantine: Unsupported value: \"Gpu\""},
 		{"{'drain':{'mode':'now'}}", "spec.drain.mode: Unsupported value: \"now\""},
 		{"{'colour':'red'}", "spec.colour: "},
 		{"{'budget':{'maxUnavailable':{'percent':101}}}",
@@ -425,6 +426,44 @@ static void our_taint_goes_on_and_off_and_all_else_stays(void **state)
 	assert_false(hf_quarantine_mark_read(NULL, arena, &read));
 }
 
+/* A mark of single devices puts no taint on the Node, and removes an earlier one. */
+static void a_mark_of_devices_comes_without_a_taint(void **state)
+{
+	const struct hf_quarantine_mark mark = {.policy = "p",
+						.cls = "gpu-reset",
+						.at = 1234567 * HF_US,
+						.devices = true,
+						.off = HF_TIME_NONE};
+	HF_AUTO_DOC node = doc_of(NODE);
+	HF_AUTO_DOC on = hf_node_quarantine_patch(node, &mark, HF_HOUR);
+	struct hf_quarantine_mark read;
+
+	(void)state;
+	assert_int_equal(hf_json_len(hf_json_path(hf_doc_json(on), "spec", "taints", NULL)), 2);
+	assert_true(
+		hf_quarantine_mark_read(hf_json_path_str(hf_doc_json(on), "metadata", "annotations",
+							 HF_QUARANTINE_ANNOTATION, NULL),
+					arena, &read));
+	assert_true(read.devices);
+	assert_true(hf_quarantine_mark_read("{\"policy\":\"p\",\"time\":\"2026-01-01T00:00:00Z\"}",
+					    arena, &read));
+	assert_false(read.devices);
+}
+
+static void what_is_quarantined_is_read(void **state)
+{
+	struct hf_health_policy_spec spec;
+	struct hf_error err = {0};
+	HF_AUTO_DOC none = doc_of("{'metadata':{'name':'p'},'spec':{}}");
+	HF_AUTO_DOC device = doc_of("{'metadata':{'name':'p'},'spec':{'quarantine':'Device'}}");
+
+	(void)state;
+	assert_ok(hf_health_policy_read(none, arena, &spec, &err), &err);
+	assert_false(spec.quarantine_devices);
+	assert_ok(hf_health_policy_read(device, arena, &spec, &err), &err);
+	assert_true(spec.quarantine_devices);
+}
+
 static void an_eviction_names_the_pod_by_uid(void **state)
 {
 	HF_AUTO_DOC doc = hf_eviction("n", "p", "u");
@@ -454,6 +493,8 @@ int main(void)
 		TEST(a_node_that_cannot_be_read_is_not_written),
 		TEST(marks_of_a_node_are_read),
 		TEST(our_taint_goes_on_and_off_and_all_else_stays),
+		TEST(a_mark_of_devices_comes_without_a_taint),
+		TEST(what_is_quarantined_is_read),
 		TEST(an_eviction_names_the_pod_by_uid),
 	};
 

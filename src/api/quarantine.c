@@ -17,6 +17,7 @@
 #define LABELS_MAX 4096
 /* The effect of Holdfast's taint. A taint with the same key and another effect is not Holdfast's. */
 #define EFFECT "NoSchedule"
+#define SCOPE_DEVICE "Device"
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -118,6 +119,8 @@ struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark)
 	hf_json_set_str(json, "class", mark->cls);
 	hf_json_set_str(json, "time", text);
 	hf_json_set_i64(json, "epoch", mark->epoch);
+	if (mark->devices)
+		hf_json_set_str(json, "scope", SCOPE_DEVICE);
 	if (mark->off != HF_TIME_NONE) {
 		hf_time_format_micro(mark->off, text);
 		hf_json_set_str(json, "takenOff", text);
@@ -130,6 +133,7 @@ struct read_mark {
 	const char *policy, *cls;
 	hf_time at;
 	int64_t epoch;
+	const char *scope;
 	hf_time off;
 };
 enum { MARK_POLICY, MARK_CLASS, MARK_TIME, MARK_EPOCH, MARK_OFF };
@@ -140,6 +144,7 @@ static const struct hf_field mark_fields[] = {
 	[MARK_TIME] = HF_FIELD_TIME("time", struct read_mark, at, HF_FIELD_REQUIRED),
 	[MARK_EPOCH] = HF_FIELD_INT64("epoch", struct read_mark, epoch, 0, INT32_MAX, 0),
 	[MARK_OFF] = HF_FIELD_TIME("takenOff", struct read_mark, off, 0),
+	HF_FIELD_STRING("scope", struct read_mark, scope, 0, 0),
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct read_mark);
 
@@ -156,6 +161,7 @@ bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 		.cls = hf_str_or(read.cls, ""),
 		.at = read.at,
 		.epoch = read.epoch,
+		.devices = hf_streq(read.scope, SCOPE_DEVICE),
 		.off = hf_field_time(read.present, MARK_OFF, read.off),
 	};
 	return true;
@@ -229,7 +235,7 @@ struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_qua
 		    !hf_streq(hf_json_path_str(taint, "effect", NULL), EFFECT))
 			hf_json_append(taints, hf_json_copy(taint));
 	}
-	if (mark != NULL)
+	if (mark != NULL && !mark->devices)
 		hf_json_append(taints, own_taint(mark, now));
 	return hf_doc_from_json(patch);
 }
