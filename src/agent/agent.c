@@ -45,7 +45,7 @@
 
 /* ---- the journal ------------------------------------------------------------------------------ */
 
-static void move_journal(struct hf_agent *a, enum hf_agent_journal_event event)
+void hf_agent_move_journal(struct hf_agent *a, enum hf_agent_journal_event event)
 {
 	a->journal = hf_agent_next_journal(a->journal, event);
 }
@@ -66,7 +66,7 @@ static bool save_journal(struct hf_agent *a)
 
 	if (a->saver != NULL && !hf_saver_save(a->saver, &journal))
 		return false;
-	move_journal(a, HF_JOURNAL_TAKEN);
+	hf_agent_move_journal(a, HF_JOURNAL_TAKEN);
 	return a->saver != NULL;
 }
 
@@ -95,7 +95,7 @@ static void on_saved(void *arg, int code, const char *message)
 		       "error", message, NULL);
 	a->journal_failing = code != 0;
 	if (code != 0)
-		move_journal(a, HF_JOURNAL_FAILED);
+		hf_agent_move_journal(a, HF_JOURNAL_FAILED);
 	if (a->journal == HF_JOURNAL_BEHIND)
 		(void)save_journal(a);
 	if (a->step != HF_STEP_IDLE)
@@ -119,7 +119,7 @@ static void begin_in_doubt(struct hf_agent *a, bool asking)
 	a->history = asking ? HF_HISTORY_ASKING : HF_HISTORY_KNOWN;
 }
 
-static bool is_of_this_boot(const struct hf_agent *a)
+bool hf_agent_is_of_this_boot(const struct hf_agent *a)
 {
 	return hf_streq(a->memory.boot_id, a->boot_id);
 }
@@ -152,12 +152,12 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	}
 	a->memory = journal.memory;
 	/* The former agent may have published faults of this boot that it could not write into the journal. */
-	a->history = journal.unasked || !a->memory.doubted || !is_of_this_boot(a)
+	a->history = journal.unasked || !a->memory.doubted || !hf_agent_is_of_this_boot(a)
 			     ? HF_HISTORY_ASKING
 			     : HF_HISTORY_KNOWN;
 	/* A journal of another boot gives only the faults that it remembers: a new boot reads the
 	 * kernel's log from its begin. The next step ends the faults that a boot ends. */
-	if (!is_of_this_boot(a))
+	if (!hf_agent_is_of_this_boot(a))
 		return;
 	a->boot_at = journal.boot_at;
 	a->lost_before = journal.lost;
@@ -166,7 +166,7 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 
 /* ---- a step ------------------------------------------------------------------------------------- */
 
-static void arm_step(struct hf_agent *a, hf_time wait)
+void hf_agent_arm_step(struct hf_agent *a, hf_time wait)
 {
 	hf_time now = hf_intake_now(a->intake);
 	hf_time due = now + (wait > 0 ? wait : 0);
@@ -181,7 +181,7 @@ static void arm_step(struct hf_agent *a, hf_time wait)
 
 /* Asks the probes to look at their devices now. Each probe limits how often it looks. of_holders:
  * only the probes that find the holders of devices. */
-static void poke_probes(struct hf_agent *a, bool of_holders)
+void hf_agent_poke_probes(struct hf_agent *a, bool of_holders)
 {
 	for (size_t i = 0; i < a->probes_len; i++) {
 		const struct hf_probe_ops *ops = a->probes[i]->ops;
@@ -199,7 +199,7 @@ static void ask_for_holders(struct hf_agent *a, hf_time now)
 	    (a->suspected_at != HF_TIME_NONE && now - a->suspected_at < SUSPECT_GAP))
 		return;
 	a->suspected_at = now;
-	poke_probes(a, true);
+	hf_agent_poke_probes(a, true);
 }
 
 static void take_holdings(struct hf_agent *a)
@@ -239,9 +239,9 @@ static void publish_plan(struct hf_agent *a)
 	move_step(a, HF_STEP_PUBLISHED);
 	hf_agent_publish(a, &a->plan);
 	if (wake_at != HF_TIME_NEVER)
-		arm_step(a, wake_at - hf_intake_now(a->intake));
+		hf_agent_arm_step(a, wake_at - hf_intake_now(a->intake));
 	if (wanted)
-		arm_step(a, 0);
+		hf_agent_arm_step(a, 0);
 }
 
 /* Whether a step may take an acknowledgement: the probe has read the PCI bus, or cannot read it.  Before that a
@@ -289,6 +289,7 @@ static void make_step(struct hf_agent *a)
 			&a->acknowledgement, &a->memory, hf_loop_wall(a->options.loop) - input.now,
 			orders, HF_ARRAY_LEN(orders));
 		a->acknowledgement.pending = false;
+		a->urgent |= input.orders_len > 0;
 	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
 		hf_log(HF_LOG_ERROR, LOGGER,
@@ -313,14 +314,14 @@ static void make_step(struct hf_agent *a)
 	take_mig_instances(a);
 	hf_agent_log_detectors(a);
 	if (plan.changed)
-		move_journal(a, HF_JOURNAL_CHANGED);
+		hf_agent_move_journal(a, HF_JOURNAL_CHANGED);
 	a->plan = plan;
 	move_step(a, HF_STEP_PLANNED);
 	if (plan.changed && is_weighty(&input, &plan)) {
 		if (save_journal(a))
 			return;
 		if (a->saver != NULL)
-			move_journal(a, HF_JOURNAL_REFUSED);
+			hf_agent_move_journal(a, HF_JOURNAL_REFUSED);
 	}
 	publish_plan(a);
 }
@@ -332,7 +333,7 @@ static void on_step_timer(void *arg)
 
 static void on_news(void *arg, bool urgent)
 {
-	arm_step(arg, urgent ? URGENT_WAIT : NEWS_WAIT);
+	hf_agent_arm_step(arg, urgent ? URGENT_WAIT : NEWS_WAIT);
 }
 
 /* ---- timers of counts and reports ----------------------------------------------------------------- */
@@ -368,7 +369,7 @@ static void on_report_timer(void *arg)
 	struct hf_agent *a = arg;
 
 	a->stale |= HF_STALE_DEVICE;
-	arm_step(a, 0);
+	hf_agent_arm_step(a, 0);
 }
 
 /* ---- training processes --------------------------------------------------------------------------- */
@@ -382,7 +383,7 @@ static void on_ranks_timer(void *arg)
 
 	if (hf_ranks_look(a->ranks, hf_agent_pod_name, a, now) || news) {
 		a->stale |= HF_STALE_DEVICE;
-		arm_step(a, 0);
+		hf_agent_arm_step(a, 0);
 	}
 	hf_kubelet_silence_want(a->kubelet_silence, hf_ranks_alive(a->ranks, now));
 	if (a->contact_keeper != NULL)
@@ -422,7 +423,7 @@ static void on_kubelet_silent(void *arg)
 	struct hf_agent *a = arg;
 
 	a->stale |= HF_STALE_DEVICE;
-	arm_step(a, 0);
+	hf_agent_arm_step(a, 0);
 }
 
 static bool identify_pod(void *arg, pid_t pid, char ret_uid[HF_REPORT_POD_UID_MAX])
@@ -501,7 +502,7 @@ static void on_processes(void *arg, bool urgent)
 		return;
 	}
 	a->stale |= HF_STALE_DEVICE;
-	arm_step(a, 0);
+	hf_agent_arm_step(a, 0);
 }
 
 static void on_job_problem(void *arg, const char *job, int code, const char *message)
@@ -621,14 +622,14 @@ static void listen_to_launchers(struct hf_agent *a)
 
 static void on_ask(void *arg)
 {
-	poke_probes(arg, true);
+	hf_agent_poke_probes(arg, true);
 }
 
 static void on_container_ended(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	poke_probes(a, false);
+	hf_agent_poke_probes(a, false);
 	if (!hf_timer_armed(a->report_timer))
 		hf_timer_arm(a->report_timer, REPORT_AFTER);
 }
@@ -640,7 +641,7 @@ static void on_pods_changed(void *arg)
 	a->stale |= HF_STALE_PODS;
 	hf_processes_pods_changed(a->processes);
 	if (a->life != HF_LIFE_CREATED)
-		arm_step(a, NEWS_WAIT);
+		hf_agent_arm_step(a, NEWS_WAIT);
 }
 
 static void on_pods_problem(void *arg, int code, const char *message)
@@ -656,70 +657,6 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 	else
 		hf_log(HF_LOG_WARN, LOGGER, "Cannot write", "object", what, "code",
 		       hf_code_name(code), "error", message, NULL);
-}
-
-/* Compares DeviceHealth, as the former agent of this node left it, with the journal. */
-static void take_previous_health(struct hf_agent *a, struct hf_doc *health)
-{
-	bool knows = is_of_this_boot(a) && !a->memory.doubted;
-	bool doubted = health != NULL &&
-		       hf_previous_health_doubts(health, a->boot_id, knows ? &a->memory : NULL);
-
-	a->history = doubted ? HF_HISTORY_DOUBTED : HF_HISTORY_KNOWN;
-	if (is_of_this_boot(a))
-		a->memory.doubted = doubted;
-	if (doubted)
-		hf_log(HF_LOG_WARN, LOGGER,
-		       "DeviceHealth shows faults of this boot that the journal lacks: no device becomes Healthy before the next boot or an acknowledgement",
-		       NULL);
-	move_journal(a, HF_JOURNAL_CHANGED);
-	a->stale |= HF_STALE_DEVICE;
-	arm_step(a, 0);
-}
-
-/* Every 30 s, reads from DeviceHealth whether a person has acknowledged a repair. Stops while no
- * device is in a state that an acknowledgement can change. */
-static void on_acknowledgement_timer(void *arg)
-{
-	struct hf_agent *a = arg;
-
-	if (!hf_acknowledgement_is_of_use(&a->memory))
-		return;
-	hf_publisher_ask(a->publisher);
-	hf_timer_arm(a->acknowledgement_timer, HF_AGENT_ACKNOWLEDGEMENT_EVERY);
-}
-
-static void on_health_seen(void *arg, struct hf_doc *health)
-{
-	struct hf_agent *a = arg;
-	const char *problem;
-	struct hf_error err;
-
-	hf_processes_seen(a->processes, health != NULL ? hf_doc_json(health) : NULL);
-	if (a->history == HF_HISTORY_ASKING) {
-		take_previous_health(a, health);
-	} else if (health == NULL) {
-		/* DeviceHealth was deleted, perhaps together with its Node.  A new Node lacks the agent's
-		 * conditions too. */
-		a->stale |= HF_STALE_NODE | HF_STALE_DEVICE;
-		arm_step(a, 0);
-	}
-	if (health == NULL)
-		return;
-	if (hf_acknowledgement_read(&a->acknowledgement,
-				    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
-						     HF_ANNOTATION_CLEARED, NULL),
-				    hf_loop_wall(a->options.loop), &err) != 0)
-		hf_log(HF_LOG_WARN, LOGGER, "The acknowledgement is not valid", "annotation",
-		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
-	problem = hf_acknowledgement_problem(&a->acknowledgement, &a->memory,
-					     hf_loop_wall(a->options.loop) -
-						     hf_intake_now(a->intake));
-	if (problem != NULL)
-		hf_log(HF_LOG_WARN, LOGGER, "The acknowledgement clears less than it names",
-		       "annotation", HF_ANNOTATION_CLEARED, "error", problem, NULL);
-	if (a->acknowledgement.pending)
-		arm_step(a, 0);
 }
 
 static void on_contact_trouble(void *arg HF_UNUSED, const char *message)
@@ -745,7 +682,7 @@ static hf_time read_step_clock(void *arg)
 static bool was_present(const struct hf_agent *a, const struct hf_health_device *d)
 {
 	return (d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_PORT) && d->seen &&
-	       is_of_this_boot(a);
+	       hf_agent_is_of_this_boot(a);
 }
 
 /* Creates the intake of the probes, with the devices that the journal knows. */
@@ -794,7 +731,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						       .seed = o->seed,
 						       .metrics = o->metrics,
 						       .trouble = on_trouble,
-						       .seen = on_health_seen,
+						       .seen = hf_agent_health_seen,
 						       .arg = a};
 	const struct hf_recorder_options recorder = {
 		.loop = o->loop, .store = o->store, .component = EVENT_COMPONENT, .seed = o->seed};
@@ -833,6 +770,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	create_intake(a);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
+	hf_agent_create_watch(a);
 	a->recorder = hf_recorder_create(&recorder);
 	if (o->kmsg != NULL) {
 		a->kmsg = hf_kmsg_probe_create(a->intake, &kmsg);
@@ -870,7 +808,8 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
 	a->journal_timer = hf_timer_create(options->loop, on_journal_timer, a);
 	a->report_timer = hf_timer_create(options->loop, on_report_timer, a);
-	a->acknowledgement_timer = hf_timer_create(options->loop, on_acknowledgement_timer, a);
+	a->acknowledgement_timer = hf_timer_create(options->loop, hf_agent_ask_acknowledgement, a);
+	a->request_timer = hf_timer_create(options->loop, hf_agent_answer_request, a);
 	if (options->state_dir != NULL)
 		a->saver = hf_saver_create(&(struct hf_saver_options){.loop = options->loop,
 								      .dir = options->state_dir,
@@ -900,7 +839,7 @@ bool hf_agent_misses_resource(const struct hf_agent *a)
 {
 	const struct hf_health_device *node = hf_health_memory_find(&a->memory, "");
 
-	if (node == NULL || !is_of_this_boot(a))
+	if (node == NULL || !hf_agent_is_of_this_boot(a))
 		return false;
 	for (size_t i = 0; i < node->faults_len; i++)
 		if (node->faults[i].open && node->faults[i].detector == HF_HEALTH_PLUGIN &&
@@ -914,6 +853,7 @@ void hf_agent_start(struct hf_agent *a)
 	a->life = HF_LIFE_RUNNING;
 	a->started_at = hf_intake_now(a->intake);
 	hf_holders_start(a->holders);
+	hf_health_watch_start(a->health_watch);
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->start(a->probes[i]);
 	if (a->kmsg == NULL)
@@ -925,7 +865,7 @@ void hf_agent_start(struct hf_agent *a)
 		hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
-	arm_step(a, NEWS_WAIT);
+	hf_agent_arm_step(a, NEWS_WAIT);
 }
 
 static void settle_saver(struct hf_agent *a)
@@ -969,6 +909,8 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_timer_destroy(a->journal_timer);
 	hf_timer_destroy(a->report_timer);
 	hf_timer_destroy(a->acknowledgement_timer);
+	hf_timer_destroy(a->request_timer);
+	hf_health_watch_destroy(a->health_watch);
 	hf_recorder_destroy(a->recorder);
 	hf_publisher_destroy(a->publisher);
 	hf_holders_destroy(a->holders);

@@ -9,6 +9,7 @@
 #include "agent/contact_keeper.h"
 #include "agent/exec_socket.h"
 #include "agent/fences.h"
+#include "agent/health_watch.h"
 #include "agent/holders.h"
 #include "agent/kubelet_silence.h"
 #include "agent/node_check.h"
@@ -17,6 +18,7 @@
 #include "agent/publisher.h"
 #include "agent/ranks.h"
 #include "agent/report.h"
+#include "agent/report_request.h"
 #include "agent/report_socket.h"
 #include "agent/saver.h"
 #include "ctl/recorder.h"
@@ -89,10 +91,32 @@ struct hf_agent {
 	hf_time started_at;
 	struct hf_timer *acknowledgement_timer;
 	struct hf_acknowledgement acknowledgement;
+	struct hf_health_watch *health_watch;
+	struct hf_timer *request_timer;
+	struct hf_report_request request;
+	/* the operator waits for the next report: it is written without the gap between writes */
+	bool urgent;
 };
 
 /* How often the agent reads DeviceHealth for an acknowledgement: an acknowledgement takes effect within this time. */
 #define HF_AGENT_ACKNOWLEDGEMENT_EVERY (30 * HF_SECOND)
+
+/* agent.c */
+/* Makes a step after this time, or earlier if one is due earlier. */
+void hf_agent_arm_step(struct hf_agent *agent, hf_time wait);
+/* Asks the probes to look at their devices now. Each probe limits how often it looks. of_holders: only the probes that
+ * find the holders of devices. */
+void hf_agent_poke_probes(struct hf_agent *agent, bool of_holders);
+void hf_agent_move_journal(struct hf_agent *agent, enum hf_agent_journal_event event);
+/* Whether what the memory knows is of the present boot. */
+bool hf_agent_is_of_this_boot(const struct hf_agent *agent);
+
+/* agent_requests.c */
+void hf_agent_create_watch(struct hf_agent *agent);
+/* Types of callbacks, with the agent as arg: DeviceHealth was seen (NULL: there is none), and two timers. */
+void hf_agent_health_seen(void *arg, struct hf_doc *health);
+void hf_agent_ask_acknowledgement(void *arg);
+void hf_agent_answer_request(void *arg);
 
 /* agent_publish.c */
 /* The number of records of the kernel's log that were lost in this boot. */

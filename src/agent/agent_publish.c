@@ -255,7 +255,11 @@ void hf_agent_publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	if (plan->write_conditions || a->steps == 1 || is_stale(a, HF_STALE_NODE))
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
 	if (news && a->history != HF_HISTORY_ASKING) {
-		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
+		if (a->urgent)
+			hf_publisher_urgent(a->publisher, hf_report_device_patch(&report));
+		else
+			hf_publisher_device(a->publisher, hf_report_device_patch(&report));
+		a->urgent = false;
 		hf_ranks_published(a->ranks, hf_agent_pod_name, a, report.now);
 		hf_fences_published(a->fences, hf_agent_pod_name, a);
 		hf_processes_published(a->processes);

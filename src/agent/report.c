@@ -379,6 +379,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	struct hf_device_health health = {
 		.node = report->node,
 		.observed_at = to_wall_time(report, report->reaches),
+		.driver_at = to_wall_time(report, hf_intake_driver_at(report->intake)),
 		.boot_id = m->boot_id,
 		.agent_version = HF_VERSION,
 		.evidence_at = HF_TIME_NONE,

@@ -140,13 +140,15 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
  * written as null, and empty lists as []. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
-	static const char *const optional[] = {"class", "action", "evidenceTime", "historyLost"};
+	static const char *const optional[] = {"driverTime", "class", "action", "evidenceTime",
+					       "historyLost"};
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
 	size_t devices_len = hf_at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
 
 	hf_write_micro_time(status, "observedTime", health->observed_at);
+	hf_write_micro_time(status, "driverTime", health->driver_at);
 	set_text(status, "bootID", health->boot_id);
 	set_text(status, "agentVersion", health->agent_version);
 	set_text(status, "rulesHash", health->rules_hash);
@@ -354,7 +356,7 @@ static const struct hf_field_table process_table = HF_FIELD_TABLE(process_fields
 struct status {
 	uint64_t present;
 	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
-	hf_time observed, evidence;
+	hf_time observed, driver, evidence;
 	int64_t lost_records, dropped_devices;
 	bool history_lost;
 	HF_LIST(struct detector) detectors;
@@ -363,9 +365,10 @@ struct status {
 	HF_LIST(struct fence) fences;
 	HF_LIST(struct process) processes;
 };
-enum { STATUS_OBSERVED, STATUS_EVIDENCE };
+enum { STATUS_OBSERVED, STATUS_DRIVER, STATUS_EVIDENCE };
 static const struct hf_field status_fields[] = {
 	[STATUS_OBSERVED] = HF_FIELD_TIME("observedTime", struct status, observed, 0),
+	[STATUS_DRIVER] = HF_FIELD_TIME("driverTime", struct status, driver, 0),
 	[STATUS_EVIDENCE] = HF_FIELD_TIME("evidenceTime", struct status, evidence, 0),
 	TEXT("bootID", struct status, boot_id),
 	TEXT("agentVersion", struct status, agent_version),
@@ -544,6 +547,7 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 	health = (struct hf_device_health){
 		.node = hf_doc_name(doc),
 		.observed_at = hf_field_time(s->present, STATUS_OBSERVED, s->observed),
+		.driver_at = hf_field_time(s->present, STATUS_DRIVER, s->driver),
 		.boot_id = s->boot_id,
 		.agent_version = s->agent_version,
 		.rules_hash = s->rules_hash,

@@ -38,6 +38,11 @@ HF_BEGIN_DECLS
  * operator's clock; then a blank and the name of its Remediation. */
 #define HF_MENDED_ANNOTATION "holdfast.dev/mended"
 
+/* An annotation of the operator: it asks the agent to look at the devices and to report. The value has
+ * the name of a Remediation, the end of its act, and for how many seconds the agent waits before it
+ * looks. Each new value is one request; the value proves nothing. */
+#define HF_REPORT_ANNOTATION "holdfast.dev/report"
+
 /* Limits of the CRD's schema. A writer leaves out entries beyond them, the mildest first, and
  * counts the devices it leaves out. */
 /* the 64 devices that the agent knows, and the node */
@@ -166,6 +171,9 @@ struct hf_device_health {
 	 * after a container that held a device has ended.
 	 */
 	hf_time observed_at;
+	/* "driverTime": when the agent asked the driver's library the last question that the library
+	 * answered; HF_TIME_NONE: the agent asks no such library, or had no answer yet */
+	hf_time driver_at;
 	const char *boot_id;       /* "bootID", equal to the Node's status.nodeInfo */
 	const char *agent_version; /* "agentVersion" */
 	const char *rules_hash;    /* "rulesHash" */

@@ -81,6 +81,7 @@ static struct hf_device_health one_sick_device(void)
 
 	return (struct hf_device_health){
 		.observed_at = T0 + 6 * HF_SECOND + 1234000,
+		.driver_at = T0 + 3 * HF_SECOND,
 		.boot_id = "b-1",
 		.agent_version = "0.1.0",
 		.rules_hash = "00ff",
@@ -104,6 +105,7 @@ static void test_what_is_written_is_read(void **state)
 	read_status(hf_device_health_status(&health), arena, &got);
 	assert_string_equal(got.node, "node-1");
 	assert_int_equal(got.observed_at, health.observed_at);
+	assert_int_equal(got.driver_at, T0 + 3 * HF_SECOND);
 	assert_string_equal(got.boot_id, "b-1");
 	assert_string_equal(got.rules_hash, "00ff");
 	assert_string_equal(got.state, "Unhealthy");
@@ -154,7 +156,10 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 	static struct hf_device_fault faults[HF_DEVICE_HEALTH_FAULTS_MAX + 1];
 	static char line[HF_DEVICE_HEALTH_TEXT_MAX + 8];
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
-	struct hf_device_health health = {.observed_at = T0, .evidence_at = HF_TIME_NONE}, got;
+	struct hf_device_health health = {.observed_at = T0,
+					  .driver_at = HF_TIME_NONE,
+					  .evidence_at = HF_TIME_NONE},
+				got;
 
 	(void)state;
 	memset(line, 'x', sizeof(line) - 1);
@@ -217,6 +222,7 @@ static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	struct hf_device_health sick = one_sick_device(), got;
 	struct hf_device_health well = {.observed_at = T0 + HF_MINUTE,
+					.driver_at = HF_TIME_NONE,
 					.boot_id = "b-1",
 					.state = "Healthy",
 					.evidence_at = HF_TIME_NONE};
@@ -235,6 +241,7 @@ static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state
 	assert_null(got.cls);
 	assert_null(got.action);
 	assert_int_equal(got.evidence_at, HF_TIME_NONE);
+	assert_int_equal(got.driver_at, HF_TIME_NONE);
 	assert_int_equal(got.lost_records, 0);
 	assert_int_equal(got.dropped_devices, 0);
 	assert_int_equal(got.devices.len, 0);
@@ -313,8 +320,10 @@ static void ranks_are_read_as_they_were_written(void **state)
 		 .advanced_at = HF_TIME_NONE,
 		 .heard_at = HF_TIME_NONE},
 	};
-	struct hf_device_health health = {
-		.observed_at = T0, .evidence_at = HF_TIME_NONE, .ranks = {ranks, 2}};
+	struct hf_device_health health = {.observed_at = T0,
+					  .driver_at = HF_TIME_NONE,
+					  .evidence_at = HF_TIME_NONE,
+					  .ranks = {ranks, 2}};
 	struct hf_device_health again;
 
 	read_status(hf_device_health_status(&health), arena, &again);
@@ -337,8 +346,10 @@ static void fences_are_read_as_they_were_written(void **state)
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	struct hf_fence_report fences[] = {
 		{.ns = "team", .pod = "a-worker-0", .uid = "u0", .seconds = 50}};
-	struct hf_device_health health = {
-		.observed_at = T0, .evidence_at = HF_TIME_NONE, .fences = {fences, 1}};
+	struct hf_device_health health = {.observed_at = T0,
+					  .driver_at = HF_TIME_NONE,
+					  .evidence_at = HF_TIME_NONE,
+					  .fences = {fences, 1}};
 	struct hf_device_health again;
 
 	read_status(hf_device_health_status(&health), arena, &again);

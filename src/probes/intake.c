@@ -74,6 +74,7 @@ struct hf_intake {
 	char driven[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
+	hf_time driver_at;
 	/* metrics of the probes' looks; NULL: the agent has no metrics */
 	struct hf_family *seconds, *timeouts;
 };
@@ -125,6 +126,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 		intake->counts[i] = intake->counts_last[i] = -1;
 	for (size_t i = 0; i < HF_PROBES; i++)
 		intake->looked_at[i] = HF_TIME_NONE;
+	intake->driver_at = HF_TIME_NONE;
 	if (options->metrics != NULL)
 		create_metrics(intake);
 	return intake;
@@ -177,6 +179,16 @@ void hf_intake_timed_out(struct hf_intake *intake, enum hf_intake_probe probe)
 hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe probe)
 {
 	return intake->looked_at[probe];
+}
+
+void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at)
+{
+	intake->driver_at = asked_at;
+}
+
+hf_time hf_intake_driver_at(const struct hf_intake *intake)
+{
+	return intake->driver_at;
 }
 
 static void announce_news(struct hf_intake *intake, bool urgent)

@@ -106,6 +106,12 @@ void hf_intake_timed_out(struct hf_intake *intake, enum hf_intake_probe probe);
 const char *hf_intake_probe_name(enum hf_intake_probe probe);
 /* When the probe's last look was answered; HF_TIME_NONE: never. */
 hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe probe);
+/* Notes that the driver's library answered, without an error, a question that was asked at this time.
+ * The time of the boot: the library is there and has not answered yet. HF_TIME_NONE: the node has no
+ * such library, or no device of its vendor. */
+void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at);
+/* The time that was noted last; HF_TIME_NONE before that. */
+hf_time hf_intake_driver_at(const struct hf_intake *intake);
 
 /* A probe found a device. The device stays known. If a field is "", it keeps the value that another
  * probe gave. */

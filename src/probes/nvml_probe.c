@@ -126,8 +126,12 @@ static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answe
 	keep_names(&p->record, record);
 	name_the_rest(p->intake, record);
 	/* Keep the last good answer while the library returns errors. */
-	if (record->code == HF_NVML_OK)
+	if (record->code == HF_NVML_OK) {
 		p->record = *record;
+		hf_intake_driver_answered(p->intake, p->asked_at);
+	} else if (record->code == HF_NVML_NO_LIBRARY) {
+		hf_intake_driver_answered(p->intake, HF_TIME_NONE);
+	}
 	hf_nvml_report(p->intake, record);
 	if (!wants_renewal(record)) {
 		p->renewed_at = now;
@@ -180,6 +184,7 @@ static void start_nvml(struct hf_probe *probe)
 					});
 	p->again = hf_timer_create(hf_intake_loop(p->intake), ask_library, p);
 	p->renewed_at = hf_intake_now(p->intake);
+	hf_intake_driver_answered(p->intake, hf_intake_boot_at(p->intake));
 	hf_timer_arm(p->again, 0);
 }
 

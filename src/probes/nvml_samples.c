@@ -324,6 +324,7 @@ static void set_aside(struct hf_intake *intake)
 
 	s.driver.aside = true;
 	(void)hf_intake_sample(intake, &s);
+	hf_intake_driver_answered(intake, HF_TIME_NONE);
 }
 
 static bool has_answer(const struct hf_nvml_record *r)

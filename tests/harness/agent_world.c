@@ -16,6 +16,9 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 {
 	struct world *w = arg;
 
+	if (request->verb == HF_VERB_LIST && request->resource == &hf_devicehealths &&
+	    w->no_health_watch)
+		ret->refuse = HF_E_FORBIDDEN;
 	if (request->verb != HF_VERB_PATCH && request->verb != HF_VERB_CREATE)
 		return;
 	w->writes++;

@@ -31,7 +31,8 @@ struct world {
 	int writes, node_writes, device_writes, pod_writes;
 	int refuse;
 	bool no_crd;
-	bool no_devices; /* no source tells the agent of a device */
+	bool no_health_watch; /* the agent has no right to watch DeviceHealth */
+	bool no_devices;      /* no source tells the agent of a device */
 	/* Takes the targets that the agent sends to processes under exec; may be NULL. */
 	void (*send_target)(void *arg, struct hf_exec_peer *peer,
 			    const struct hf_process_target *target);

@@ -64,6 +64,9 @@ struct rw {
 	/* A test's own fault for a request. If it returns true, no other fault follows. */
 	bool (*fault)(const struct rw *w, const struct hf_request *request,
 		      struct hf_fault *ret_fault);
+	/* Wraps the store of each life of the operator; NULL: not set. */
+	struct hf_store *(*wrap)(void *arg, struct hf_store *client);
+	void *wrap_arg;
 	void (*end)(void *arg); /* called by rw_teardown; NULL: not set */
 	void *end_arg;
 	const char *victim; /* a name for the use of `fault` */

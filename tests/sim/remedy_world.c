@@ -238,6 +238,7 @@ static void say(struct rw *w, int node)
 	struct hf_device_health health = {.state = ill->state,
 					  .cls = ill->cls,
 					  .action = ill->action,
+					  .driver_at = HF_TIME_NONE,
 					  .evidence_at = HF_TIME_NONE,
 					  .devices = {devices, w->bare[node] ? 1 : 2}};
 	struct hf_json *root = hf_json_object();
@@ -469,6 +470,8 @@ void rw_start(struct rw *w)
 	struct hf_error err = {0};
 
 	w->client = hf_memstore_client_create(w->memstore, &faults);
+	if (w->wrap != NULL)
+		w->client = w->wrap(w->wrap_arg, w->client);
 	options.store = w->client;
 	assert_ok(hf_operator_create(&options, &w->op, &err), &err);
 	hf_operator_start(w->op);
