@@ -30,7 +30,8 @@
  */
 
 #define PAGE_LIMIT 100
-/* Wait between a round and the next round, which reports the results and retries failures. */
+/* Wait between a round and the next round, which reports the results and retries failures. A round that has
+ * stored the breaker or changed a node is followed at once: the next step depends on it. */
 #define AGAIN HF_SECOND
 #define SENT_AGAIN (5 * HF_MINUTE)
 #define RETRY_MIN HF_SECOND
@@ -51,7 +52,10 @@ static void end_round(struct hf_fleet *fleet, bool good)
 	hf_map_clear(fleet->looked);
 	if (good) {
 		fleet->failures = 0;
-		hf_fleet_look_soon(fleet, AGAIN);
+		if (fleet->worked)
+			hf_fleet_look_on(fleet);
+		else
+			hf_fleet_look_soon(fleet, AGAIN);
 		return;
 	}
 	for (unsigned i = 0; i < fleet->failures && wait < RETRY_MAX; i++)
@@ -525,6 +529,7 @@ static void health_read(struct hf_fleet *fleet, const struct hf_reply *reply)
 	}
 	if (fleet->act < fleet->n_acts)
 		look_at_health(fleet);
+	fleet->worked |= !act->note && !act->graver;
 	else
 		decide_again(fleet);
 }
@@ -670,7 +675,7 @@ static bool make_graver(struct hf_fleet *fleet, const struct fleet_seen *seen)
 bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	fleet->n_acts = fleet->act = 0;
-	fleet->spoilt = false;
+	fleet->spoilt = fleet->worked = false;
 	/* Store the breaker before all acts: it must survive this process. */
 	if (seen->memory_moved)
 		return false;
@@ -711,3 +716,4 @@ bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen
 	write_status(fleet, seen, hf_steal(&status), FLEET_STATUS);
 	return true;
 }
+	fleet->worked = seen->memory_moved;

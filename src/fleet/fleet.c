@@ -236,10 +236,37 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		hf_fleet_look_soon(fleet, GATHER);
 }
 
+/* No device of the node has a fault: nothing has to be gathered. */
+static bool is_good_news(const struct fleet_health *view)
+{
+	return view->state == HF_HEALTH_HEALTHY || view->state == HF_HEALTH_PROBATION;
+}
+
+static void gather_faults(struct hf_fleet *fleet)
+{
+	fleet->gathers = true;
+	hf_fleet_look_soon(fleet, GATHER);
+}
+
 static bool is_same_trouble(const struct fleet_health *a, const struct fleet_health *b)
 {
 	return a->began_at == b->began_at &&
 	       (a->began_at != HF_TIME_NONE || a->evidence_at == b->evidence_at);
+}
+
+/* Takes over from the former report what the new one cannot know. */
+static void follow_health(const struct hf_fleet *fleet, const struct fleet_health *was,
+			  struct fleet_health *view)
+{
+	bool spoke = was == NULL ? hf_cache_synced(fleet->health)
+				 : was->observed_at != view->observed_at;
+
+	view->seen_at = spoke         ? hf_loop_mono(fleet->env.loop)
+			: was != NULL ? was->seen_at
+				      : HF_TIME_NONE;
+	view->weighed_by = was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
+	if (was != NULL)
+		hf_fleet_ease_health(was, view);
 }
 
 static void health_changed(void *arg, enum hf_cache_change change,
@@ -250,22 +277,18 @@ static void health_changed(void *arg, enum hf_cache_change change,
 	struct fleet_health *view = now == NULL ? NULL : now->view;
 
 	if (view != NULL) {
-		bool spoke = was == NULL ? hf_cache_synced(fleet->health)
-					 : was->observed_at != view->observed_at;
-
-		view->seen_at = spoke         ? hf_loop_mono(fleet->env.loop)
-				: was != NULL ? was->seen_at
-					      : HF_TIME_NONE;
-		view->weighed_by =
-			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
-		if (was != NULL)
-			hf_fleet_ease_health(was, view);
+		follow_health(fleet, was, view);
 		if (is_news(before, now))
 			hf_fleet_mend_wake_node(fleet->mend, now->name);
 	}
-	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
-	    !hf_fleet_is_same_health(was, view))
-		hf_fleet_look_soon(fleet, GATHER);
+	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL)
+		gather_faults(fleet);
+	else if (hf_fleet_is_same_health(was, view))
+		return;
+	else if (is_good_news(view))
+		hf_fleet_look_on(fleet);
+	else
+		gather_faults(fleet);
 }
 
 static void note_reply(void *arg, const struct hf_reply *reply)
@@ -377,6 +400,7 @@ static void on_timer(void *arg)
 
 	if (fleet->stopped || fleet->step != FLEET_IDLE || !can_see(fleet))
 		return;
+	fleet->gathers = false;
 	/* Start with the next policy each time: a policy with endless work must not starve the
 	 * others. */
 	fleet->turn++;

@@ -205,7 +205,11 @@ struct hf_fleet {
 	/* continue token of the next page of the live list; NULL: first page */
 	char *token;
 	hf_time began;
-	bool spoilt; /* a write met a conflict: the next round reads and decides again */
+	bool spoilt;      /* a write met a conflict: the next round reads and decides again */
+	bool worked;      /* this round stored the breaker, or quarantined or released a node */
+	hf_time on_since; /* monotonic; see hf_fleet_look_on */
+	int on_count;
+	bool gathers; /* the timer waits for further faults of the same cause */
 	unsigned failures;
 	hf_time rests_until; /* monotonic; no round starts before */
 
@@ -244,6 +248,9 @@ void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
 /* Counts an evicted pod that was created after its node was quarantined. */
 void hf_fleet_count_late(struct hf_fleet *fleet, const char *node);
+/* Starts a round for work that follows a finished step, or for a node that became better. Such a round
+ * has nothing to gather, so it starts within a second, and on small clusters within 0.1 s. */
+void hf_fleet_look_on(struct hf_fleet *fleet);
 unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* The node was released: starts its count of late pods at 0 again. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);

@@ -22,14 +22,16 @@
 
 #define PAGE_LIMIT 100
 #define ARENA_MAX ((size_t)16 << 20)
-/* Leases, pods and the locks of other tools have no watch here, so a pass looks at them again after
- * this time. */
+/* Leases, pods of nodes and the locks of other tools have no watch here, so a pass looks at them again:
+ * after a quarter of the time that the object waits already, but within these limits. */
+#define LOOK_AT_WORK_MIN (HF_SECOND / 4)
 #define LOOK_AT_WORK (5 * HF_SECOND)
 #define LOOK_WAITING (30 * HF_SECOND)
 /* The most writes for one Remediation in a row without a change of its phase. More mean that
  * another writer undoes them. */
 #define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
+#define CONFLICT_MIN (HF_SECOND / 10)
 #define RETRY_MAX (30 * HF_SECOND)
 /* Interval of the search for old finished Remediations. The operator deletes one at a time. */
 #define PRUNE_EVERY (10 * HF_MINUTE)
@@ -144,15 +146,15 @@ static void end_pass(struct fleet_mend *mend, hf_time wait)
 
 static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 {
-	hf_time wait = RETRY_MIN;
+	/* A conflict is no problem to report: the next pass reads the object again. */
+	bool conflict = reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS;
+	hf_time wait = conflict ? CONFLICT_MIN : RETRY_MIN;
+	hf_time most = conflict ? RETRY_MIN : RETRY_MAX;
 
-	for (unsigned i = 0; i < mend->failures && wait < RETRY_MAX; i++)
+	for (unsigned i = 0; i < mend->failures && wait < most; i++)
 		wait *= 2;
 	mend->failures++;
-	/* A conflict is no problem to report: the next pass reads the object again. */
-	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS)
-		wait = RETRY_MIN;
-	else
+	if (!conflict)
 		hf_fleet_log_problem(mend->fleet, hf_remediations.plural, reply->code,
 				     reply->message);
 	end_pass(mend, wait);
@@ -318,7 +320,16 @@ static hf_time next_look(const struct fleet_mend *mend, const struct mend_facts 
 			 const struct hf_mend_step *step)
 {
 	hf_time wait = mend->phase == HF_MEND_PENDING ? LOOK_WAITING : LOOK_AT_WORK;
+	hf_time since = HF_TIME_NONE;
 
+	for (size_t i = 0; i < mend->r.status.conditions.len; i++)
+		if (mend->r.status.conditions.items[i].since > since)
+			since = mend->r.status.conditions.items[i].since;
+	if (since != HF_TIME_NONE && facts->now > since && (facts->now - since) / 4 < wait &&
+	    mend->phase != HF_MEND_PENDING)
+		wait = (facts->now - since) / 4;
+	if (wait < LOOK_AT_WORK_MIN)
+		wait = LOOK_AT_WORK_MIN;
 	if (step->wake_at > facts->now && step->wake_at - facts->now < wait)
 		wait = step->wake_at - facts->now;
 	return wait;
@@ -582,11 +593,73 @@ static void begin_pass(struct fleet_mend *mend)
 	read_next(mend);
 }
 
+/* ---- the actors' pods -------------------------------------------------------------------------- */
+
+struct actor_view {
+	bool leaves, ended;
+};
+
+static void *read_actor(void *arg, struct hf_doc *doc)
+{
+	struct actor_view *view = hf_xcalloc(1, sizeof(*view));
+	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);
+
+	(void)arg;
+	view->leaves =
+		hf_json_path(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
+	view->ended = hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+	return view;
+}
+
+static bool is_same_actor(const struct actor_view *a, const struct actor_view *b)
+{
+	return a->leaves == b->leaves && a->ended == b->ended;
+}
+
+static void actor_changed(void *arg, enum hf_cache_change change,
+			  const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	struct fleet_mend *mend = arg;
+	const struct hf_cache_entry *pod = now != NULL ? now : before;
+
+	if (change == HF_CACHE_SYNCED || !hf_str_has_prefix(pod->name, HF_MEND_POD_PREFIX) ||
+	    (before != NULL && now != NULL && is_same_actor(before->view, now->view)))
+		return;
+	hf_map_remove(mend->due, pod->name + strlen(HF_MEND_POD_PREFIX));
+	look_soon(mend, 0);
+}
+
+/* Watches the namespace of the actors once there is an unfinished Remediation, until this leader stops. Without
+ * the right to watch, passes look at the pods again and again. */
+static void watch_actors(struct fleet_mend *mend)
+{
+	const struct hf_cache_options options = {
+		.loop = mend->fleet->env.loop,
+		.store = mend->fleet->env.store,
+		.resource = &hf_pods,
+		.ns = HF_MEND_NAMESPACE,
+		.entries_max = HF_MEND_OBJECTS_MAX,
+		.page_limit = PAGE_LIMIT,
+		.seed = mend->fleet->env.seed ^ hf_hash_str(HF_MEND_NAMESPACE),
+		.decode = read_actor,
+		.view_free = free,
+		.changed = actor_changed,
+		.arg = mend,
+	};
+
+	if (mend->actors != NULL)
+		return;
+	mend->actors = hf_cache_create(&options);
+	hf_cache_start(mend->actors);
+}
+
 static void begin_next(struct fleet_mend *mend)
 {
 	hf_time at;
 	const char *name = find_first(mend, &at);
 
+	if (name != NULL)
+		watch_actors(mend);
 	if (name != NULL && at <= read_clock(mend)) {
 		snprintf(mend->name, sizeof(mend->name), "%s", name);
 		mend->creates = false;
@@ -702,8 +775,12 @@ static void object_changed(void *arg, enum hf_cache_change change,
 		hf_map_remove(mend->due, now != NULL ? now->name : before->name);
 	look_soon(mend, 0);
 	/* Attempts and running acts are part of a policy's plan, so the fleet looks at its policies
-	 * again. */
-	hf_fleet_look_soon(mend->fleet, HF_SECOND);
+	 * again. An act that has ended may be followed by the next rung. */
+	if (now != NULL && ((const struct mend_object *)now->view)->readable &&
+	    !hf_mend_is_final(((const struct mend_object *)now->view)->phase))
+		hf_fleet_look_soon(mend->fleet, HF_SECOND);
+	else
+		hf_fleet_look_on(mend->fleet);
 }
 
 static void cache_problem(void *arg, int code, const char *message)
@@ -804,6 +881,7 @@ struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
 	hf_fleet_mend_stop(mend);
 	drop_reads(mend);
 	hf_cache_destroy(mend->cache);
+	hf_cache_destroy(mend->actors);
 	hf_timer_destroy(mend->timer);
 	hf_map_destroy(mend->due);
 	hf_arena_destroy(mend->arena);

@@ -331,6 +331,21 @@ static bool tell_mended(struct fleet_mend *mend, const struct mend_facts *facts,
 			    hf_doc_from_json(patch));
 }
 
+/* Asks the agent for a report. The guard is the UID: the agent writes the same object at any time, and the request
+ * depends on none of its fields. */
+static bool ask_report(struct fleet_mend *mend, const struct mend_facts *facts,
+		       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *patch = hf_json_object(), *metadata;
+
+	metadata = hf_json_ensure_object(patch, "metadata");
+	hf_json_set_str(metadata, "uid", hf_doc_uid(mend->docs[MEND_READ_HEALTH]));
+	hf_json_set_str(hf_json_ensure_object(metadata, "annotations"), HF_REPORT_ANNOTATION,
+			facts->request);
+	return patch_object(&hf_devicehealths, mend->node, ret_request, ret_body,
+			    hf_doc_from_json(patch));
+}
+
 static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts,
 			 struct hf_request *ret_request, struct hf_doc **ret_body)
 {
@@ -445,6 +460,7 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_CREATE_POD: return create_pod(mend, facts, ret_request, ret_body);
 	case HF_MEND_DELETE_POD:
 		return delete_object(&hf_pods, mend->docs[MEND_READ_POD], ret_request);
+	case HF_MEND_ASK_REPORT: return ask_report(mend, facts, ret_request, ret_body);
 	case HF_MEND_RESTORE: return restore_next(mend, facts, ret_request, ret_body);
 	case HF_MEND_RELEASE_LEASE:
 		return delete_object(&hf_leases, mend->docs[MEND_READ_LEASE], ret_request);
@@ -491,8 +507,8 @@ static bool is_act_enough(const struct hf_mend_step *step, enum hf_mend_phase ph
 {
 	return step->next == phase &&
 	       (step->act == HF_MEND_TAKE_LEASE || step->act == HF_MEND_CREATE_POD ||
-		step->act == HF_MEND_DELETE_POD || step->act == HF_MEND_RESTORE ||
-		step->act == HF_MEND_RELEASE_LEASE);
+		step->act == HF_MEND_DELETE_POD || step->act == HF_MEND_ASK_REPORT ||
+		step->act == HF_MEND_RESTORE || step->act == HF_MEND_RELEASE_LEASE);
 }
 
 bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,

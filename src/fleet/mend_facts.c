@@ -20,6 +20,8 @@
 /* An agent accepts an acknowledgement for an hour after the act. Holdfast stops writing it ten
  * minutes earlier. */
 #define CLEARED_VALID (50 * HF_MINUTE)
+/* The agent accepts waits up to this number of seconds before it looks at the devices. */
+#define ASK_SECONDS_MAX 3600
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
 #define PERSON_AGAIN HF_HOUR
@@ -379,6 +381,9 @@ static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *vi
 	return true;
 }
 
+	view->driver_at = health->driver_at == HF_TIME_NONE
+				  ? HF_TIME_NONE
+				  : convert_time(mend, health->driver_at, facts->now);
 /* ---- the policy ------------------------------------------------------------------------------ */
 
 static bool in_windows(const struct hf_policy_mend *mend, hf_time now)
@@ -671,6 +676,24 @@ static const char *find_cleared(const struct fleet_mend *mend, const struct mend
 static const char *find_mended(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_remediation *r = &mend->r;
+/* Makes the text of the annotation that asks the agent for a report from after the act, and notes whether the
+ * DeviceHealth has it. The agent waits by its own clock, so the clocks of node and operator may differ. */
+static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct hf_remediation_act *act = &mend->r.status.act;
+	hf_time seconds = (facts->view.settle + HF_SECOND - 1) / HF_SECOND;
+	char at[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
+	facts->request =
+		hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
+				(long long)(seconds < ASK_SECONDS_MAX ? seconds : ASK_SECONDS_MAX));
+	facts->view.report_asked =
+		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
+					  "annotations", HF_REPORT_ANNOTATION, NULL),
+			 facts->request);
+}
+
 	char at[HF_TIME_TEXT_MAX];
 	const char *text, *is;
 
@@ -699,7 +722,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	facts->policy = hf_str_is_empty(mend->policy)
 				? NULL
 				: hf_fleet_find_policy(mend->fleet, mend->policy);
-	view->observed_at = HF_TIME_NONE;
+	view->observed_at = view->driver_at = HF_TIME_NONE;
 	see_object(mend, facts);
 	see_node(mend, facts);
 	see_lease(mend, view);
@@ -726,3 +749,4 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	view->allowed = view->why_not == NULL;
 	view->drain_until = find_drain_end(mend, facts);
 }
+	see_request(mend, facts);

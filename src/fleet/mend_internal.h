@@ -104,6 +104,8 @@ struct mend_wanted {
 struct fleet_mend {
 	struct hf_fleet *fleet;
 	struct hf_cache *cache;
+	/* the pods of actors; NULL: no Remediation was unfinished yet */
+	struct hf_cache *actors;
 	/* name of a Remediation → hf_time *, the monotonic time of its next pass; absent: at
 	 * once */
 	struct hf_map *due;
@@ -162,6 +164,8 @@ struct mend_facts {
 	/* Text of HF_MENDED_ANNOTATION; NULL: the DeviceHealth has it already, or nothing is proved. */
 	const char *mended;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
+	/* Text of HF_REPORT_ANNOTATION for this act. */
+	const char *request;
 	const char *cancel_why;
 	/* Acts without an actor: the object of the act. */
 	const char *act_missing; /* why the act has no object; NULL: the act has an object */

@@ -15,6 +15,12 @@
  * none of the others.
  */
 
+/* How soon a round goes on with work that is no new trouble: the more nodes a round looks at, the later. */
+#define ON_MIN (50 * HF_MS)
+#define ON_PER_NODE (HF_MS / 10)
+/* Most such rounds in a second: another writer that undoes each step causes no flood. */
+#define ON_MAX 5
+
 /* --- clock, log, look-ups and refusals -------------------------------------------------------- */
 
 hf_time hf_fleet_now(const struct hf_fleet *fleet)
@@ -63,6 +69,22 @@ void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within)
 	if (fleet->stopped || (hf_timer_armed(fleet->timer) && due <= now + within))
 		return;
 	hf_timer_arm(fleet->timer, within);
+}
+
+void hf_fleet_look_on(struct hf_fleet *fleet)
+{
+	size_t nodes = fleet->nodes == NULL ? 0 : hf_cache_len(fleet->nodes);
+	hf_time within = ON_MIN + (hf_time)nodes * ON_PER_NODE;
+	hf_time now = hf_loop_mono(fleet->env.loop);
+
+	if (now - fleet->on_since >= HF_SECOND) {
+		fleet->on_since = now;
+		fleet->on_count = 0;
+	}
+	/* The round that gathers faults comes within a second, and must not come earlier. */
+	if (fleet->gathers || ++fleet->on_count > ON_MAX || within > HF_SECOND)
+		within = HF_SECOND;
+	hf_fleet_look_soon(fleet, within);
 }
 
 void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows)

@@ -108,6 +108,7 @@ static void do_step(struct life *life, const struct hf_mend_step *step)
 		v->act_started_at = v->act_ended_at = v->now;
 		life->acts++;
 		break;
+	case HF_MEND_ASK_REPORT: v->report_asked = true; break;
 	case HF_MEND_DO_NOTHING:
 	case HF_MEND_DOS: break;
 	}

@@ -18,8 +18,8 @@ static const char *const phase_names[HF_MEND_PHASES] = {"Pending",   "Draining",
 static const char *const rung_names[HF_MEND_RUNGS] = {
 	"restart-process", "reset-device", "restart-plugin", "reboot", "external", "person"};
 static const char *const do_names[HF_MEND_DOS] = {
-	"nothing",    "quarantine", "take-lease", "operands-off", "move-pods",
-	"create-pod", "delete-pod", "act-here",   "restore",      "release-lease"};
+	"nothing",    "quarantine", "take-lease", "operands-off", "move-pods",    "create-pod",
+	"delete-pod", "act-here",   "ask-report", "restore",      "release-lease"};
 
 #define BIT(phase) (1u << HF_MEND_##phase)
 static const unsigned may_follow[HF_MEND_PHASES] = {
@@ -271,6 +271,17 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	return prove_targets(view, view->act_started_at, step);
 }
 
+/* Whether the driver answered the agent after the act.  The report alone does not show it: the agent
+ * reports a device that it knows, also while the driver does not answer. */
+static bool driver_answered(const struct hf_mend_view *view, hf_time since,
+			    struct hf_mend_step *step)
+{
+	if (view->driver_at == HF_TIME_NONE || view->driver_at > since)
+		return true;
+	set_message(step, "waits until the driver answers the agent");
+	return false;
+}
+
 /* Whether a target is still out of use after the actor was lost.  The actor may have died after its intent and
  * before the reset, so the proof waits until the agent has ended the target's fault. */
 static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *step)
@@ -302,10 +313,14 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 			    view->act_boot_id);
 		return PROOF_NO;
 	}
-	if (!report_is_new(view, since, step))
+	if (!report_is_new(view, since, step)) {
+		if (view->health_exists && !view->report_asked)
+			step->act = HF_MEND_ASK_REPORT;
 		return PROOF_WAITS;
+	}
 	proof = prove_targets(view, since, step);
-	if (proof == PROOF_YES && view->rung == HF_MEND_RESET_DEVICE && is_still_out(view, step))
+	if (proof == PROOF_YES && view->rung == HF_MEND_RESET_DEVICE &&
+	    (!driver_answered(view, since, step) || is_still_out(view, step)))
 		return PROOF_WAITS;
 	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
 		return proof;
@@ -519,6 +534,7 @@ static void miss_deadline(const struct hf_mend_view *view, struct hf_mend_step *
 	char missing[HF_MEND_MESSAGE_MAX];
 
 	(void)snprintf(missing, sizeof(missing), "%s", step->message);
+	step->act = HF_MEND_DO_NOTHING;
 	set_message(step, "no proof within %lld s of the approval: %.200s",
 		    (long long)(view->deadline / HF_SECOND), missing);
 	end_act(view, step, HF_MEND_FAILED);
@@ -604,11 +620,13 @@ static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step 
 	}
 }
 
-/* Removes the actor's pod: the actor must have ended before another act may begin.  On a node that is lost no
+/* Removes the actor's pod: the actor must have ended before another act may begin.  An actor that has written
+ * the end of its act does nothing more, so its pod is removed at the very end.  On a node that is lost no
  * kubelet can confirm its end, so the pod's own deadline must be enough. */
 static bool removes_pod(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	if (view->pod == HF_MEND_POD_NONE || (view->pod == HF_MEND_POD_LEAVES && !view->node_ready))
+	if (view->pod == HF_MEND_POD_NONE || view->act_ended_at != HF_TIME_NONE ||
+	    (view->pod == HF_MEND_POD_LEAVES && !view->node_ready))
 		return false;
 	if (view->pod != HF_MEND_POD_LEAVES)
 		step->act = HF_MEND_DELETE_POD;

@@ -123,7 +123,7 @@ struct hf_mend_view {
 	const char *node_boot_id; /* NULL: unknown */
 	bool held;                /* annotation holdfast.dev/hold */
 	bool quarantined;         /* the taint is on the node */
-	/* the other tool that locks the node, "kured" or "NodeMaintenance"; NULL: no such lock */
+	/* the other tool that locks the node, such as "kured" or "NodeMaintenance"; NULL: no such lock */
 	const char *other_lock;
 	enum hf_mend_lease lease;
 	const char *lease_holder; /* NULL: unknown */
@@ -138,6 +138,10 @@ struct hf_mend_view {
 	bool health_exists;
 	hf_time observed_at;
 	const char *health_boot_id; /* NULL: unknown */
+	/* when the driver's library last answered the agent; NONE: unknown */
+	hf_time driver_at;
+	/* the DeviceHealth has the request for a report after this act already */
+	bool report_asked;
 	const struct hf_mend_seen *seen;
 	size_t seen_len;
 };
@@ -153,7 +157,8 @@ enum hf_mend_do {
 	HF_MEND_CREATE_POD,
 	HF_MEND_DELETE_POD,
 	HF_MEND_ACT_HERE, /* do: write phase Acting and act.startedAt, then perform the remedy once */
-	HF_MEND_RESTORE, /* do: put back what is saved, then erase saved */
+	HF_MEND_ASK_REPORT, /* ask the agent to look at the devices and to report */
+	HF_MEND_RESTORE,    /* do: put back what is saved, then erase saved */
 	HF_MEND_RELEASE_LEASE,
 	HF_MEND_DOS
 };

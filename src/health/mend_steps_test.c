@@ -62,14 +62,14 @@ static void a_reset_goes_straight_to_its_end(void **state)
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID and no new fault");
 	v = mend_view_in(HF_MEND_RESTORING, HF_MEND_RESET_DEVICE);
 	v.outcome = HF_MEND_SUCCEEDED;
-	v.pod = HF_MEND_POD_ENDED;
+	v.pod = HF_MEND_POD_LIVES;
 	v.saved = true;
-	expect_step(&v, "Restoring/delete-pod/Succeeded", "");
-	v.pod = HF_MEND_POD_NONE;
 	expect_step(&v, "Restoring/restore/Succeeded", "puts back");
 	v.saved = false;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
 	v.phase = HF_MEND_SUCCEEDED;
+	expect_step(&v, "Succeeded/delete-pod/Succeeded", "");
+	v.pod = HF_MEND_POD_NONE;
 	expect_step(&v, "Succeeded/release-lease/Succeeded", "");
 	v.lease = HF_MEND_LEASE_FREE;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
@@ -406,6 +406,7 @@ static void an_old_report_proves_nothing(void **state)
 	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
 
 	(void)state;
+	v.report_asked = true;
 	v.observed_at = v.act_ended_at;
 	expect_step(&v, "Verifying/nothing", "newer than the act");
 	/* The report is newer than the act, but from the time in which faults of the act itself may come. */
@@ -578,6 +579,55 @@ static void a_person_is_waited_for(void **state)
 	expect_step(&v, "Restoring/nothing/Cancelled", "rung person does not act");
 }
 
+/* The actor has written the end of its act, and does nothing more: nothing waits for its pod. */
+static void a_finished_act_waits_for_no_pod(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_RESTORING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.outcome = HF_MEND_SUCCEEDED;
+	v.pod = HF_MEND_POD_LIVES;
+	expect_step(&v, "Succeeded/nothing/Succeeded", "");
+	v.act_ended_at = HF_TIME_NONE;
+	expect_step(&v, "Restoring/delete-pod/Succeeded", "removes the actor's pod");
+}
+
+/* The agent reports a device that it knows, also while the driver does not answer. */
+static void a_reset_is_proved_by_a_driver_that_answers(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.driver_at = v.act_ended_at;
+	expect_step(&v, "Verifying/nothing", "until the driver answers");
+	v.driver_at = v.act_ended_at + 1;
+	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
+	v.driver_at = v.act_ended_at - HF_HOUR;
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "until the driver answers");
+}
+
+static void the_agent_is_asked_for_a_report_once(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.observed_at = v.act_ended_at;
+	expect_step(&v, "Verifying/ask-report", "waits for a report");
+	v.report_asked = true;
+	expect_step(&v, "Verifying/nothing", "waits for a report");
+	v.report_asked = false;
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "waits for a report");
+	v.now = v.act_ended_at;
+	v.health_exists = false;
+	expect_step(&v, "Verifying/nothing", "waits for a report");
+	/* The agent of the new boot reports by itself. */
+	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_REBOOT);
+	v.observed_at = v.act_started_at;
+	expect_step(&v, "Verifying/nothing", "waits for a report");
+}
+
 static void the_actor_has_ended_before_the_next_act(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_ACTING, HF_MEND_REBOOT);
@@ -587,6 +637,7 @@ static void the_actor_has_ended_before_the_next_act(void **state)
 	v.pod = HF_MEND_POD_LEAVES;
 	expect_step(&v, "Acting/nothing", "acts");
 	v = mend_view_in(HF_MEND_RESTORING, HF_MEND_REBOOT);
+	v.act_ended_at = HF_TIME_NONE;
 	v.outcome = HF_MEND_FAILED;
 	v.pod = HF_MEND_POD_LIVES;
 	expect_step(&v, "Restoring/delete-pod/Failed", "");
@@ -701,6 +752,8 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.drain_until = pick_bool(random) ? MEND_T0 + 20 * HF_SECOND : HF_TIME_NEVER;
 	v.mended_at = pick_time(random);
 	v.node_exists = !pick_bool(random) || !pick_bool(random);
+	v.driver_at = pick_time(random);
+	v.report_asked = pick_bool(random);
 	v.node_ready = !pick_bool(random);
 	v.node_boot_id = boots[hf_rng_below(random, 3)];
 	v.held = pick_bool(random);
@@ -806,6 +859,9 @@ int main(void)
 		cmocka_unit_test(the_controller_performs_what_needs_no_actor),
 		cmocka_unit_test(a_person_is_waited_for),
 		cmocka_unit_test(the_actor_has_ended_before_the_next_act),
+		cmocka_unit_test(a_finished_act_waits_for_no_pod),
+		cmocka_unit_test(a_reset_is_proved_by_a_driver_that_answers),
+		cmocka_unit_test(the_agent_is_asked_for_a_report_once),
 		cmocka_unit_test(each_step_has_its_condition),
 		cmocka_unit_test(no_view_breaks_a_promise),
 		cmocka_unit_test(names_go_both_ways),

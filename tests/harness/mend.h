@@ -50,6 +50,7 @@ static inline struct hf_mend_view mend_view_in(enum hf_mend_phase phase, enum hf
 		.health_exists = true,
 		.observed_at = MEND_T0 + 30 * HF_SECOND,
 		.health_boot_id = "b-1",
+		.driver_at = HF_TIME_NONE,
 		.seen = &mend_seen,
 		.seen_len = 1,
 	};
@@ -97,6 +98,8 @@ static inline void mend_check_proof(const struct hf_mend_view *v)
 	assert_true(v->health_exists && v->observed_at != HF_TIME_NONE);
 	if (v->phase == HF_MEND_VERIFYING)
 		assert_true(v->observed_at > v->act_started_at);
+	if (v->phase == HF_MEND_VERIFYING && v->rung == HF_MEND_RESET_DEVICE)
+		assert_true(v->driver_at == HF_TIME_NONE || v->driver_at > v->act_started_at);
 	if (v->phase == HF_MEND_VERIFYING && v->rung == HF_MEND_REBOOT && v->act_boot_id != NULL)
 		assert_string_not_equal(v->node_boot_id, v->act_boot_id);
 }
@@ -104,7 +107,7 @@ static inline void mend_check_proof(const struct hf_mend_view *v)
 static inline void mend_check_held(const struct hf_mend_step *step)
 {
 	assert_true(step->act == HF_MEND_DO_NOTHING || step->act == HF_MEND_DELETE_POD ||
-		    step->act == HF_MEND_RELEASE_LEASE);
+		    step->act == HF_MEND_RELEASE_LEASE || step->act == HF_MEND_ASK_REPORT);
 }
 
 static inline void mend_check_promises(const struct hf_mend_view *v,

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -22,10 +23,12 @@ from kit.operator import Operator
 
 NEEDS = {"node": NODE, "inside": True}
 BUILD = ["control", "node", "inside"]
-MINUTES = 6
+MINUTES = 9
 NS, IMAGE = "holdfast-mend", "registry.example/mender:1"
 TAINT = "holdfast.dev/device"
 RESET_S = 5
+# The aim is 2 s; a machine that does other work at the same time takes longer.
+OWN_MAX_S = 4
 # The machine's own boot, in which its processes are.
 BOOT = "/proc/sys/kernel/random/boot_id"
 WIDE = {"budget": {"maxUnavailable": {"percent": 100}, "maxQuarantines": {"count": 60}}, "breaker": {"percent": 100}}
@@ -194,26 +197,75 @@ def writes_since(w, began):
     return found
 
 
+def since(found, kind):
+    """When the condition got its status; None: the object has no such condition."""
+    return next((seconds_of(c["lastTransitionTime"]) for c in found["status"]["conditions"] if c["type"] == kind), None)
+
+
+def first_call(w, user, verb, resource, name, began):
+    """When the API server got the first such request since then."""
+    for c in audit.calls(w.cluster.path("audit.log")):
+        if (c["user"], c["verb"], c["resource"]) == (user, verb, resource) and name in c["name"] and \
+                seconds_of(c["at"]) >= began:
+            return seconds_of(c["at"])
+    raise Fail(f"no {verb} {resource} of {user}")
+
+
 def check_reset(w):
-    """The whole way: a line of the kernel, quarantine, approval, the tool in the actor's pod, proof, probation"""
+    """The whole way: a line of the kernel, quarantine, approval, the tool in the actor's pod, proof, probation, release"""
     with Story(w, rungs=["reset-device"]) as s:
         tool_does(w, RESET_S, 0)
         began = s.fail()
         approved = s.until_phase("Acting")
         done = s.until_phase("Succeeded")
-        ended = time.time()
         equal("the tool was called", tool_log(w), ["--gpu-reset -i " + done["spec"]["devices"][0]["uuid"]])
         act = done["status"]["act"]
         equal("the act", (act["tool"], act["exitCode"]), ("nvidia-smi", 0))
         s.agent.until_states("the device is on probation", lambda states: states[1] == "Probation", 30)
-        want(w.api.find("leases", NS, "holdfast-mend-" + NODE) is None, "the Lease is still there")
-        in_tool = seconds_of(act["endedAt"]) - seconds_of(act["startedAt"])
-        to_approval = seconds_of(approved["status"]["approval"]["time"]) - began
-        own = ended - began - in_tool
+        client.until("the Lease is released", lambda: w.api.find("leases", NS, "holdfast-mend-" + NODE) is None, 30)
+        client.until("the actor's pod is gone", lambda: not w.api.list("pods", NS), 60)
         said = w.holdfast("why", "node/" + NODE)
         want("is Succeeded: 1 device back with the same UUID" in said, said)
-        return (f"line to approval {to_approval:.2f} s, line to success {ended - began:.2f} s of which the tool "
-                f"{in_tool:.2f} s, Holdfast and the pod's start {own:.2f} s; writes: {writes_since(w, began)}")
+        writes = writes_since(w, began)
+        # What Holdfast itself takes; not the kubelet's start of the pod, the tool, and the probation.
+        created = first_call(w, "operator", "create", "pods", "", began)
+        pod = first_call(w, f"system:serviceaccount:{NS}:holdfast-mender", "get", "remediations", f"{NODE}-1", began)
+        started, ended = seconds_of(act["startedAt"]), seconds_of(act["endedAt"])
+        back = seconds_of(s.agent.devices()[1]["since"])
+        parts = {"line to quarantine": seconds_of(mark_time(w)) - began,
+                 "to approval": seconds_of(approved["status"]["approval"]["time"]) - seconds_of(mark_time(w)),
+                 "to the pod": created - seconds_of(approved["status"]["approval"]["time"]),
+                 "actor to its act": started - pod,
+                 "act to proof": seconds_of(done["status"]["proof"]["time"]) - ended,
+                 "to device back": max(back, since(done, "Restored")) - seconds_of(done["status"]["proof"]["time"]),
+                 "end of probation to release": release(w, s)}
+        own = sum(parts.values())
+        want(own < OWN_MAX_S, f"Holdfast takes {own:.2f} s: {parts}")
+        return (f"Holdfast's own share {own:.2f} s (" + ", ".join(f"{k} {v:.2f}" for k, v in parts.items()) +
+                f"); the pod's start {pod - created:.2f} s, the tool {ended - started:.2f} s; writes: {writes}")
+
+
+def mark_time(w):
+    """When the operator quarantined the node."""
+    return json.loads(w.api.get("nodes", None, NODE)["metadata"]["annotations"]["holdfast.dev/quarantine"])["time"]
+
+
+def release(w, s):
+    """The probation takes a quarter of an hour. At its end the agent writes that the devices are Healthy; here the test
+    does. Returns how long the taint stays."""
+    s.agent.stop()
+    status = s.agent.status()
+    for device in status["devices"]:
+        device.update(state="Healthy")
+        for gone in ("class", "action", "faults", "holdUntil"):
+            device.pop(gone, None)
+    status.update(state="Healthy", observedTime=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + ".999999Z",
+                  evidenceTime=None, **{"class": None, "action": None})
+    w.api.patch("devicehealths", None, NODE, {"status": status}, "status")
+    began = time.time()
+    client.until("the node is released", lambda: not any(
+        t["key"] == TAINT for t in w.api.get("nodes", None, NODE)["spec"].get("taints", [])), 30, 0.02)
+    return time.time() - began
 
 
 def check_exit_codes(w):
@@ -276,8 +328,18 @@ def check_by_hand(w):
         return said.strip().replace("\n", "; ")
 
 
-def check_operator_and_actor_die(w):
-    """kill -9 of the operator while the tool runs, and of the actor's pod: one act, decided by the proof"""
+def processes(word):
+    """Processes of this machine with this word in their command line, but not this test's."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+            if word.encode() in f.read().split(b"\0"):
+                found.append(int(pid))
+    return found
+
+
+def check_operator_dies(w):
+    """kill -9 of the operator while the tool runs: one act, and its end is found"""
     with Story(w, rungs=["reset-device"]) as s:
         tool_does(w, 4, 0)
         before = len(tool_log(w))
@@ -287,6 +349,86 @@ def check_operator_and_actor_die(w):
         s.operator.start()
         s.until_phase("Succeeded")
         equal("resets", len(tool_log(w)), before + 1)
+
+
+def check_agent_dies(w):
+    """kill -9 of the agent while the tool runs: the next agent's report proves the act"""
+    with Story(w, rungs=["reset-device"]) as s:
+        tool_does(w, 4, 0)
+        before = len(tool_log(w))
+        s.fail()
+        s.until_phase("Acting")
+        s.agent.stop()
+        client.until("the tool has ended", lambda: s.act()["status"]["act"].get("endedAt"), 30)
+        threading.Event().wait(2)
+        equal("without a report", s.act()["status"]["phase"], "Verifying")
+        s.agent.start()
+        done = s.until_phase("Succeeded")
+        equal("resets", len(tool_log(w)), before + 1)
+        s.agent.until_states("the device is on probation", lambda states: states[1] == "Probation", 30)
+        want(done["status"]["proof"]["time"] > done["status"]["act"]["endedAt"], "the proof is older than the act")
+
+
+def check_actor_dies(w):
+    """kill -9 of the actor while the tool runs: no second act, the device's state decides, a person is asked"""
+    with Story(w, rungs=["reset-device"], deadlineSeconds=60) as s:
+        tool_does(w, 20, 0)
+        before = len(tool_log(w))
+        s.fail()
+        s.until_phase("Acting")
+        client.until("the tool runs", lambda: len(tool_log(w)) > before, 30)
+        for pid in processes(f"{NODE}-1"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        client.until("the actor is missed", lambda: s.act()["status"]["phase"] in ("Verifying", "Failed"), 40)
+        failed = s.until_phase("Failed", timeout_s=120)
+        equal("the act's end", failed["status"]["act"].get("endedAt"), None)
+        want("the actor was lost, and device" in failed["status"]["message"], failed["status"]["message"])
+        equal("resets", len(tool_log(w)), before + 1)
+        w.until("a person is asked", lambda: s.act(2).get("spec", {}).get("rung") == "person")
+        return failed["status"]["message"]
+
+
+def define_fixes(w):
+    """The kinds of an external remediation: a template, and what is made from it for one node."""
+    for kind, plural in (("Fix", "fixes"), ("FixTemplate", "fixtemplates")):
+        w.api.create("customresourcedefinitions", None, {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": plural + ".fix.example"},
+            "spec": {"group": "fix.example", "scope": "Cluster",
+                     "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+                     "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}})
+    w.until("the kinds are served", lambda: w.api.list("fixtemplates") == [] and w.api.list("fixes") == [])
+
+
+def check_external(w):
+    """Rung external: an object from a real template, once, for the node; the proof ends the act, and the object goes"""
+    define_fixes(w)
+    template = {"apiVersion": "fix.example/v1", "kind": "FixTemplate", "name": "power"}
+    with Story(w, rungs=["external"], external={"template": template}) as s:
+        s.fail(79)
+        client.until("the template is missed", lambda: "FixTemplate power does not exist" in
+                     s.act().get("status", {}).get("message", ""), 40)
+        equal("objects", w.api.list("fixes"), [])
+        w.api.create("fixtemplates", None, {
+            "apiVersion": "fix.example/v1", "kind": "FixTemplate", "metadata": {"name": "power"},
+            "spec": {"template": {"spec": {"strategy": "PowerCycle", "retries": 3}}}})
+        fix = client.until("the object is made", lambda: w.api.find("fixes", None, NODE), 60)
+        equal("its spec", fix["spec"], {"strategy": "PowerCycle", "retries": 3})
+        equal("its owner", [(o["kind"], o["uid"]) for o in fix["metadata"]["ownerReferences"]],
+              [("Remediation", s.act()["metadata"]["uid"])])
+        s.operator.kill()
+        s.operator.start()
+        client.pause(3)
+        equal("made once", w.api.get("fixes", None, NODE)["metadata"]["uid"], fix["metadata"]["uid"])
+        want(s.act()["status"]["phase"] == "Verifying", s.act()["status"])
+        # What an external controller does to the machine is declared here.
+        w.api.patch("devicehealths", None, NODE, {"metadata": {"annotations": {
+            "holdfast.dev/cleared": client.stamp()}}})
+        done = s.until_phase("Succeeded")
+        client.until("the object is gone", lambda: w.api.find("fixes", None, NODE) is None, 30)
+        return done["status"]["message"]
 
 
 def reboot_double(w, s, back_s, *lines):
