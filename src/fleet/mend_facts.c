@@ -233,12 +233,35 @@ static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	if (has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
 		view->other_lock = "kured";
+/* Conditions by which a maintenance tool says that it drains or maintains the node (KEP-5683). Holdfast writes
+ * none of them. */
+static const char *find_maintenance(const struct hf_json *node)
+{
+	static const char *const types[] = {"DrainInProgress", "MaintenanceInProgress"};
+	const struct hf_json *list = hf_json_path(node, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		for (size_t k = 0; k < HF_ARRAY_LEN(types); k++)
+			if (hf_streq(hf_json_path_str(item, "type", NULL), types[k]) &&
+			    hf_streq(hf_json_path_str(item, "status", NULL), "True"))
+				return types[k];
+	}
+	return NULL;
+}
+
 	else if (mend->in_maintenance)
 		view->other_lock = "NodeMaintenance";
+	const char *condition = find_maintenance(json_of(mend, MEND_READ_NODE));
+
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
+	else if (condition != NULL)
+		view->other_lock =
+			hf_arena_printf(mend->arena, "the tool that set condition %s", condition);
 static bool has_ended(const struct hf_json *pod)
 {
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);

@@ -252,6 +252,27 @@ static void an_act_waits_for_its_window(void **state)
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
 }
 
+/* Another tool says by a condition of the Node that it is at work there. */
+static void an_act_waits_for_the_maintenance_of_others(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	rw_patch_status(w, &hf_nodes, "n003",
+			"{'status':{'conditions':[{'type':'Ready','status':'True'},"
+			"{'type':'MaintenanceInProgress','status':'True'}]}}");
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 0);
+	expect_message(a, "n003-1",
+		       "the tool that set condition MaintenanceInProgress is at work on the node");
+	rw_patch_status(w, &hf_nodes, "n003",
+			"{'status':{'conditions':[{'type':'Ready','status':'True'},"
+			"{'type':'MaintenanceInProgress','status':'False'}]}}");
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+}
+
 static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
 {
 	struct rw *w = *state;
@@ -714,6 +735,7 @@ int main(int argc, char **argv)
 		T(a_hold_on_the_node_stops_everything_there),
 		T(a_hold_withdraws_an_approval),
 		T(an_act_waits_for_its_window),
+		T(an_act_waits_for_the_maintenance_of_others),
 		T(an_act_on_a_node_that_is_well_ends_without_an_act),
 		T(a_cancelled_act_is_not_made_again),
 		T(two_leaders_act_once),
