@@ -38,6 +38,7 @@ struct account {
 	/* `ours`: the taint is Holdfast's. `paused`: the node has the annotation that stops
 	 * Holdfast's actions on it. */
 	bool ours, paused;
+	bool devices; /* single devices are out of use, and the Node has no taint */
 };
 
 HF_PRINTF(4, 5)
@@ -104,28 +105,55 @@ static void add_ready_reasons(struct account *a)
 				     "the node's disk is nearly full"));
 }
 
-static void add_marks_reasons(struct account *a)
+static const char *format_time(hf_time time, char text[HF_TIME_TEXT_MAX])
 {
-	const struct hf_json *spec = hf_json_get(a->node, "spec");
-	const struct hf_json *taints = hf_json_get(spec, "taints");
+	text[0] = '\0';
+	if (time != HF_TIME_NONE)
+		hf_time_format_micro(time, text);
+	return text;
+}
+
+static void add_taint_reason(struct account *a, const struct hf_json *taint,
+			     const struct hf_quarantine_mark *mark)
+{
+	bool ours = hf_streq(str_of(taint, "key"), HF_QUARANTINE_TAINT);
+	const char *owner = "";
+
+	a->ours |= ours && mark != NULL && hf_streq(str_of(taint, "effect"), "NoSchedule");
+	if (ours)
+		owner = mark != NULL
+				? ", Holdfast's quarantine under policy "
+				: ", without a record of its owner: Holdfast does not remove it";
+	add_reason(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s", str_of(taint, "key"),
+		   *str_of(taint, "value") != '\0' ? "=" : "", str_of(taint, "value"),
+		   str_of(taint, "effect"), owner, ours && mark != NULL ? mark->policy : "");
+}
+
+static void add_quarantine_reasons(struct account *a)
+{
+	const struct hf_json *taints = hf_json_path(a->node, "spec", "taints", NULL);
 	const char *text = hf_json_path_str(a->node, "metadata", "annotations",
 					    HF_QUARANTINE_ANNOTATION, NULL);
 	struct hf_quarantine_mark mark;
+	char at[HF_TIME_TEXT_MAX];
 	bool marked = text != NULL && hf_quarantine_mark_read(text, a->arena, &mark);
 
-	for (size_t i = 0; i < hf_json_len(taints); i++) {
-		const struct hf_json *taint = hf_json_item(taints, i);
-		bool ours = hf_streq(str_of(taint, "key"), HF_QUARANTINE_TAINT);
+	for (size_t i = 0; i < hf_json_len(taints); i++)
+		add_taint_reason(a, hf_json_item(taints, i), marked ? &mark : NULL);
+	a->devices = marked && mark.devices && mark.off == HF_TIME_NONE && !a->ours;
+	if (a->devices)
+		add_reason(
+			a, format_time(mark.at, at), "devices",
+			"the failed devices are out of use under policy %s, class %s; the others "
+			"stay in use",
+			mark.policy, mark.cls);
+}
 
-		a->ours |= ours && marked && hf_streq(str_of(taint, "effect"), "NoSchedule");
-		add_reason(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s",
-			   str_of(taint, "key"), *str_of(taint, "value") != '\0' ? "=" : "",
-			   str_of(taint, "value"), str_of(taint, "effect"),
-			   ours && marked ? ", Holdfast's quarantine under policy "
-			   : ours ? ", without a record of its owner: Holdfast does not remove it"
-				  : "",
-			   ours && marked ? mark.policy : "");
-	}
+static void add_marks_reasons(struct account *a)
+{
+	const struct hf_json *spec = hf_json_get(a->node, "spec");
+
+	add_quarantine_reasons(a);
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false))
 		add_reason(
 			a, "", "cordon",
@@ -152,14 +180,6 @@ static void add_problems_reasons(struct account *a)
 }
 
 /* ---- the node's agent --------------------------------------------------------------------------- */
-
-static const char *format_time(hf_time time, char text[HF_TIME_TEXT_MAX])
-{
-	text[0] = '\0';
-	if (time != HF_TIME_NONE)
-		hf_time_format_micro(time, text);
-	return text;
-}
 
 static void add_device_reasons(struct account *a, const struct hf_device_report *device)
 {
@@ -378,10 +398,13 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	hf_cli_mend_reasons(cli, name, add_mend_reason, &a);
 	acts = hf_json_len(a.reasons) - others;
 	add_jobs_reasons(&a);
-	summary = hf_xasprintf(
-		"%s%s%s%s", ready_text(&a), a.ours ? ", quarantined by Holdfast" : "",
-		a.paused ? ", paused" : "",
-		hf_json_len(a.reasons) == acts ? ", and nothing keeps pods off it" : "");
+	summary = hf_xasprintf("%s%s%s%s", ready_text(&a),
+			       a.ours      ? ", quarantined by Holdfast"
+			       : a.devices ? ", with devices out of use"
+					   : "",
+			       a.paused ? ", paused" : "",
+			       hf_json_len(a.reasons) == acts ? ", and nothing keeps pods off it"
+							      : "");
 	hf_json_set_str(object, "summary", summary);
 	*ret_account = object;
 	return 0;

@@ -109,6 +109,21 @@ static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
 	assert_null(strstr(w->out, "xid 31"));
 }
 
+static void devices_out_of_use_are_shown(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(
+		w, "'taints':[]",
+		"'holdfast.dev/quarantine':'{\\\"policy\\\":\\\"gpus\\\",\\\"class\\\":\\\"reboot\\\","
+		"\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"scope\\\":\\\"Device\\\"}'",
+		READY);
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_true(hf_str_has_prefix(w->out, "node gpu-7 is Ready, with devices out of use\n"));
+	assert_has(w->out, "devices   the failed devices are out of use under policy gpus, class "
+			   "reboot; the others stay in use\n");
+}
+
 static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
 {
 	struct cli_world *w = *state;
@@ -271,6 +286,7 @@ int main(void)
 		T(a_node_may_be_named_in_two_words),
 		T(a_node_that_is_not_there_is_an_error),
 		T(the_policy_and_reason_of_a_quarantine_are_shown),
+		T(devices_out_of_use_are_shown),
 		T(a_taint_that_is_not_noted_is_said_to_stay),
 		T(a_silent_agent_and_a_lost_node_are_told),
 		T(jobs_that_keep_off_it_are_named),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "fleet/device_taint.h"
 #include "fleet/fleet_internal.h"
 
 #include "base/mem.h"
@@ -169,6 +170,7 @@ static void set_act(struct fleet_act *act, const struct fleet_seen *seen, size_t
 	snprintf(act->uid, sizeof(act->uid), "%s", seen->items[i].uid);
 	snprintf(act->cls, sizeof(act->cls), "%s", hf_health_class_name(node->cls));
 	snprintf(act->job, sizeof(act->job), "%s", node->job);
+	act->devices = hf_fleet_taints_may_confine(seen->policy, seen->items[i].health);
 	act->by_pods = node->by_pods;
 	act->counted_at = hf_fleet_counted_at(seen, i);
 }
@@ -332,6 +334,12 @@ static bool may_be_graver(const struct fleet_node *node, const char *name)
 	       is_milder(node->mark.cls, cls);
 }
 
+/* The mark takes single devices out of use, and the Node has no taint. */
+static bool is_to_widen(const struct fleet_node *node)
+{
+	return node->marked && node->mark.devices && node->tainted;
+}
+
 /* The Node that was just read still allows the act. */
 static bool may_write(struct hf_fleet *fleet, const struct fleet_policy *policy,
 		      const struct fleet_act *act)
@@ -347,6 +355,8 @@ static bool may_write(struct hf_fleet *fleet, const struct fleet_policy *policy,
 		return is_to_note(node);
 	if (act->graver)
 		return may_be_graver(node, act->cls);
+	if (act->widen)
+		return is_to_widen(node);
 	if (health == NULL)
 		return false;
 	if (!hf_streq(node->marks.boot_id, health->boot_id) || node->marks.boot_id == NULL)
@@ -378,6 +388,7 @@ static struct hf_doc *act_patch(const struct hf_fleet *fleet, const struct fleet
 		.cls = act->cls,
 		.at = act->counted_at != HF_TIME_NONE ? act->counted_at : fleet->began,
 		.epoch = policy->status.memory.breaker_epoch,
+		.devices = act->devices,
 		.off = HF_TIME_NONE};
 
 	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark, hf_fleet_now(fleet));
@@ -394,11 +405,24 @@ static struct hf_doc *graver_patch(const struct hf_fleet *fleet, const struct fl
 	return hf_node_quarantine_patch(doc, &mark, hf_fleet_now(fleet));
 }
 
+/* Makes a patch that puts the taint on a node of which only devices were out of use. */
+static struct hf_doc *widen_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
+				  struct hf_doc *doc)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, act->node);
+	struct hf_quarantine_mark mark = ((const struct fleet_node *)entry->view)->mark;
+
+	mark.devices = false;
+	return hf_node_quarantine_patch(doc, &mark, hf_fleet_now(fleet));
+}
+
 static struct hf_doc *patch_of(const struct hf_fleet *fleet, const struct fleet_policy *policy,
 			       const struct fleet_act *act, struct hf_doc *doc)
 {
 	if (act->note)
 		return note_patch(fleet, act, doc);
+	if (act->widen)
+		return widen_patch(fleet, act, doc);
 	return act->graver ? graver_patch(fleet, act, doc) : act_patch(fleet, policy, act, doc);
 }
 
@@ -471,6 +495,17 @@ static void tell_act(struct hf_fleet *fleet, const struct fleet_act *act)
 			 act->by_pods ? "the remaining fault needs a pod of the driver or device "
 					"plugin, which the taint would keep away"
 				      : "its faults have ended");
+	else if (act->widen)
+		snprintf(message, sizeof(message),
+			 "policy %s put on taint " HF_QUARANTINE_TAINT ":NoSchedule: %.300s",
+			 fleet->policy,
+			 hf_str_or(hf_fleet_taints_why_node(fleet->taints, act->node), "unknown"));
+	else if (act->devices && !act->graver)
+		snprintf(
+			message, sizeof(message),
+			"%s: policy %s takes the failed devices out of use; the node's other devices "
+			"stay in use",
+			act->cls, fleet->policy);
 	else
 		snprintf(message, sizeof(message),
 			 "%s: policy %s %s taint " HF_QUARANTINE_TAINT
@@ -486,7 +521,7 @@ static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *rep
 	const struct fleet_act *act = &fleet->acts[fleet->act];
 	const char *what = act->release ? "release" : "quarantine";
 
-	if (!act->note && !act->graver)
+	if (!act->note && !act->graver && !act->widen)
 		hf_fleet_count_act(fleet, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
 		fleet->act++;
@@ -494,6 +529,7 @@ static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *rep
 		return;
 	}
 	hf_map_remove(fleet->refusals, act->uid);
+	fleet->worked |= !act->note && !act->graver;
 	hf_cache_put_reply(fleet->nodes, reply->object);
 	fleet->act++;
 	if (act->release)
@@ -529,7 +565,6 @@ static void health_read(struct hf_fleet *fleet, const struct hf_reply *reply)
 	}
 	if (fleet->act < fleet->n_acts)
 		look_at_health(fleet);
-	fleet->worked |= !act->note && !act->graver;
 	else
 		decide_again(fleet);
 }
@@ -663,6 +698,22 @@ static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen
 	return begin_marks(fleet, seen);
 }
 
+/* Puts the taint on nodes of which a failed device cannot be taken out of use alone. Such a node was charged to the
+ * budgets when it was quarantined. */
+static bool widen_quarantines(struct hf_fleet *fleet, const struct fleet_seen *seen)
+{
+	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++) {
+		if (!is_to_widen(seen->items[i].node) || hf_fleet_is_halted(seen) ||
+		    hf_fleet_is_stale(seen, i) || !may_write_mark(fleet, seen, i, false) ||
+		    hf_fleet_taints_why_node(fleet->taints, seen->items[i].name) == NULL)
+			continue;
+		add_mark(fleet, seen, i, false);
+		fleet->acts[fleet->n_acts - 1].note = false;
+		fleet->acts[fleet->n_acts - 1].widen = true;
+	}
+	return begin_marks(fleet, seen);
+}
+
 /* Writes a graver class into the marks of Nodes; runs only if the round has no other act. */
 static bool make_graver(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
@@ -679,7 +730,7 @@ bool hf_fleet_act(struct hf_fleet *fleet, const struct fleet_seen *seen)
 	/* Store the breaker before all acts: it must survive this process. */
 	if (seen->memory_moved)
 		return false;
-	if (note_taken_off(fleet, seen))
+	if (note_taken_off(fleet, seen) || widen_quarantines(fleet, seen))
 		return true;
 	for (size_t i = 0; i < seen->plan.len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)
 		if (is_act(&seen->plan.decisions[i]))
@@ -709,6 +760,7 @@ bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen
 
 	if (stored != NULL && (hf_json_equal(merged, stored) || is_sent(fleet, seen, status)))
 		return false;
+	fleet->worked = seen->memory_moved;
 	hf_json_unref(seen->policy->sent);
 	seen->policy->sent = hf_json_copy(status);
 	seen->policy->sent_at = hf_loop_mono(fleet->env.loop);
@@ -716,4 +768,3 @@ bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen
 	write_status(fleet, seen, hf_steal(&status), FLEET_STATUS);
 	return true;
 }
-	fleet->worked = seen->memory_moved;

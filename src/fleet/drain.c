@@ -208,6 +208,20 @@ static void postpone_pod(struct hf_fleet *fleet, enum hf_health_drain_why why, h
 		refusal->stays = stays;
 }
 
+/* Notes the first claim of the pod that is not made from a template: other pods may use it too, and it keeps its device
+ * until all of them are gone. */
+static void note_shared_claim(struct hf_fleet *fleet, const struct hf_json *pod)
+{
+	const struct hf_json *claims = hf_json_path(pod, "spec", "resourceClaims", NULL);
+
+	*fleet->evict_claim = '\0';
+	for (size_t i = 0; i < hf_json_len(claims) && *fleet->evict_claim == '\0'; i++)
+		snprintf(fleet->evict_claim, sizeof(fleet->evict_claim), "%s",
+			 hf_str_or(hf_json_path_str(hf_json_item(claims, i), "resourceClaimName",
+						    NULL),
+				   ""));
+}
+
 static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	hf_time wake = HF_TIME_NEVER;
@@ -219,6 +233,7 @@ static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
 		end_eviction(fleet);
 		return;
 	}
+	note_shared_claim(fleet, pod);
 	body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = &hf_pods,
@@ -259,8 +274,12 @@ static void take_eviction_reply(struct hf_fleet *fleet, const struct hf_reply *r
 			hf_fleet_count_late(fleet, fleet->evict_node);
 		hf_fleet_count_eviction(fleet, "done");
 		snprintf(message, sizeof(message),
-			 "pod %s/%s is evicted: it holds a failed device (policy %s)",
-			 fleet->evict_ns, fleet->evict_pod, fleet->evict_policy);
+			 "pod %s/%s is evicted: it holds a failed device (policy %s)%s%s%s",
+			 fleet->evict_ns, fleet->evict_pod, fleet->evict_policy,
+			 *fleet->evict_claim != '\0' ? "; ResourceClaim " : "", fleet->evict_claim,
+			 *fleet->evict_claim != '\0'
+				 ? " keeps the device until all pods that use the claim are gone"
+				 : "");
 		hf_fleet_event_node(fleet, fleet->evict_node, false, "PodEvicted", message);
 	}
 	end_eviction(fleet);

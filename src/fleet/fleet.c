@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "fleet/device_taint.h"
 #include "fleet/fleet_internal.h"
 #include "fleet/mend_internal.h"
 #include "store/resource.h"
@@ -189,6 +190,13 @@ static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_ent
 	struct fleet_node *node = now->view;
 
 	node->put_at = was->marked ? was->mark.at : was->put_at;
+	/* A person has deleted the rule of a device, and the mark does not say so yet. */
+	if (was->marked && was->mark.devices && !was->tainted && node->marked &&
+	    node->mark.devices && node->mark.at == was->mark.at) {
+		node->tainted = false;
+		node->off_at = hf_fleet_off_at(was);
+		return;
+	}
 	if (node->tainted || node->put_at == HF_TIME_NONE)
 		return;
 	node->off_at = hf_fleet_off_at(was);
@@ -220,6 +228,12 @@ static bool is_news(const struct hf_cache_entry *before, const struct hf_cache_e
 	       (before == NULL || !hf_streq(before->resource_version, now->resource_version));
 }
 
+static void wake_node(struct hf_fleet *fleet, const char *name)
+{
+	hf_fleet_mend_wake_node(fleet->mend, name);
+	hf_fleet_taints_wake_node(fleet->taints, name);
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -230,7 +244,7 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		tell_disowned(fleet, before, now);
 	}
 	if (is_news(before, now))
-		hf_fleet_mend_wake_node(fleet->mend, now->name);
+		wake_node(fleet, now->name);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_fleet_is_same_node(before->view, now->view))
 		hf_fleet_look_soon(fleet, GATHER);
@@ -279,7 +293,7 @@ static void health_changed(void *arg, enum hf_cache_change change,
 	if (view != NULL) {
 		follow_health(fleet, was, view);
 		if (is_news(before, now))
-			hf_fleet_mend_wake_node(fleet->mend, now->name);
+			wake_node(fleet, now->name);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL)
 		gather_faults(fleet);
@@ -388,6 +402,7 @@ static bool run_policy(struct hf_fleet *fleet, struct fleet_policy *policy, hf_t
 	if (seen.plan.wake_at < *wake)
 		*wake = seen.plan.wake_at;
 	hf_fleet_mend_want(fleet->mend, &seen);
+	hf_fleet_taints_want(fleet->taints, &seen);
 	if (fleet->evicting == NULL)
 		hf_fleet_drain(fleet, &seen, wake);
 	return hf_fleet_act(fleet, &seen) || hf_fleet_write_status(fleet, &seen);
@@ -437,6 +452,7 @@ static void stop_fleet(struct hf_controller *controller)
 
 	fleet->stopped = true;
 	hf_fleet_mend_stop(fleet->mend);
+	hf_fleet_taints_stop(fleet->taints);
 	hf_timer_disarm(fleet->timer);
 	drop_calls(fleet);
 }
@@ -453,6 +469,7 @@ static void destroy_fleet(struct hf_controller *controller)
 
 	drop_calls(fleet);
 	fleet->mend = hf_fleet_mend_destroy(fleet->mend);
+	fleet->taints = hf_fleet_taints_destroy(fleet->taints);
 	hf_cache_destroy(fleet->nodes);
 	hf_cache_destroy(fleet->health);
 	hf_cache_destroy(fleet->policies_cache);
@@ -502,5 +519,6 @@ struct hf_controller *hf_fleet_create(const struct hf_controller_env *env)
 	fleet->policies_cache = hf_cache_create(&options);
 	hf_fleet_init_metrics(fleet);
 	fleet->mend = hf_fleet_mend_create(fleet);
+	fleet->taints = hf_fleet_taints_create(fleet);
 	return &fleet->controller;
 }

@@ -23,6 +23,7 @@
  *   state.c   the clock, the timer, the table of refusals
  *   impact.c  what a DeviceHealth means for the pods that hold a device
  *   mend*.c   Remediations, see mend_internal.h
+ *   device_taint*.c   single devices out of use, see device_taint.h
  *     changes ──▶ round, policy by policy: see ─▶ decide ─▶ acts?  no: write a changed status
  *        ▲                                              │ yes
  *        └── again ◀── Nodes ◀── record (status) ◀──────┴─ live read, decide again
@@ -70,6 +71,7 @@ struct fleet_node {
 	struct hf_arena *arena;
 	struct hf_node_marks marks;
 	struct hf_quarantine_mark mark;
+	/* tainted: the taint is on the Node, or the mark takes single devices out of use */
 	bool marked, tainted;
 	/* When Holdfast put its taint on, and when a person removed the taint. NONE: this process
 	 * did not see the event. */
@@ -109,6 +111,7 @@ struct fleet_health {
 	/* the node has a device (a GPU), or its agent reports one missing */
 	bool has_devices, has_gpus;
 	bool by_pods, rest_well;       /* as in struct hf_health_node */
+	bool confined;                 /* all faults that act belong to single devices */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
 	struct fleet_holder *holders; /* the pods on failed devices, each pod once */
@@ -154,9 +157,11 @@ enum fleet_step {
 struct fleet_act {
 	char node[254], uid[64];
 	bool release;
-	bool looked; /* the DeviceHealth of the node was read live in this round */
-	bool note;   /* the act only writes the time at which a person removed the taint */
-	bool graver; /* the act only writes a graver class into the mark */
+	bool looked;  /* the DeviceHealth of the node was read live in this round */
+	bool note;    /* the act only writes the time at which a person removed the taint */
+	bool graver;  /* the act only writes a graver class into the mark */
+	bool widen;   /* the act puts the taint on a node whose mark names single devices */
+	bool devices; /* the quarantine takes single devices out of use */
 	bool by_pods;
 	/* NONE: the quarantine is charged to the budget. Else the Node object was recreated after
 	 * this fault's quarantine had been charged, at this time: it is not charged again. */
@@ -176,6 +181,7 @@ struct fleet_refusal {
 };
 
 struct fleet_mend;
+struct fleet_taints;
 
 struct hf_fleet {
 	struct hf_controller controller; /* must stay the first member */
@@ -218,9 +224,12 @@ struct hf_fleet {
 	int evict_step;
 	bool evict_late; /* the pod that is evicted was created after the quarantine */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
+	/* ResourceClaim that the pod may share with others; "": none */
+	char evict_claim[254];
 
-	struct hf_map *refusals; /* UID → struct fleet_refusal */
-	struct fleet_mend *mend; /* never NULL */
+	struct hf_map *refusals;     /* UID → struct fleet_refusal */
+	struct fleet_mend *mend;     /* never NULL */
+	struct fleet_taints *taints; /* never NULL */
 
 	struct {
 		struct hf_family *nodes, *left, *blocked, *tripped, *epoch, *done, *evictions,
@@ -239,6 +248,9 @@ void hf_fleet_log_list_problem(const struct hf_fleet *fleet, const char *what, b
 			       int code, const char *message);
 /* Starts a round after at most the time `within`. */
 void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
+/* Starts a round for work that follows a finished step, or for a node that became better. Such a round
+ * has nothing to gather, so it starts within a second, and on small clusters within 0.1 s. */
+void hf_fleet_look_on(struct hf_fleet *fleet);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
 /* The failure concerns the API server (such as a time-out) and not the object of the request. */
 bool hf_fleet_is_server_failure(int code);
@@ -248,9 +260,6 @@ void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
 /* Counts an evicted pod that was created after its node was quarantined. */
 void hf_fleet_count_late(struct hf_fleet *fleet, const char *node);
-/* Starts a round for work that follows a finished step, or for a node that became better. Such a round
- * has nothing to gather, so it starts within a second, and on small clusters within 0.1 s. */
-void hf_fleet_look_on(struct hf_fleet *fleet);
 unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* The node was released: starts its count of late pods at 0 again. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);

@@ -179,7 +179,11 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 	view->node_ready = facts->marks.ready;
 	view->node_boot_id = facts->marks.boot_id;
 	view->held = has_annotation(node, HF_MEND_HOLD_ANNOTATION);
-	view->quarantined = hf_node_has_quarantine_taint(&facts->marks);
+	facts->devices_out =
+		facts->marked && facts->mark.devices && facts->mark.off == HF_TIME_NONE;
+	/* A reset concerns only devices that are out of use. Other acts concern the whole node. */
+	view->quarantined = hf_node_has_quarantine_taint(&facts->marks) ||
+			    (facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE);
 	facts->own_taint = view->quarantined && facts->marked &&
 			   hf_str_has_prefix(facts->mark.policy, HF_MEND_MARK_PREFIX) &&
 			   hf_streq(facts->mark.policy + strlen(HF_MEND_MARK_PREFIX), mend->name);
@@ -229,10 +233,6 @@ static bool has_kured_lock(const struct hf_json *daemon_set, const char *node)
 	return false;
 }
 
-static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
-{
-	if (has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
-		view->other_lock = "kured";
 /* Conditions by which a maintenance tool says that it drains or maintains the node (KEP-5683). Holdfast writes
  * none of them. */
 static const char *find_maintenance(const struct hf_json *node)
@@ -251,17 +251,21 @@ static const char *find_maintenance(const struct hf_json *node)
 	return NULL;
 }
 
-	else if (mend->in_maintenance)
-		view->other_lock = "NodeMaintenance";
+static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
+{
 	const char *condition = find_maintenance(json_of(mend, MEND_READ_NODE));
 
+	if (has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
+		view->other_lock = "kured";
+	else if (mend->in_maintenance)
+		view->other_lock = "NodeMaintenance";
+	else if (condition != NULL)
+		view->other_lock =
+			hf_arena_printf(mend->arena, "the tool that set condition %s", condition);
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-	else if (condition != NULL)
-		view->other_lock =
-			hf_arena_printf(mend->arena, "the tool that set condition %s", condition);
 static bool has_ended(const struct hf_json *pod)
 {
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
@@ -377,6 +381,9 @@ static void see_health(struct fleet_mend *mend, const struct hf_device_health *h
 
 	view->health_exists = true;
 	view->observed_at = convert_time(mend, health->observed_at, facts->now);
+	view->driver_at = health->driver_at == HF_TIME_NONE
+				  ? HF_TIME_NONE
+				  : convert_time(mend, health->driver_at, facts->now);
 	view->health_boot_id = health->boot_id;
 	view->seen = seen;
 	view->seen_len = health->devices.len;
@@ -404,9 +411,6 @@ static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *vi
 	return true;
 }
 
-	view->driver_at = health->driver_at == HF_TIME_NONE
-				  ? HF_TIME_NONE
-				  : convert_time(mend, health->driver_at, facts->now);
 /* ---- the policy ------------------------------------------------------------------------------ */
 
 static bool in_windows(const struct hf_policy_mend *mend, hf_time now)
@@ -667,9 +671,27 @@ static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts 
 	if (is_well(mend, view))
 		facts->cancel_why = "the devices are well: nothing has to be mended";
 	else if (hf_streq(mend->r.spec.requested_by, "policy") && view->node_exists &&
-		 !view->quarantined)
+		 !view->quarantined && !facts->devices_out)
 		facts->cancel_why = "the quarantine of the node was removed";
 	view->cancel = facts->cancel_why != NULL;
+}
+
+/* Makes the text of the annotation that asks the agent for a report from after the act, and notes whether the
+ * DeviceHealth has it. The agent waits by its own clock, so the clocks of node and operator may differ. */
+static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct hf_remediation_act *act = &mend->r.status.act;
+	hf_time seconds = (facts->view.settle + HF_SECOND - 1) / HF_SECOND;
+	char at[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
+	facts->request =
+		hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
+				(long long)(seconds < ASK_SECONDS_MAX ? seconds : ASK_SECONDS_MAX));
+	facts->view.report_asked =
+		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
+					  "annotations", HF_REPORT_ANNOTATION, NULL),
+			 facts->request);
 }
 
 /* Returns the text of the annotation that ends mended faults, or NULL if there is nothing to write.
@@ -699,24 +721,6 @@ static const char *find_cleared(const struct fleet_mend *mend, const struct mend
 static const char *find_mended(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_remediation *r = &mend->r;
-/* Makes the text of the annotation that asks the agent for a report from after the act, and notes whether the
- * DeviceHealth has it. The agent waits by its own clock, so the clocks of node and operator may differ. */
-static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
-{
-	const struct hf_remediation_act *act = &mend->r.status.act;
-	hf_time seconds = (facts->view.settle + HF_SECOND - 1) / HF_SECOND;
-	char at[HF_TIME_TEXT_MAX];
-
-	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
-	facts->request =
-		hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
-				(long long)(seconds < ASK_SECONDS_MAX ? seconds : ASK_SECONDS_MAX));
-	facts->view.report_asked =
-		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
-					  "annotations", HF_REPORT_ANNOTATION, NULL),
-			 facts->request);
-}
-
 	char at[HF_TIME_TEXT_MAX];
 	const char *text, *is;
 
@@ -767,9 +771,9 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
 						    : SETTLE_DEFAULT;
+	see_request(mend, facts);
 	see_whether_wanted(mend, facts);
 	view->why_not = mend->before_act ? find_why_not(mend, facts) : NULL;
 	view->allowed = view->why_not == NULL;
 	view->drain_until = find_drain_end(mend, facts);
 }
-	see_request(mend, facts);

@@ -156,16 +156,17 @@ struct mend_facts {
 	struct hf_node_marks marks; /* marks of the Node object; valid only if the node exists */
 	struct hf_quarantine_mark mark;
 	bool marked;
-	bool own_taint; /* the quarantine serves this Remediation alone */
+	bool devices_out; /* the quarantine takes single devices out of use, not the node */
+	bool own_taint;   /* the quarantine serves this Remediation alone */
 	bool has_finalizer;
 	/* Text of the annotation by which the agent learns which faults the act has mended. NULL:
 	 * the DeviceHealth has this text already, or the act needs none. */
 	const char *cleared;
 	/* Text of HF_MENDED_ANNOTATION; NULL: the DeviceHealth has it already, or nothing is proved. */
 	const char *mended;
-	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	/* Text of HF_REPORT_ANNOTATION for this act. */
 	const char *request;
+	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
 	/* Acts without an actor: the object of the act. */
 	const char *act_missing; /* why the act has no object; NULL: the act has an object */

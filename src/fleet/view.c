@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "fleet/device_taint_plan.h"
 #include "health/evidence.h"
 #include "fleet/impact.h"
 
@@ -48,7 +49,9 @@ void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc)
 			.value = keep_text(arena, read.taints.items[i].value),
 			.effect = keep_text(arena, read.taints.items[i].effect)};
 	view->marked = hf_quarantine_mark_read(view->marks.quarantine, arena, &view->mark);
-	view->tainted = hf_node_has_quarantine_taint(&view->marks);
+	/* A mark of single devices counts like the taint: the node has its quarantine. */
+	view->tainted = hf_node_has_quarantine_taint(&view->marks) ||
+			(view->marked && view->mark.devices && view->mark.off == HF_TIME_NONE);
 	view->put_at = view->off_at = HF_TIME_NONE;
 	hf_arena_reset(fleet->scratch);
 	return view;
@@ -294,6 +297,7 @@ void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc)
 		view->cls = HF_HEALTH_NONE;
 	if (!hf_health_action_of(hf_str_or(health.action, ""), &view->action))
 		view->action = HF_HEALTH_RECORD;
+	view->confined = hf_device_taint_is_confined(&health);
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
 	view->began_at = find_began(&health);
@@ -329,18 +333,21 @@ static bool same_devices(const struct fleet_health *a, const struct fleet_health
 	       a->rest_well == b->rest_well && a->sure_cls == b->sure_cls && a->gpus == b->gpus;
 }
 
+static bool is_same_holder(const struct fleet_holder *a, const struct fleet_holder *b)
+{
+	return hf_streq(a->pod, b->pod) && hf_streq(a->ns, b->ns) && hf_streq(a->uid, b->uid) &&
+	       a->fatal == b->fatal;
+}
+
 bool hf_fleet_is_same_health(const struct fleet_health *a, const struct fleet_health *b)
 {
 	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
 	    a->evidence_at != b->evidence_at || a->began_at != b->began_at ||
 	    a->anew_at != b->anew_at || !hf_streq(a->boot_id, b->boot_id) || !same_devices(a, b) ||
-	    a->holders_len != b->holders_len)
+	    a->holders_len != b->holders_len || a->confined != b->confined)
 		return false;
 	for (size_t i = 0; i < a->holders_len; i++)
-		if (!hf_streq(a->holders[i].pod, b->holders[i].pod) ||
-		    !hf_streq(a->holders[i].ns, b->holders[i].ns) ||
-		    !hf_streq(a->holders[i].uid, b->holders[i].uid) ||
-		    a->holders[i].fatal != b->holders[i].fatal)
+		if (!is_same_holder(&a->holders[i], &b->holders[i]))
 			return false;
 	return true;
 }

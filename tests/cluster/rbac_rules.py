@@ -65,6 +65,15 @@ CLUSTER["holdfast.dev", "healthpolicies"] = {
 CLUSTER["holdfast.dev", "remediations"] = {**CACHE}
 CLUSTER["holdfast.dev", "healthpolicies/status"] = {
     "patch": ("src/fleet/act.c", '.subresource = "status"')}
+CLUSTER["resource.k8s.io", "devicetaintrules"] = {
+    **CACHE,
+    "create": ("src/fleet/device_taint.c", "request.verb = HF_VERB_CREATE"),
+    "patch": ("src/fleet/device_taint.c", "request.verb = HF_VERB_PATCH"),
+    "delete": ("src/fleet/device_taint.c", "request.verb = HF_VERB_DELETE"),
+}
+CLUSTER["resource.k8s.io", "resourceslices"] = {
+    "list": ("src/fleet/device_taint.c", ".resource = &slices_v1"),
+}
 CLUSTER["", "pods/eviction"] = {
     "create": ("src/fleet/drain.c", '.subresource = "eviction"')}
 CLUSTER["", "persistentvolumeclaims"] = {

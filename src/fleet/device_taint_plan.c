@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/device_taint_plan.h"
+
+#include "base/str.h"
+#include "fleet/impact.h"
+
+#include <string.h>
+
+#define WHOLE_NODE "the fault concerns the whole node"
+
+static bool is_node(const struct hf_device_report *device)
+{
+	return hf_str_is_empty(device->id);
+}
+
+bool hf_device_taint_is_confined(const struct hf_device_health *health)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		if (hf_impact_of_device(device) == HF_IMPACT_NONE)
+			continue;
+		if (is_node(device))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static bool has_failed(const struct hf_device_report *device)
+{
+	return !is_node(device) && hf_impact_of_device(device) != HF_IMPACT_NONE;
+}
+
+/* The name by which a rule remembers its device. */
+static const char *gpu_of(const struct hf_device_report *device)
+{
+	return hf_str_is_empty(device->uuid) ? device->id : device->uuid;
+}
+
+static enum hf_dra_answer find_device(const struct hf_device_taint_view *view,
+				      const struct hf_device_report *device,
+				      struct hf_dra_match *matches, size_t *len)
+{
+	return hf_dra_find(view->slices, view->slices_len, device->uuid, device->id, matches, len);
+}
+
+static bool has_rule(const struct hf_device_taint_view *view, const struct hf_device_report *device)
+{
+	for (size_t i = 0; i < view->rules_len; i++)
+		if (hf_streq(view->rules[i].gpu, gpu_of(device)))
+			return true;
+	return false;
+}
+
+/* ---- rules that are not needed ------------------------------------------------------------------ */
+
+/* Whether the rule still belongs to this device. While the driver is away, or rewrites its pool, the rule stays. */
+static bool is_rule_of(const struct hf_device_taint_view *view,
+		       const struct hf_device_report *device, const struct hf_device_taint *rule)
+{
+	struct hf_dra_match matches[HF_DRA_MATCHES_MAX];
+	size_t len;
+	enum hf_dra_answer answer = find_device(view, device, matches, &len);
+
+	if (answer == HF_DRA_INCOMPLETE || answer == HF_DRA_NONE)
+		return true;
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(matches[i].driver, rule->driver) &&
+		    hf_streq(matches[i].pool, rule->pool) &&
+		    hf_streq(matches[i].device, rule->device))
+			return true;
+	return false;
+}
+
+static bool is_needed(const struct hf_device_taint_view *view, const struct hf_device_taint *rule)
+{
+	if (view->effect == NULL)
+		return false;
+	/* Without a DeviceHealth nothing shows that the device is well. */
+	if (view->health == NULL)
+		return true;
+	for (size_t i = 0; i < view->health->devices.len; i++) {
+		const struct hf_device_report *device = &view->health->devices.items[i];
+
+		if (is_node(device) || !hf_streq(gpu_of(device), rule->gpu))
+			continue;
+		return hf_impact_state(device->state) != HF_HEALTH_HEALTHY &&
+		       is_rule_of(view, device, rule);
+	}
+	return true;
+}
+
+/* ---- failed devices ------------------------------------------------------------------------------ */
+
+static bool plan_match(const struct hf_device_taint_view *view,
+		       const struct hf_device_report *device, const struct hf_dra_match *match,
+		       struct hf_arena *arena, struct hf_device_taint_plan *plan)
+{
+	const char *cls = hf_str_or(device->cls, "none");
+	const char *name = hf_device_taint_name(arena, view->node, match);
+
+	for (size_t i = 0; i < view->rules_len; i++) {
+		const struct hf_device_taint *rule = &view->rules[i];
+
+		if (!hf_streq(rule->name, name))
+			continue;
+		if (hf_streq(rule->effect, view->effect) && hf_streq(rule->cls, cls))
+			return false;
+		plan->act = HF_DEVICE_TAINT_CHANGE;
+		plan->at = i;
+		plan->rule.cls = cls;
+		plan->rule.effect = view->effect;
+		return true;
+	}
+	plan->act = HF_DEVICE_TAINT_CREATE;
+	plan->rule = (struct hf_device_taint){.name = name,
+					      .node = view->node,
+					      .gpu = gpu_of(device),
+					      .driver = match->driver,
+					      .pool = match->pool,
+					      .device = match->device,
+					      .cls = cls,
+					      .effect = view->effect};
+	return true;
+}
+
+/* How many devices of this resource have failed. */
+static int64_t count_failed(const struct hf_device_health *health, const char *resource)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < health->devices.len; i++)
+		n += has_failed(&health->devices.items[i]) &&
+		     hf_streq(health->devices.items[i].resource, resource);
+	return n;
+}
+
+/* The device is no device of DRA. If its device plugin withholds it from pods, nothing has to be done. */
+static void plan_plugin(const struct hf_device_taint_view *view,
+			const struct hf_device_report *device, enum hf_dra_answer answer,
+			struct hf_arena *arena, struct hf_device_taint_plan *plan)
+{
+	if (!hf_str_is_empty(device->resource) && answer == HF_DRA_NONE) {
+		if (view->withheld(view->arg, device->resource) >=
+		    count_failed(view->health, device->resource))
+			return;
+		plan->why_node = hf_arena_printf(
+			arena, "the device plugin of %.100s still offers the failed device %.100s",
+			device->resource, gpu_of(device));
+		return;
+	}
+	plan->why_node = hf_arena_printf(arena, "device %.100s: %s", gpu_of(device),
+					 hf_dra_answer_text(answer));
+}
+
+/* Returns true if the plan has a write. */
+static bool plan_device(const struct hf_device_taint_view *view,
+			const struct hf_device_report *device, struct hf_arena *arena,
+			struct hf_device_taint_plan *plan)
+{
+	struct hf_dra_match matches[HF_DRA_MATCHES_MAX];
+	size_t len;
+	enum hf_dra_answer answer = find_device(view, device, matches, &len);
+
+	if (answer == HF_DRA_INCOMPLETE) {
+		plan->act = HF_DEVICE_TAINT_WAIT;
+		return false;
+	}
+	/* A driver that is away offers no device. */
+	if (answer != HF_DRA_FOUND && !has_rule(view, device)) {
+		plan_plugin(view, device, answer, arena, plan);
+		return false;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (plan_match(view, device, &matches[i], arena, plan))
+			return true;
+	return false;
+}
+
+void hf_device_taint_plan(const struct hf_device_taint_view *view, struct hf_arena *arena,
+			  struct hf_device_taint_plan *ret_plan)
+{
+	*ret_plan = (struct hf_device_taint_plan){.act = HF_DEVICE_TAINT_NOTHING};
+	/* A wrong rule first: it takes a well device out of use. */
+	for (size_t i = 0; i < view->rules_len; i++)
+		if (!is_needed(view, &view->rules[i])) {
+			ret_plan->act = HF_DEVICE_TAINT_DELETE;
+			ret_plan->at = i;
+			return;
+		}
+	if (view->effect == NULL || view->health == NULL || !view->may_create)
+		return;
+	for (size_t i = 0; i < view->health->devices.len; i++)
+		if (has_failed(&view->health->devices.items[i]) &&
+		    plan_device(view, &view->health->devices.items[i], arena, ret_plan))
+			return;
+	if (ret_plan->why_node == NULL && !hf_device_taint_is_confined(view->health))
+		for (size_t i = 0; i < view->health->devices.len; i++)
+			if (is_node(&view->health->devices.items[i]) &&
+			    hf_impact_of_device(&view->health->devices.items[i]) != HF_IMPACT_NONE)
+				ret_plan->why_node = WHOLE_NODE;
+}

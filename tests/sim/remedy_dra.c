@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy.h"
+#include "sim/remedy_dra_store.h"
+
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Single devices out of use: DeviceTaintRules for the devices of a DRA driver, in the place of a taint on the node. */
+
+#define DEVICE "{'mode':'quarantine','quarantine':'Device'," WIDE "}"
+#define OBSERVE "{'mode':'observe','quarantine':'Device'," WIDE "}"
+
+static void publish(struct dra *dra, int node, int generation, const char *device, const char *uuid)
+{
+	char name[16], text[512];
+
+	rw_name(node, name);
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':'s-%s',"
+		"'uid':'u-%s','resourceVersion':'1'},'spec':{'driver':'gpu.example.com','nodeName':'%s',"
+		"'pool':{'name':'%s','generation':%d,'resourceSliceCount':1},'devices':[{'name':'%s',"
+		"'attributes':{'uuid':{'string':'%s'}}},{'name':'other','attributes':{'uuid':{'string':"
+		"'GPU-other'}}}]}}",
+		name, name, name, name, generation, device, uuid);
+	dra_publish(dra, name, text);
+}
+
+static struct hf_store *wrap(void *arg, struct hf_store *client)
+{
+	return dra_wrap(arg, client);
+}
+
+static void end(void *arg)
+{
+	struct dra *dra = arg;
+
+	assert_string_equal(dra->broken, "");
+	dra_destroy(dra);
+}
+
+static struct dra *begin(struct rw *w, int nodes, const char *policy)
+{
+	struct dra *dra = dra_create(w->loop);
+	char name[16], uuid[24];
+
+	w->wrap = wrap;
+	w->wrap_arg = w->end_arg = dra;
+	w->end = end;
+	for (int i = 0; i < nodes; i++) {
+		rw_name(i, name);
+		snprintf(uuid, sizeof(uuid), "GPU-%s", name);
+		publish(dra, i, 1, "gpu-0", uuid);
+	}
+	rw_begin(w, nodes, policy);
+	return dra;
+}
+
+static bool is_marked(struct rw *w, const char *name)
+{
+	return hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata", "annotations",
+				"holdfast.dev/quarantine", NULL) != NULL;
+}
+
+static void a_failed_device_goes_and_comes_back(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 10, DEVICE);
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 1);
+	assert_string_equal(dra_device_of(dra, "n003"), "gpu-0");
+	assert_string_equal(dra_effect_of(dra, "n003"), "NoSchedule");
+	assert_false(rw_tainted(w, 3));
+	assert_true(is_marked(w, "n003"));
+	assert_string_equal(rw_status(w, "counts", "quarantined"), "1");
+	rw_say(w, 3, RW_PROBATION);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 1);
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(dra->rules_len, 0);
+	assert_false(is_marked(w, "n003"));
+	assert_int_equal(dra->creates, 1);
+	assert_int_equal(dra->deletes, 1);
+	assert_int_equal(w->met.quarantines, 0);
+}
+
+static void an_older_cluster_serves_v1beta2(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 3, DEVICE);
+
+	/* The first operator knows v1; the next one finds another version. */
+	rw_stop(w);
+	dra->serves = "v1beta2";
+	rw_start(w);
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(dra_device_of(dra, "n001"), "gpu-0");
+	assert_string_equal(hf_json_path_str(hf_doc_json(dra->rules[0]), "apiVersion", NULL),
+			    "resource.k8s.io/v1beta2");
+}
+
+static void without_dra_the_node_is_taken_out(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 3, DEVICE);
+
+	rw_stop(w);
+	dra->serves = NULL;
+	rw_start(w);
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 1));
+	assert_int_equal(dra->rules_len, 0);
+	rw_say(w, 1, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+}
+
+/* No slice has the device, a fault concerns the whole node, the API server refuses the rule. */
+static void what_no_rule_can_say_takes_the_node(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, DEVICE);
+
+	publish(dra, 1, 2, "gpu-0", "GPU-elsewhere");
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 1));
+	dra->refuse_rules = HF_E_FORBIDDEN;
+	rw_say(w, 2, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 2));
+	assert_int_equal(dra->rules_len, 0);
+}
+
+static void a_mode_that_observes_tries_rules_without_effect(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, OBSERVE);
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(dra_effect_of(dra, "n001"), "None");
+	assert_false(is_marked(w, "n001"));
+	rw_say(w, 1, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(dra->rules_len, 0);
+}
+
+/* The rule names a device, and the driver gives that name to another GPU. */
+static void a_renumbered_device_is_followed(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, DEVICE);
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(dra_device_of(dra, "n001"), "gpu-0");
+	publish(dra, 1, 2, "gpu-7", "GPU-n001");
+	rw_run(w, 6 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 1);
+	assert_string_equal(dra_device_of(dra, "n001"), "gpu-7");
+	/* The driver is away: the rule stays, and the node is not taken out. */
+	dra_publish(dra, "n001", NULL);
+	rw_run(w, 6 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 1);
+	assert_false(rw_tainted(w, 1));
+}
+
+static void a_rule_that_a_person_removed_stays_away(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, DEVICE);
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 1);
+	dra_remove_rule(dra, 0);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 0);
+	/* The next leader knows it too. */
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 0);
+	assert_false(rw_tainted(w, 1));
+	/* Newer evidence. */
+	rw_say(w, 1, RW_REBOOT);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 1);
+}
+
+static void budgets_count_nodes_with_a_device_out(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra =
+		begin(w, 10,
+		      "{'mode':'quarantine','quarantine':'Device','budget':{'maxUnavailable':"
+		      "{'count':2},'maxQuarantines':{'count':60}},'breaker':{'percent':100}}");
+
+	for (int i = 0; i < 6; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(dra->rules_len, 2);
+	rw_expect_next(w, 5, "held quarantine unavailable");
+}
+
+/* The operator dies at each of its writes: each device has at most one rule, and at the end none is left. */
+static void the_operator_may_die_at_each_write(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 4, DEVICE);
+
+	for (unsigned die = 1; die < 12; die++) {
+		w->how = die % 2 == 0 ? RW_BEFORE : RW_AFTER;
+		w->die_at = w->writes + die / 2 + 1;
+		rw_say(w, 1, RW_RESET);
+		rw_run(w, 10 * HF_SECOND);
+		w->how = RW_ALIVE;
+		rw_stop(w);
+		rw_start(w);
+		rw_run(w, 10 * HF_SECOND);
+		assert_int_equal(dra->rules_len, 1);
+		rw_say(w, 1, RW_WELL);
+		rw_stop(w);
+		rw_start(w);
+		rw_run(w, HF_MINUTE);
+		assert_int_equal(dra->rules_len, 0);
+		assert_false(is_marked(w, "n001"));
+		rw_run(w, HF_HOUR * 13);
+	}
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_failed_device_goes_and_comes_back),
+		T(an_older_cluster_serves_v1beta2),
+		T(without_dra_the_node_is_taken_out),
+		T(what_no_rule_can_say_takes_the_node),
+		T(a_mode_that_observes_tries_rules_without_effect),
+		T(a_renumbered_device_is_followed),
+		T(a_rule_that_a_person_removed_stays_away),
+		T(budgets_count_nodes_with_a_device_out),
+		T(the_operator_may_die_at_each_write),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_REMEDY_DRA_STORE_H
+#define HF_TESTS_SIM_REMEDY_DRA_STORE_H
+
+#include "json/doc.h"
+#include "store/backend.h"
+
+/*
+ * A store that keeps ResourceSlices and DeviceTaintRules itself and passes every other request on: the embedded store
+ * knows no kinds of resource.k8s.io. The objects outlive the operator, so a test creates one `struct dra` for the
+ * world and one store for each life of the operator.
+ */
+
+#define DRA_OBJECTS_MAX 64
+#define DRA_WATCHES_MAX 8
+#define DRA_CALLS_MAX 64
+
+struct dra;
+struct dra_store;
+
+struct dra_watch {
+	struct hf_watch base; /* first */
+	struct dra_store *store;
+	hf_event_fn fn;
+	void *arg;
+};
+
+struct dra {
+	struct hf_loop *loop;
+	struct hf_doc *rules[DRA_OBJECTS_MAX], *slices[DRA_OBJECTS_MAX];
+	size_t rules_len, slices_len;
+	int64_t version;
+	/* the version of DeviceTaintRule that the cluster serves; NULL: none */
+	const char *serves;
+	int refuse_rules; /* code with which writes of rules are refused; 0: they are accepted */
+	unsigned creates, changes, deletes;
+	struct dra_watch *watches[DRA_WATCHES_MAX];
+	char broken[256]; /* a promise that was broken; "": none */
+};
+
+struct dra *dra_create(struct hf_loop *loop);
+void dra_destroy(struct dra *dra);
+/* Takes over `inner`. */
+struct hf_store *dra_wrap(struct dra *dra, struct hf_store *inner);
+/* In this text ' stands for ". Replaces the slice of this node; NULL: the driver is away. */
+void dra_publish(struct dra *dra, const char *node, const char *text);
+/* A person deletes the rule. */
+void dra_remove_rule(struct dra *dra, size_t at);
+/* The device of the only rule of the node; "": there is none. */
+const char *dra_device_of(const struct dra *dra, const char *node);
+const char *dra_effect_of(const struct dra *dra, const char *node);
+
+#endif
