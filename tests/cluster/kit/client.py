@@ -16,6 +16,11 @@ GROUPS = {
     "devicehealths": "holdfast.dev/v1alpha1",
     "healthpolicies": "holdfast.dev/v1alpha1",
     "remediations": "holdfast.dev/v1alpha1",
+    # Kinds of part mending: an external remediation, as medik8s has them.
+    "fixes": "fix.example/v1", "fixtemplates": "fix.example/v1",
+    **{kind: "resource.k8s.io/v1" for kind in ("resourceslices", "resourceclaims", "resourceclaimtemplates",
+                                               "deviceclasses")},
+    "devicetaintrules": "resource.k8s.io/v1beta2",
     "poddisruptionbudgets": "policy/v1", "replicasets": "apps/v1",
     "horizontalpodautoscalers": "autoscaling/v2",
     # Two groups have this name: what is behind the dot says which.

@@ -290,10 +290,10 @@ class Cluster:
         self.until("the CRDs are established", established)
 
     # ---- the control plane
-    def up(self, owner=None, flags=(), manager_flags=(), pods_inside=False):
+    def up(self, owner=None, flags=(), manager_flags=(), pods_inside=False, scheduler_flags=()):
         """etcd, kube-apiserver, controller-manager, scheduler.
 
-        flags: more for the API server; manager_flags: for the controller-manager.
+        flags: more for the API server; manager_flags, scheduler_flags: for the two others.
         pods_inside: pods of the node to come reach the API server, and have ServiceAccounts.
         """
         if os.path.exists(self.folder):
@@ -349,7 +349,7 @@ class Cluster:
             "--kube-api-qps", "300", "--kube-api-burst", "600", *manager_flags], kept=True)
         self.start("scheduler", [build.find("kube-scheduler"), *own, "--secure-port",
                                  str(self.port(SCHEDULER)), "--kube-api-qps", "1000",
-                                 "--kube-api-burst", "2000"], kept=True)
+                                 "--kube-api-burst", "2000", *scheduler_flags], kept=True)
         self.until("the controller-manager works",
                    lambda: self.client().find("serviceaccounts", "default", "default"))
         return self

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""One device out, not the node: a DRA driver with four GPUs on a real kubelet, and DeviceTaintRules."""
+
+import contextlib
+import os
+import time
+
+from kit import client, dra, plugin
+from kit.agent import NODE, Agent
+from kit.check import Skip, equal, want
+from kit.operator import Operator
+
+NEEDS = {"node": NODE}
+BUILD = ["control", "node"]
+API_FLAGS = (dra.GATES, "--runtime-config=resource.k8s.io/v1beta2=true")
+MANAGER_FLAGS = SCHEDULER_FLAGS = (dra.GATES,)
+MINUTES = 4
+IMAGE, WAITS = "localhost/busybox:1", ["sleep", "1000000"]
+TAINT = "holdfast.dev/device"
+WIDE = {"budget": {"maxUnavailable": {"percent": 100}, "maxQuarantines": {"count": 60}}, "breaker": {"percent": 100}}
+
+
+def setup(w):
+    if w.options.peer:
+        raise Skip("the Go operator knows no devices")
+    plugin.needed()
+    w.install()
+    os.makedirs(w.cluster.path("kubelet"), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.symlink(w.cluster.path("private", "kubelet", "pod-resources"), w.cluster.path("kubelet", "pod-resources"))
+    dra.start(w)
+    dra.define(w)
+    return "a DRA driver of the tests' own, with four GPUs"
+
+
+class Story:
+    """An agent whose GPUs the driver publishes, an operator and a policy; at its end nothing of them is left."""
+
+    def __init__(self, w, mode="quarantine", **spec):
+        self.w = w
+        self.operator = Operator(w.cluster, w.program, "fleet")
+        self.agent = Agent(w)
+        self.spec = {"mode": mode, "quarantine": "Device", **WIDE, **spec}
+
+    def __enter__(self):
+        w = self.w
+        self.agent.begin()
+        self.uuids = [d["uuid"] for d in self.agent.devices()]
+        dra.publish(w, self.uuids, int(time.time()))
+        self.operator.start()
+        w.api.create("healthpolicies", None, {"apiVersion": "holdfast.dev/v1alpha1", "kind": "HealthPolicy",
+                                              "metadata": {"name": "p"}, "spec": self.spec})
+        client.until("the policy is seen", lambda: w.api.get("healthpolicies", None, "p").get("status"), 30)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        w = self.w
+        self.operator.kill()
+        if "agent" in w.cluster.children:
+            self.agent.stop()
+        for pod in w.api.list("pods", "default"):
+            w.api.delete("pods", "default", pod["metadata"]["name"], gracePeriodSeconds=0)
+        for job in w.api.list("pytorchjobs", "default"):
+            w.api.delete("pytorchjobs", "default", job["metadata"]["name"])
+        for rule in w.api.list("devicetaintrules"):
+            w.api.delete("devicetaintrules", None, rule["metadata"]["name"])
+        w.api.delete("healthpolicies", None, "p")
+        w.api.delete("devicehealths", None, NODE)
+        w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/quarantine": None}},
+                                          "spec": {"taints": None}})
+        w.until("no claim is left", lambda: not w.api.list("resourceclaims", "default"), 60)
+
+    def fail(self, number, code=119):
+        self.agent.xid(number, code, "pid=77, name=python3, Timeout after 6s of waiting for RPC response")
+
+    def rules(self):
+        """Device and effect of each rule."""
+        return sorted((r["spec"]["deviceSelector"].get("device"), r["spec"]["taint"]["effect"])
+                      for r in self.w.api.list("devicetaintrules"))
+
+    def until_rules(self, *wanted, timeout_s=30):
+        client.until(f"the rules are {wanted}", lambda: self.rules() == list(wanted), timeout_s)
+
+    def tainted(self):
+        return any(t["key"] == TAINT for t in self.w.api.get("nodes", None, NODE)["spec"].get("taints", []))
+
+    def recover(self):
+        """The probation takes a quarter of an hour. At its end the agent writes that the devices are Healthy; here the
+        test does."""
+        self.agent.stop()
+        status = self.agent.status()
+        for device in status["devices"]:
+            device.update(state="Healthy")
+            for gone in ("class", "action", "faults", "holdUntil"):
+                device.pop(gone, None)
+        status.update(state="Healthy", observedTime=client.stamp(1), evidenceTime=None,
+                      **{"class": None, "action": None})
+        self.w.api.patch("devicehealths", None, NODE, {"status": status}, "status")
+
+
+def make_pod(w, name, template):
+    w.api.create("pods", "default", {"metadata": {"name": name}, "spec": dra.pod_spec(template, IMAGE, WAITS)})
+
+
+def runs(w, name):
+    return (w.api.find("pods", "default", name) or {}).get("status", {}).get("phase") == "Running"
+
+
+def check_one_device_out(w):
+    """A failed GPU gets one rule and the node no taint: three GPUs are given out, the fourth after its repair"""
+    with Story(w) as s:
+        began = time.time()
+        s.fail(1)
+        s.until_rules(("gpu-1", "NoSchedule"))
+        took = time.time() - began
+        want(not s.tainted(), "the node has the taint")
+        rule = w.api.list("devicetaintrules")[0]
+        equal("the selector", rule["spec"]["deviceSelector"], {"driver": dra.DRIVER, "pool": NODE, "device": "gpu-1"})
+        make_pod(w, "three", "three")
+        client.until("it runs on the others", lambda: runs(w, "three"), 60)
+        equal("its devices", sorted(dra.devices_of(w, "three")), ["gpu-0", "gpu-2", "gpu-3"])
+        make_pod(w, "fourth", "one")
+        client.pause(3)
+        want(not runs(w, "fourth"), "the failed GPU was given out")
+        s.recover()
+        s.until_rules()
+        client.until("it runs", lambda: runs(w, "fourth"), 60)
+        equal("its device", dra.devices_of(w, "fourth"), ["gpu-1"])
+        return f"the rule came {took:.1f} s after the kernel's line"
+
+
+def check_observe(w):
+    """Mode observe: a rule without effect, no mark on the node, and the GPU is given out"""
+    with Story(w, mode="observe") as s:
+        s.fail(2)
+        s.until_rules(("gpu-2", "None"))
+        equal("the mark", w.api.get("nodes", None, NODE)["metadata"].get("annotations", {}).get(
+            "holdfast.dev/quarantine"), None)
+        s.recover()
+        s.until_rules()
+
+
+def check_renumbered(w):
+    """The driver gives the name to another GPU: the rule follows the failed one"""
+    with Story(w) as s:
+        s.fail(1)
+        s.until_rules(("gpu-1", "NoSchedule"))
+        dra.publish(w, s.uuids, int(time.time()) + 1, ("gpu-1", "gpu-0", "gpu-2", "gpu-3"))
+        s.operator.kill()
+        s.operator.start()
+        s.until_rules(("gpu-0", "NoSchedule"))
+
+
+def check_no_driver(w):
+    """GPUs that no slice names: the node gets the taint"""
+    with Story(w) as s:
+        dra.publish(w, ["GPU-elsewhere"] * 4, int(time.time()) + 1)
+        s.fail(1)
+        client.until("the node is tainted", s.tainted, 30)
+        equal("rules", s.rules(), [])
+
+
+def check_plugin(w):
+    """GPUs of a device plugin: what the plugin withholds needs no taint, what it still offers takes the node"""
+    plugin.start(w)
+    plugin.says(w)
+
+    def offers(number):
+        return lambda: w.api.get("nodes", None, NODE)["status"]["allocatable"].get("example.com/gpu") == str(number)
+    client.until("the plugin offers four", offers(4), 60)
+    with Story(w) as s:
+        dra.publish(w, ["GPU-elsewhere"] * 4, int(time.time()) + 1)
+        plugin.says(w, "gpu-1")
+        client.until("it offers three", offers(3), 60)
+        client.until("the agent knows its resource", lambda: s.agent.devices()[1].get("resource"), 40)
+        s.fail(1)
+        client.until("the device is out of use", lambda: '"Device"' in w.api.get("nodes", None, NODE)["metadata"].get(
+            "annotations", {}).get("holdfast.dev/quarantine", ""), 30)
+        client.pause(3)
+        want(not s.tainted(), "the node has the taint")
+        plugin.says(w)
+        client.until("the node is tainted", s.tainted, 60)
+        equal("rules", s.rules(), [])
+    w.cluster.stop("plugin")
+
+
+def check_rank_moves(w):
+    """A rank's GPU fails: its pod is made anew, and the new claim gets another GPU of the same node"""
+    with Story(w, mode="remediate", drain={"graceSeconds": 1}) as s:
+        w.api.create("pytorchjobs", "default", {
+            "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "ddp"},
+            "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": {
+                "spec": {**dra.pod_spec("one", IMAGE, WAITS), "containers": [{
+                    "name": "pytorch", "image": IMAGE, "command": WAITS,
+                    "resources": {"claims": [{"name": "gpus"}]}}]}}}}}})
+        client.until("the rank runs", lambda: runs(w, "ddp-master-0"), 60)
+        first = w.api.get("pods", "default", "ddp-master-0")["metadata"]["uid"]
+        device = dra.devices_of(w, "ddp-master-0")[0]
+        number = int(device.rpartition("-")[2])
+        client.until("the agent knows the holder", lambda: s.agent.holders(number) == ["ddp-master-0"], 40)
+        began = time.time()
+        s.fail(number)
+        s.until_rules((device, "NoSchedule"))
+        client.until("another pod runs", lambda: runs(w, "ddp-master-0") and w.api.get(
+            "pods", "default", "ddp-master-0")["metadata"]["uid"] != first, 90)
+        took = time.time() - began
+        second = dra.devices_of(w, "ddp-master-0")
+        want(second != [device], f"the new pod has {second} too")
+        want(not s.tainted(), "the node has the taint")
+        return f"from {device} to {second[0]} in {took:.1f} s"
