@@ -393,10 +393,11 @@ static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, 
 
 struct annotations {
 	uint64_t present;
-	const char *mended;
+	const char *mended, *devices_out;
 };
 static const struct hf_field annotation_fields[] = {
 	HF_FIELD_STRING(HF_MENDED_ANNOTATION, struct annotations, mended, 0, 0),
+	HF_FIELD_STRING(HF_DEVICES_OUT_ANNOTATION, struct annotations, devices_out, 0, 0),
 };
 static const struct hf_field_table annotation_table =
 	HF_FIELD_TABLE(annotation_fields, struct annotations);
@@ -559,6 +560,7 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.dropped_devices = s->dropped_devices,
 		.history_lost = s->history_lost,
 		.mended_at = read_mended(object.metadata.annotations.mended),
+		.devices_out = object.metadata.annotations.devices_out,
 		.detectors = {HF_ARENA_ARRAY(arena, struct hf_detector_report, s->detectors.len),
 			      s->detectors.len},
 		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),
@@ -592,6 +594,27 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 	for (size_t i = 0; i < s->devices.len; i++)
 		health.devices.items[i] = device_of(&s->devices.items[i], arena);
 	*ret_health = health;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(hf_str_or(word, ""));
+
+	for (const char *at = text; len > 0 && at != NULL && *at != '\0';) {
+		size_t here = strcspn(at, " ");
+
+		if (here == len && memcmp(at, word, len) == 0)
+			return true;
+		at += here + (at[here] == ' ');
+	}
+	return false;
+}
+
+bool hf_device_is_withheld(const struct hf_device_health *health,
+			   const struct hf_device_report *device)
+{
+	return has_word(health->devices_out, device->uuid) ||
+	       has_word(health->devices_out, device->id);
 }
 
 /* ---- classes as reasons --------------------------------------------------------------------- */

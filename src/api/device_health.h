@@ -38,6 +38,10 @@ HF_BEGIN_DECLS
  * operator's clock; then a blank and the name of its Remediation. */
 #define HF_MENDED_ANNOTATION "holdfast.dev/mended"
 
+/* An annotation of the operator: UUIDs (or PCI addresses) of failed devices that no pod can be given any more, with
+ * blanks between. Other devices of the node can be used. */
+#define HF_DEVICES_OUT_ANNOTATION "holdfast.dev/devices-out"
+
 /* An annotation of the operator: it asks the agent to look at the devices and to report. The value has
  * the name of a Remediation, the end of its act, and for how many seconds the agent waits before it
  * looks. Each new value is one request; the value proves nothing. */
@@ -194,6 +198,8 @@ struct hf_device_health {
 	bool history_lost;
 	/* Of HF_MENDED_ANNOTATION, by the operator's clock; HF_TIME_NONE: no act mended the node. */
 	hf_time mended_at;
+	/* Text of HF_DEVICES_OUT_ANNOTATION; NULL: no such annotation. */
+	const char *devices_out;
 	HF_LIST(struct hf_detector_report) detectors;
 	/* the entry of the node itself comes first, the devices follow in the order of their ids */
 	HF_LIST(struct hf_device_report) devices;
@@ -214,6 +220,10 @@ struct hf_json *hf_device_health_object(const char *node, const char *node_uid);
  * that cannot be parsed has no fields. Texts and lists come from the arena. */
 void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			   struct hf_device_health *ret_health);
+
+/* Whether the annotation HF_DEVICES_OUT_ANNOTATION names the device: no pod can be given it. */
+bool hf_device_is_withheld(const struct hf_device_health *health,
+			   const struct hf_device_report *device);
 
 /* Convert a class to the reason of a condition ("gpu-reset" to "GpuReset") and back. The buffers
  * have HF_DEVICE_REASON_MAX bytes; a longer text is cut. */

@@ -215,6 +215,34 @@ static void test_the_end_of_the_last_act_is_read(void **state)
 	}
 }
 
+static void test_devices_that_no_pod_is_given_are_named(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"n\",\"annotations\":{\"holdfast.dev/devices-out\":\"GPU-1 "
+		"0000:1c:00.0\"}},\"status\":{}}";
+	const struct {
+		struct hf_device_report device;
+		bool withheld;
+	} cases[] = {
+		{{.id = "0000:1a:00.0", .uuid = "GPU-1"}, true},
+		{{.id = "0000:1a:00.0", .uuid = "GPU-"}, false},
+		{{.id = "0000:1c:00.0"}, true},
+		{{.id = "0000:1b:00.0", .uuid = "GPU-11"}, false},
+		{{.id = ""}, false},
+	};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_device_health health;
+
+	(void)state;
+	hf_device_health_read(doc, arena, &health);
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_int_equal(hf_device_is_withheld(&health, &cases[i].device),
+				 cases[i].withheld);
+	health.devices_out = NULL;
+	assert_false(hf_device_is_withheld(&health, &cases[0].device));
+}
+
 /* The API server keeps members that a merge patch does not name, so the patch names every member of
  * the status. */
 static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state)
@@ -442,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),
 		cmocka_unit_test(test_the_end_of_the_last_act_is_read),
 		cmocka_unit_test(test_a_well_node_takes_back_what_was_said_of_a_sick_one),
+		cmocka_unit_test(test_devices_that_no_pod_is_given_are_named),
 		cmocka_unit_test(test_broken_documents_have_no_fields),
 		cmocka_unit_test(test_classes_are_reasons_and_back),
 	};

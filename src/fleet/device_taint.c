@@ -64,7 +64,15 @@ struct taint_node {
 	char *why_node;
 };
 
-enum taint_step { TAINT_IDLE, TAINT_DISCOVER, TAINT_NODE, TAINT_HEALTH, TAINT_SLICES, TAINT_WRITE };
+enum taint_step {
+	TAINT_IDLE,
+	TAINT_DISCOVER,
+	TAINT_NODE,
+	TAINT_HEALTH,
+	TAINT_SLICES,
+	TAINT_WRITE,
+	TAINT_TELL
+};
 
 struct fleet_taints {
 	struct hf_fleet *fleet;
@@ -472,6 +480,35 @@ static void read_facts(struct fleet_taints *t, struct pass_facts *facts)
 	view->rules_len = collect_rules(t, facts->views, facts->rules);
 }
 
+/* Tells the jobs which failed devices no pod can be given: then their pods may run on the node. Returns false if the
+ * DeviceHealth says so already. */
+static bool tell_jobs(struct fleet_taints *t, const struct pass_facts *facts, bool done)
+{
+	const struct hf_device_taint_view *view = &facts->view;
+	const char *is = hf_json_path_str(hf_doc_json(t->health_doc), "metadata", "annotations",
+					  HF_DEVICES_OUT_ANNOTATION, NULL);
+	bool quarantined = view->effect != NULL && facts->marked;
+	const char *text = quarantined && done ? hf_device_taint_list(view, t->arena) : NULL;
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_devicehealths,
+				     .name = t->node,
+				     .patch_type = HF_PATCH_MERGE};
+	struct hf_json *patch, *metadata;
+	HF_AUTO_DOC body = NULL;
+
+	if (t->health_doc == NULL || hf_streq(text, is))
+		return false;
+	patch = hf_json_object();
+	metadata = hf_json_ensure_object(patch, "metadata");
+	hf_json_set_str(metadata, "uid", hf_doc_uid(t->health_doc));
+	hf_json_set(hf_json_ensure_object(metadata, "annotations"), HF_DEVICES_OUT_ANNOTATION,
+		    text == NULL ? hf_json_null() : hf_json_string(text));
+	body = hf_doc_from_json(patch);
+	request.body = body;
+	send_request(t, &request, TAINT_TELL);
+	return true;
+}
+
 static void decide_rules(struct fleet_taints *t)
 {
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
@@ -496,6 +533,9 @@ static void decide_rules(struct fleet_taints *t)
 	note_why_node(t, node, facts->marked && facts->mark.devices ? plan.why_node : NULL);
 	if (plan.act == HF_DEVICE_TAINT_WAIT)
 		end_pass(t, true, LOOK_WAITING);
+	else if (plan.act == HF_DEVICE_TAINT_NOTHING &&
+		 tell_jobs(t, facts, plan.why_node == NULL && view->health != NULL))
+		return;
 	else if (plan.act == HF_DEVICE_TAINT_NOTHING || t->rules == NULL)
 		end_pass(t, false, 0);
 	else
@@ -593,6 +633,13 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	}
 	if (t->step == TAINT_WRITE) {
 		take_written(t, reply);
+		return;
+	}
+	if (t->step == TAINT_TELL) {
+		if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
+			fail_pass(t, reply);
+		else
+			end_pass(t, true, 0);
 		return;
 	}
 	/* Without the right to read slices no device is known, and the node is taken out of use. */

@@ -56,6 +56,21 @@ static bool has_rule(const struct hf_device_taint_view *view, const struct hf_de
 	return false;
 }
 
+const char *hf_device_taint_list(const struct hf_device_taint_view *view, struct hf_arena *arena)
+{
+	const char *text = NULL;
+
+	for (size_t i = 0; view->health != NULL && i < view->health->devices.len; i++) {
+		const struct hf_device_report *device = &view->health->devices.items[i];
+
+		if (has_failed(device))
+			text = text == NULL
+				       ? hf_arena_printf(arena, "%.100s", gpu_of(device))
+				       : hf_arena_printf(arena, "%s %.100s", text, gpu_of(device));
+	}
+	return text;
+}
+
 /* ---- rules that are not needed ------------------------------------------------------------------ */
 
 /* Whether the rule still belongs to this device. While the driver is away, or rewrites its pool, the rule stays. */

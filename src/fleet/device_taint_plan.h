@@ -56,6 +56,10 @@ struct hf_device_taint_plan {
 void hf_device_taint_plan(const struct hf_device_taint_view *view, struct hf_arena *arena,
 			  struct hf_device_taint_plan *ret_plan);
 
+/* The failed devices as text of the annotation HF_DEVICES_OUT_ANNOTATION; NULL: none has failed. If the plan has
+ * nothing to do and takes no node, no pod can be given one of them. */
+const char *hf_device_taint_list(const struct hf_device_taint_view *view, struct hf_arena *arena);
+
 /* Whether all faults that act belong to single devices: else only the whole node can be taken out of use. */
 bool hf_device_taint_is_confined(const struct hf_device_health *health);
 

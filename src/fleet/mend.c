@@ -22,8 +22,8 @@
 
 #define PAGE_LIMIT 100
 #define ARENA_MAX ((size_t)16 << 20)
-/* Leases, pods of nodes and the locks of other tools have no watch here, so a pass looks at them again:
- * after a quarter of the time that the object waits already, but within these limits. */
+/* Leases, pods of nodes and the locks of other tools have no watch here, so a pass looks at them again.
+ * A drain looks after a quarter of the time that it waits already, within these limits. */
 #define LOOK_AT_WORK_MIN (HF_SECOND / 4)
 #define LOOK_AT_WORK (5 * HF_SECOND)
 #define LOOK_WAITING (30 * HF_SECOND)
@@ -316,20 +316,28 @@ static void create_wanted(struct fleet_mend *mend)
 		end_pass(mend, 0);
 }
 
-static hf_time next_look(const struct fleet_mend *mend, const struct mend_facts *facts,
-			 const struct hf_mend_step *step)
+/* The drain waits for pods and for locks of other tools, which have no watch here. */
+static hf_time drain_look(const struct fleet_mend *mend, hf_time now)
 {
-	hf_time wait = mend->phase == HF_MEND_PENDING ? LOOK_WAITING : LOOK_AT_WORK;
-	hf_time since = HF_TIME_NONE;
+	hf_time since = HF_TIME_NONE, wait = LOOK_AT_WORK;
 
 	for (size_t i = 0; i < mend->r.status.conditions.len; i++)
 		if (mend->r.status.conditions.items[i].since > since)
 			since = mend->r.status.conditions.items[i].since;
-	if (since != HF_TIME_NONE && facts->now > since && (facts->now - since) / 4 < wait &&
-	    mend->phase != HF_MEND_PENDING)
-		wait = (facts->now - since) / 4;
-	if (wait < LOOK_AT_WORK_MIN)
-		wait = LOOK_AT_WORK_MIN;
+	if (since != HF_TIME_NONE && now > since && (now - since) / 4 < wait)
+		wait = (now - since) / 4;
+	return wait < LOOK_AT_WORK_MIN ? LOOK_AT_WORK_MIN : wait;
+}
+
+static hf_time next_look(const struct fleet_mend *mend, const struct mend_facts *facts,
+			 const struct hf_mend_step *step)
+{
+	hf_time wait = LOOK_AT_WORK;
+
+	if (mend->phase == HF_MEND_PENDING)
+		wait = LOOK_WAITING;
+	else if (mend->phase == HF_MEND_DRAINING)
+		wait = drain_look(mend, facts->now);
 	if (step->wake_at > facts->now && step->wake_at - facts->now < wait)
 		wait = step->wake_at - facts->now;
 	return wait;
@@ -428,6 +436,10 @@ static bool is_needed(struct fleet_mend *mend, enum mend_read read)
 	if (read <= MEND_READ_POD)
 		return true;
 	if (read == MEND_READ_POLICY && hf_str_is_empty(mend->policy))
+		return false;
+	/* Pods count from the drain on. Acts without an actor need a pod to act upon. */
+	if (read == MEND_READ_PODS && mend->phase == HF_MEND_PENDING &&
+	    hf_mend_has_actor(mend->rung) && !mend->r.spec.dry_run)
 		return false;
 	return mend->before_act &&
 	       (read != MEND_READ_TEMPLATE || hf_fleet_mend_external(mend, true, &external));

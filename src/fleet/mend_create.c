@@ -126,6 +126,18 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 	return rung != HF_MEND_RESET_DEVICE || spec->devices.len > 0;
 }
 
+static struct hf_json *make_object(const struct hf_remediation_spec *spec, enum hf_mend_rung rung)
+{
+	struct hf_json *json = hf_remediation_object(spec);
+
+	/* A person's task changes nothing that would have to be put back. */
+	if (rung != HF_MEND_PERSON)
+		hf_json_append(
+			hf_json_ensure_array(hf_json_ensure_object(json, "metadata"), "finalizers"),
+			hf_json_string(HF_MEND_FINALIZER));
+	return json;
+}
+
 /* True if the node has evidence of a fault from after the last proved act on the node. Older
  * evidence creates no Remediation. */
 static bool is_new(const struct fleet_mend *mend, const struct hf_health_node *node)
@@ -155,7 +167,7 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 		    !may_create(mend, policy, rung) || !is_new(mend, &seen.nodes[i]) ||
 		    !fill_spec(mend, &seen, i, rung, &spec))
 			return false;
-		*ret_body = hf_doc_from_json(hf_remediation_object(&spec));
+		*ret_body = hf_doc_from_json(make_object(&spec, rung));
 		*ret_request = (struct hf_request){
 			.verb = HF_VERB_CREATE, .resource = &hf_remediations, .body = *ret_body};
 		return true;

@@ -459,6 +459,10 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_MOVE_PODS: return evict_next(mend, facts, ret_request, ret_body);
 	case HF_MEND_CREATE_POD: return create_pod(mend, facts, ret_request, ret_body);
 	case HF_MEND_DELETE_POD:
+		/* The API server has marked the pod already: the kubelet removes it. */
+		if (hf_json_path(hf_doc_json(mend->docs[MEND_READ_POD]), "metadata",
+				 "deletionTimestamp", NULL) != NULL)
+			return false;
 		return delete_object(&hf_pods, mend->docs[MEND_READ_POD], ret_request);
 	case HF_MEND_ASK_REPORT: return ask_report(mend, facts, ret_request, ret_body);
 	case HF_MEND_RESTORE: return restore_next(mend, facts, ret_request, ret_body);

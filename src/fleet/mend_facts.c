@@ -91,7 +91,7 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 					   : hf_cache_get(mend->fleet->nodes, NULL, mend->node);
 	const struct fleet_node *node = entry == NULL ? NULL : entry->view;
 
-	return node != NULL && node->marked && r->created_at >= node->mark.at;
+	return node != NULL && node->marked && hf_fleet_mend_created_at(r) >= node->mark.at;
 }
 
 static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,

@@ -244,6 +244,9 @@ bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_rem
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 bool hf_fleet_mend_has_finalizer(struct hf_doc *doc);
+/* When the object was created, at the latest: the API server writes whole seconds, and the mark of a quarantine that
+ * began in the same second has microseconds. */
+hf_time hf_fleet_mend_created_at(const struct hf_remediation *r);
 /* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);
 

@@ -103,6 +103,12 @@ static size_t find_node(const struct fleet_seen *seen, const char *name)
 	return item == NULL ? seen->len : (size_t)(item - seen->items);
 }
 
+hf_time hf_fleet_mend_created_at(const struct hf_remediation *r)
+{
+	return r->created_at == HF_TIME_NONE ? HF_TIME_NONE
+					     : hf_time_add(r->created_at, HF_SECOND - 1);
+}
+
 static bool is_attempt(const struct mend_object *object)
 {
 	return object->readable && !object->r.spec.dry_run &&
@@ -114,7 +120,7 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 			const struct mend_object *object, struct hf_arena *arena)
 {
 	const struct hf_health_attempt attempt = {.action = hf_fleet_action_of(object->rung),
-						  .at = object->r.created_at,
+						  .at = hf_fleet_mend_created_at(&object->r),
 						  .failed = object->phase == HF_MEND_FAILED};
 	struct hf_health_attempt *list = *ret_list;
 	size_t at;
@@ -165,7 +171,8 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 	if (!hf_mend_is_final(object->phase))
 		return true;
 	if (object->phase == HF_MEND_CANCELLED)
-		return r->spec.cancel && item->node->marked && r->created_at >= item->node->mark.at;
+		return r->spec.cancel && item->node->marked &&
+		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
 	if (object->phase != HF_MEND_SUCCEEDED)
 		return false;
 	acted_at = r->status.act.ended_at > r->status.act.started_at ? r->status.act.ended_at

@@ -659,10 +659,13 @@ static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step 
 static void step_final(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	step->outcome = view->outcome;
-	if (view->pod != HF_MEND_POD_NONE && view->pod != HF_MEND_POD_LEAVES)
+	/* No other act begins on the node before this actor's pod has ended or is asked to. */
+	if (view->pod == HF_MEND_POD_LIVES)
 		step->act = HF_MEND_DELETE_POD;
 	else if (view->lease == HF_MEND_LEASE_OURS)
 		step->act = HF_MEND_RELEASE_LEASE;
+	else if (view->pod == HF_MEND_POD_ENDED)
+		step->act = HF_MEND_DELETE_POD;
 }
 
 void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step)
@@ -695,7 +698,7 @@ static void set_before_act(const struct hf_mend_view *view, const struct hf_mend
 	set_condition(&conditions[HF_MEND_COND_LOCKED], view->lease == HF_MEND_LEASE_OURS,
 		      "LeaseTaken",
 		      view->lease == HF_MEND_LEASE_OTHERS ? "LeaseOfOther" : "LeaseFree");
-	if (disturbs_work(view->rung) && step->next != HF_MEND_PENDING)
+	if (disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
 		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], view->pods_left == 0, "NoPods",
 			      "PodsLeft");
 	if (view->act_holders > 0 || view->pod_exit == HF_MEND_EXIT_BUSY)

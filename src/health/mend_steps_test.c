@@ -69,9 +69,11 @@ static void a_reset_goes_straight_to_its_end(void **state)
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
 	v.phase = HF_MEND_SUCCEEDED;
 	expect_step(&v, "Succeeded/delete-pod/Succeeded", "");
-	v.pod = HF_MEND_POD_NONE;
+	v.pod = HF_MEND_POD_ENDED;
 	expect_step(&v, "Succeeded/release-lease/Succeeded", "");
 	v.lease = HF_MEND_LEASE_FREE;
+	expect_step(&v, "Succeeded/delete-pod/Succeeded", "");
+	v.pod = HF_MEND_POD_NONE;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "");
 }
 

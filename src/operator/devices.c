@@ -328,7 +328,9 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[d];
 		struct row row = judge_row(health, device);
 
-		if (hf_health_is_out(hf_impact_state(device->state))) {
+		/* If no pod can be given the failed device, a new pod may run on the node. */
+		if (hf_health_is_out(hf_impact_state(device->state)) &&
+		    !hf_device_is_withheld(health, device)) {
 			view->out = true;
 			if (device->since > view->out_since)
 				view->out_since = device->since;

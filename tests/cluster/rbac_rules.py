@@ -59,7 +59,8 @@ CLUSTER["", "nodes"] = {
     "patch": ("src/fleet/act.c", "hf_node_quarantine_patch("),
 }
 CLUSTER["holdfast.dev", "devicehealths"] = {
-    **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_HEALTH)")}
+    **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_HEALTH)"),
+    "patch": ("src/fleet/device_taint.c", "HF_DEVICES_OUT_ANNOTATION")}
 CLUSTER["holdfast.dev", "healthpolicies"] = {
     **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_POLICY)")}
 CLUSTER["holdfast.dev", "remediations"] = {**CACHE}

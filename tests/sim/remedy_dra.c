@@ -66,6 +66,13 @@ static bool is_marked(struct rw *w, const char *name)
 				"holdfast.dev/quarantine", NULL) != NULL;
 }
 
+static const char *devices_out(struct rw *w, const char *name)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_devicehealths, NULL, name), "metadata",
+					  "annotations", "holdfast.dev/devices-out", NULL),
+			 "");
+}
+
 static void a_failed_device_goes_and_comes_back(void **state)
 {
 	struct rw *w = *state;
@@ -79,6 +86,7 @@ static void a_failed_device_goes_and_comes_back(void **state)
 	assert_false(rw_tainted(w, 3));
 	assert_true(is_marked(w, "n003"));
 	assert_string_equal(rw_status(w, "counts", "quarantined"), "1");
+	assert_string_equal(devices_out(w, "n003"), "GPU-n003");
 	rw_say(w, 3, RW_PROBATION);
 	rw_run(w, 5 * HF_MINUTE);
 	assert_int_equal(dra->rules_len, 1);
@@ -86,6 +94,7 @@ static void a_failed_device_goes_and_comes_back(void **state)
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(dra->rules_len, 0);
 	assert_false(is_marked(w, "n003"));
+	assert_string_equal(devices_out(w, "n003"), "");
 	assert_int_equal(dra->creates, 1);
 	assert_int_equal(dra->deletes, 1);
 	assert_int_equal(w->met.quarantines, 0);

@@ -17,7 +17,7 @@ GROUPS = {
     "healthpolicies": "holdfast.dev/v1alpha1",
     "remediations": "holdfast.dev/v1alpha1",
     # Kinds of part mending: an external remediation, as medik8s has them.
-    "fixes": "fix.example/v1", "fixtemplates": "fix.example/v1",
+    "repairs": "fix.example/v1", "repairtemplates": "fix.example/v1",
     **{kind: "resource.k8s.io/v1" for kind in ("resourceslices", "resourceclaims", "resourceclaimtemplates",
                                                "deviceclasses")},
     "devicetaintrules": "resource.k8s.io/v1beta2",

@@ -13,7 +13,7 @@ GATES = "--feature-gates=DRADeviceTaintRules=true"
 def start(w):
     """The kubelet plugin; returns once the kubelet has registered it."""
     w.cluster.start("dra", ["/usr/bin/python3", "-P", os.path.join(os.path.dirname(__file__), "dradriver.py"),
-                            w.cluster.path("private", "kubelet"), DRIVER, f"https://127.0.0.1:{w.api.port}",
+                            w.cluster.path("kubelet"), DRIVER, f"https://127.0.0.1:{w.api.port}",
                             w.cluster.path("tls.crt"), w.api.token])
     def registered():
         with open(w.cluster.path("dra.log"), encoding="utf-8") as f:

@@ -2,8 +2,6 @@
 # Copyright The Holdfast authors
 """One device out, not the node: a DRA driver with four GPUs on a real kubelet, and DeviceTaintRules."""
 
-import contextlib
-import os
 import time
 
 from kit import client, dra, plugin
@@ -26,9 +24,6 @@ def setup(w):
         raise Skip("the Go operator knows no devices")
     plugin.needed()
     w.install()
-    os.makedirs(w.cluster.path("kubelet"), exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.symlink(w.cluster.path("private", "kubelet", "pod-resources"), w.cluster.path("kubelet", "pod-resources"))
     dra.start(w)
     dra.define(w)
     return "a DRA driver of the tests' own, with four GPUs"
@@ -41,6 +36,9 @@ class Story:
         self.w = w
         self.operator = Operator(w.cluster, w.program, "fleet")
         self.agent = Agent(w)
+        # The node is in the machine's boot.
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+            self.agent.write("proc/sys/kernel/random/boot_id", f.read())
         self.spec = {"mode": mode, "quarantine": "Device", **WIDE, **spec}
 
     def __enter__(self):
