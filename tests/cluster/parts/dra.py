@@ -115,6 +115,8 @@ def check_one_device_out(w):
         want(not s.tainted(), "the node has the taint")
         rule = w.api.list("devicetaintrules")[0]
         equal("the selector", rule["spec"]["deviceSelector"], {"driver": dra.DRIVER, "pool": NODE, "device": "gpu-1"})
+        said = w.holdfast("why", "node/" + NODE)
+        want(said.startswith(f"node {NODE} is Ready, with devices out of use"), said)
         make_pod(w, "three", "three")
         client.until("it runs on the others", lambda: runs(w, "three"), 60)
         equal("its devices", sorted(dra.devices_of(w, "three")), ["gpu-0", "gpu-2", "gpu-3"])
@@ -169,9 +171,15 @@ def check_plugin(w):
     client.until("the plugin offers four", offers(4), 60)
     with Story(w) as s:
         dra.publish(w, ["GPU-elsewhere"] * 4, int(time.time()) + 1)
+        # By its holders the agent learns which resource the GPUs are.
+        w.api.create("pods", "default", {"metadata": {"name": "all"}, "spec": {
+            "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [{
+                "name": "c", "image": IMAGE, "command": WAITS, "resources": {"limits": {"example.com/gpu": "4"}}}]}})
+        client.until("it runs", lambda: runs(w, "all"), 60)
+        client.until("the agent knows the resource", lambda: s.agent.devices()[1].get("resource"), 40)
+        w.api.delete("pods", "default", "all", gracePeriodSeconds=0)
         plugin.says(w, "gpu-1")
         client.until("it offers three", offers(3), 60)
-        client.until("the agent knows its resource", lambda: s.agent.devices()[1].get("resource"), 40)
         s.fail(1)
         client.until("the device is out of use", lambda: '"Device"' in w.api.get("nodes", None, NODE)["metadata"].get(
             "annotations", {}).get("holdfast.dev/quarantine", ""), 30)
