@@ -509,6 +509,24 @@ static bool tell_jobs(struct fleet_taints *t, const struct pass_facts *facts, bo
 	return true;
 }
 
+static void perform_plan(struct fleet_taints *t, const struct pass_facts *facts,
+			 const struct hf_device_taint_plan *plan)
+{
+	const struct hf_device_taint_view *view = &facts->view;
+	/* Nothing is left to do for any failed device. */
+	bool done = plan->why_node == NULL && view->health != NULL && view->may_create;
+
+	if (plan->act == HF_DEVICE_TAINT_WAIT)
+		end_pass(t, true, LOOK_WAITING);
+	else if (plan->act == HF_DEVICE_TAINT_NOTHING && tell_jobs(t, facts, done))
+		return;
+	else if (plan->act == HF_DEVICE_TAINT_NOTHING || t->rules == NULL)
+		end_pass(t, false, 0);
+	else
+		write_rule(t, plan,
+			   plan->act == HF_DEVICE_TAINT_CREATE ? NULL : facts->views[plan->at]);
+}
+
 static void decide_rules(struct fleet_taints *t)
 {
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
@@ -531,16 +549,7 @@ static void decide_rules(struct fleet_taints *t)
 	if (t->slices_cut)
 		plan.why_node = "the node has too many ResourceSlices";
 	note_why_node(t, node, facts->marked && facts->mark.devices ? plan.why_node : NULL);
-	if (plan.act == HF_DEVICE_TAINT_WAIT)
-		end_pass(t, true, LOOK_WAITING);
-	else if (plan.act == HF_DEVICE_TAINT_NOTHING &&
-		 tell_jobs(t, facts, plan.why_node == NULL && view->health != NULL))
-		return;
-	else if (plan.act == HF_DEVICE_TAINT_NOTHING || t->rules == NULL)
-		end_pass(t, false, 0);
-	else
-		write_rule(t, &plan,
-			   plan.act == HF_DEVICE_TAINT_CREATE ? NULL : facts->views[plan.at]);
+	perform_plan(t, facts, &plan);
 }
 
 /* ---- the reads --------------------------------------------------------------------------------------- */
@@ -562,6 +571,15 @@ static void read_slices(struct fleet_taints *t)
 
 static void take_slices(struct fleet_taints *t, const struct hf_reply *reply)
 {
+	/* Without the right to read slices no device is known, and the node is taken out of use. */
+	if (reply->code == HF_E_FORBIDDEN || reply->code == HF_E_NOT_FOUND) {
+		decide_rules(t);
+		return;
+	}
+	if (reply->code != 0) {
+		fail_pass(t, reply);
+		return;
+	}
 	for (size_t i = 0; i < reply->n_items; i++) {
 		if (t->slices_len == SLICES_MAX) {
 			t->slices_cut = true;
@@ -619,47 +637,48 @@ static void take_version(struct fleet_taints *t, const struct hf_reply *reply)
 	look_soon(t, 0);
 }
 
-static void on_reply(void *arg, const struct hf_reply *reply)
+static void take_told(struct fleet_taints *t, const struct hf_reply *reply)
 {
-	struct fleet_taints *t = arg;
-	bool gone =
-		reply->code == HF_E_NOT_FOUND && (t->step == TAINT_NODE || t->step == TAINT_HEALTH);
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
+		fail_pass(t, reply);
+	else
+		end_pass(t, true, 0);
+}
 
-	t->call = NULL;
-	hf_fleet_note_reply(t->fleet, reply);
-	if (t->step == TAINT_DISCOVER) {
-		take_version(t, reply);
-		return;
-	}
-	if (t->step == TAINT_WRITE) {
-		take_written(t, reply);
-		return;
-	}
-	if (t->step == TAINT_TELL) {
-		if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
-			fail_pass(t, reply);
-		else
-			end_pass(t, true, 0);
-		return;
-	}
-	/* Without the right to read slices no device is known, and the node is taken out of use. */
-	if (t->step == TAINT_SLICES &&
-	    (reply->code == HF_E_FORBIDDEN || reply->code == HF_E_NOT_FOUND)) {
-		decide_rules(t);
-		return;
-	}
-	if (reply->code != 0 && !gone) {
+static void take_node(struct fleet_taints *t, const struct hf_reply *reply)
+{
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		fail_pass(t, reply);
 		return;
 	}
-	if (t->step == TAINT_NODE) {
-		t->node_doc = gone ? NULL : hf_doc_ref(reply->object);
-		read_health(t);
-	} else if (t->step == TAINT_HEALTH) {
-		t->health_doc = gone ? NULL : hf_doc_ref(reply->object);
-		read_slices(t);
-	} else {
-		take_slices(t, reply);
+	t->node_doc = reply->code != 0 ? NULL : hf_doc_ref(reply->object);
+	read_health(t);
+}
+
+static void take_health(struct fleet_taints *t, const struct hf_reply *reply)
+{
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+		fail_pass(t, reply);
+		return;
+	}
+	t->health_doc = reply->code != 0 ? NULL : hf_doc_ref(reply->object);
+	read_slices(t);
+}
+
+static void on_reply(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_taints *t = arg;
+
+	t->call = NULL;
+	hf_fleet_note_reply(t->fleet, reply);
+	switch (t->step) {
+	case TAINT_DISCOVER: take_version(t, reply); break;
+	case TAINT_NODE: take_node(t, reply); break;
+	case TAINT_HEALTH: take_health(t, reply); break;
+	case TAINT_SLICES: take_slices(t, reply); break;
+	case TAINT_WRITE: take_written(t, reply); break;
+	case TAINT_TELL: take_told(t, reply); break;
+	case TAINT_IDLE: break;
 	}
 }
 

@@ -175,6 +175,26 @@ static void a_failed_reset_climbs_to_a_reboot_and_then_to_a_person(void **state)
 	}
 }
 
+/* The API server writes the creation of an object in whole seconds, and a mark has microseconds. */
+static void an_act_counts_in_the_second_of_its_quarantine(void **state)
+{
+	(void)state;
+	for (int part = 0; part < 10; part++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin(w, 10, MEND);
+		ra_all(a, RA_FAILS, RA_MENDS);
+		rw_run(w, part * HF_SECOND / 10);
+		rw_say(w, 3, RW_RESET);
+		rw_run(w, 10 * HF_MINUTE);
+		assert_string_equal(
+			hf_json_path_str(remediation(a, "n003-2"), "spec", "rung", NULL), "reboot");
+		rw_teardown((void **)&w);
+	}
+}
+
 static void a_reboot_that_never_ends_is_a_matter_for_a_person(void **state)
 {
 	struct rw *w = *state;
@@ -731,6 +751,7 @@ int main(int argc, char **argv)
 		T(a_reboot_mends_the_node),
 		T(without_the_section_mend_nothing_is_done),
 		cmocka_unit_test(a_failed_reset_climbs_to_a_reboot_and_then_to_a_person),
+		cmocka_unit_test(an_act_counts_in_the_second_of_its_quarantine),
 		T(a_reboot_that_never_ends_is_a_matter_for_a_person),
 		T(a_hold_on_the_node_stops_everything_there),
 		T(a_hold_withdraws_an_approval),
