@@ -6,6 +6,7 @@
 #include "harness/kube_bench.h"
 
 #include "base/str.h"
+#include "kube/kube_internal.h"
 #include "store/resource.h"
 
 #include <time.h>
@@ -277,6 +278,16 @@ static void a_dry_run_of_a_delete_is_in_the_body(void **state)
 	assert_non_null(strstr(bench->last_body, "\"preconditions\":{\"uid\":\"u\"}"));
 }
 
+static void the_version_of_the_server_is_outside_the_groups(void **state)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_server_version, .name = "version"};
+	HF_AUTO_STRBUF target = HF_STRBUF_INIT(256);
+
+	hf_kube_target(&target, &request);
+	assert_string_equal(target.data, "/version");
+}
+
 static void a_canceled_request_is_silent_also_while_it_waits(void **state)
 {
 	struct bench *bench = *state;
@@ -324,6 +335,7 @@ int main(void)
 		UNIT(the_servers_clock_and_warnings_are_reported),
 		UNIT(every_request_is_reported_to_the_observer),
 		UNIT(a_dry_run_of_a_delete_is_in_the_body),
+		UNIT(the_version_of_the_server_is_outside_the_groups),
 		UNIT(a_canceled_request_is_silent_also_while_it_waits),
 		UNIT(a_destroyed_store_ends_what_waits),
 	};

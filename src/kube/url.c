@@ -18,6 +18,9 @@ static void add_segment(struct hf_strbuf *sb, const char *text)
  * plural. */
 static void add_collection(struct hf_strbuf *sb, const struct hf_resource *resource, const char *ns)
 {
+	/* Outside the groups, the name alone is the path: "/version". */
+	if (resource->version[0] == '\0')
+		return;
 	hf_strbuf_addstr(sb, resource->group[0] == '\0' ? "/api" : "/apis");
 	if (resource->group[0] != '\0')
 		add_segment(sb, resource->group);

@@ -102,6 +102,8 @@ const struct hf_resource hf_autoscalers = {
 					.namespaced = true}
 POD_GROUPS(hf_podgroups, "scheduling.x-k8s.io", "v1alpha1");
 POD_GROUPS(hf_volcano_podgroups, "scheduling.volcano.sh", "v1beta1");
+const struct hf_resource hf_server_version = {
+	.group = "", .version = "", .plural = "version", .singular = "version", .kind = "Info"};
 
 JOB(hf_pytorchjobs, "pytorchjob", "PyTorchJob");
 JOB(hf_tfjobs, "tfjob", "TFJob");

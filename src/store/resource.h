@@ -35,6 +35,8 @@ extern const struct hf_resource hf_jaxjobs;
 extern const struct hf_resource hf_autoscalers;
 extern const struct hf_resource hf_podgroups;
 extern const struct hf_resource hf_volcano_podgroups;
+/* The version of the API server: GET of the name "version" answers with "gitVersion": "v1.36.3". */
+extern const struct hf_resource hf_server_version;
 
 /* Size of arrays with one item for each kind. The table has fewer kinds. */
 #define HF_RESOURCES_MAX 32

@@ -28,7 +28,8 @@ struct hf_store;
  * plural are equal. */
 struct hf_resource {
 	const char *group;    /* API group; "": the core group */
-	const char *version;  /* "v1" */
+	/* "v1"; "": the resource is in no group, and its path is "/NAME" (hf_server_version) */
+	const char *version;
 	const char *plural;   /* "pods" */
 	const char *singular; /* "pod" */
 	const char *kind;     /* "Pod" */
