@@ -54,6 +54,7 @@ enum hf_cli_words {
 	/* the first argument is a kind, the others are names of objects of the kind */
 	HF_CLI_WORDS_KINDS,
 	HF_CLI_WORDS_SHELLS,
+	HF_CLI_WORDS_CHECK, /* the word "migrate" */
 };
 
 /* The note in the help of verbs that take a JOB. */

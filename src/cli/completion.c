@@ -234,6 +234,7 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 static void offer_arguments(struct line *line)
 {
 	static const char *const shells[] = {"bash", "fish", "zsh", NULL};
+	static const char *const checks[] = {"migrate", NULL};
 	bool full = line->verb->args_max >= 0 && line->n_words >= line->verb->args_max;
 
 	if (line->over || (line->verb->words == HF_CLI_WORDS_FILES && !full)) {
@@ -256,6 +257,7 @@ static void offer_arguments(struct line *line)
 	case HF_CLI_WORDS_RUNS: offer_jobs(line); break;
 	case HF_CLI_WORDS_KINDS: offer_kinds(line); break;
 	case HF_CLI_WORDS_SHELLS: offer_all(line, shells); break;
+	case HF_CLI_WORDS_CHECK: offer_all(line, checks); break;
 	default: break;
 	}
 }

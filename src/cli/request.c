@@ -24,6 +24,7 @@ struct waiting {
 	struct hf_doc *object;
 	HF_VEC(struct hf_doc *) items;
 	char *continue_token;
+	hf_time server_time;
 };
 
 void hf_cli_reply_release(struct hf_cli_reply *reply)
@@ -56,6 +57,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		(void)hf_error_set(&waiting->err, reply->code, "%s", reply->message);
 	} else {
 		waiting->object = hf_doc_ref(reply->object);
+		waiting->server_time = reply->server_time;
 		if (!hf_str_is_empty(reply->continue_token))
 			waiting->continue_token = hf_xstrdup(reply->continue_token);
 		for (size_t i = 0; i < reply->n_items; i++) {
@@ -111,7 +113,8 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 	} else {
 		*ret_reply = (struct hf_cli_reply){.object = waiting.object,
 						   .items = waiting.items.items,
-						   .n_items = waiting.items.len};
+						   .n_items = waiting.items.len,
+						   .server_time = waiting.server_time};
 		waiting.object = NULL;
 		waiting.items.items = NULL;
 		waiting.items.len = 0;

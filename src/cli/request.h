@@ -15,6 +15,7 @@ struct hf_cli_reply {
 	struct hf_doc *object;
 	struct hf_doc **items;
 	size_t n_items;
+	hf_time server_time; /* the server's clock, in whole seconds; HF_TIME_NONE: unknown */
 };
 void hf_cli_reply_release(struct hf_cli_reply *reply);
 #define HF_AUTO_CLI_REPLY HF_CLEANUP(hf_cli_reply_release) struct hf_cli_reply

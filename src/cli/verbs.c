@@ -17,6 +17,7 @@ const struct hf_cli_verb *const hf_cli_verbs[] = {
 	&hf_verb_restart,
 	&hf_verb_delete,
 	&hf_verb_mend,
+	&hf_verb_check,
 	&hf_verb_lint,
 	&hf_verb_manifests,
 	&hf_verb_version,

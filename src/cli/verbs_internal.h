@@ -7,6 +7,7 @@
 #include "json/json.h"
 
 /* Each verb has its own file. */
+extern const struct hf_cli_verb hf_verb_check;
 extern const struct hf_cli_verb hf_verb_complete;
 extern const struct hf_cli_verb hf_verb_completion;
 extern const struct hf_cli_verb hf_verb_delete;

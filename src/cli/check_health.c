@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/check_internal.h"
+
+#include "api/health_policy.h"
+#include "base/str.h"
+#include "cli/remediation.h"
+#include "core/model/names.h"
+
+#include <string.h>
+
+/* Rules of `holdfast check` about nodes, pods and acts: agents, images, Remediations. */
+
+#define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
+
+static hf_time time_of(const char *text)
+{
+	hf_time time;
+
+	return hf_time_parse(hf_str_or(text, ""), &time, NULL) == 0 ? time : HF_TIME_NONE;
+}
+
+/* ---- agents ------------------------------------------------------------------------------------------ */
+
+/* True if the node has an accelerator of a maker that the agent knows. */
+static bool has_accelerator(const struct hf_json *node)
+{
+	const struct hf_json *capacity = hf_json_path(node, "status", "capacity", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(capacity, it, &key, &value)) != NULL;)
+		if ((hf_str_has_prefix(key, "nvidia.com/") || hf_str_has_prefix(key, "amd.com/")) &&
+		    !hf_streq(hf_json_str(value, "0"), "0"))
+			return true;
+	return false;
+}
+
+void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES silent = HF_CHECK_NAMES_INIT;
+	size_t n = 0;
+
+	if (!hf_check_known(facts, HF_CHECK_NODES, "agents", lines) ||
+	    !hf_check_known(facts, HF_CHECK_DEVICEHEALTHS, "agents", lines))
+		return;
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_NODES); i++) {
+		const struct hf_json *node = hf_check_item(facts, HF_CHECK_NODES, i);
+		const struct hf_json *health =
+			hf_check_find(facts, HF_CHECK_DEVICEHEALTHS, hf_check_name_of(node));
+		hf_time seen = time_of(hf_json_path_str(health, "status", "observedTime", NULL));
+
+		if (!has_accelerator(node))
+			continue;
+		n++;
+		if (health == NULL || seen == HF_TIME_NONE)
+			hf_check_name(&silent, "%s (no report)", hf_check_name_of(node));
+		else if (facts->now - seen > AGENT_SILENT)
+			hf_check_name(&silent, "%s (silent for %lld min)", hf_check_name_of(node),
+				      (long long)((facts->now - seen) / HF_MINUTE));
+	}
+	if (silent.len > 0 && silent.len == n && hf_check_len(facts, HF_CHECK_DEVICEHEALTHS) == 0)
+		hf_check_add(lines, HF_CHECK_WARN, "agents",
+			     "holdfast manifests --agent --image IMAGE | kubectl apply -f -",
+			     "no agent: device faults of %zu nodes with accelerators stay unseen",
+			     n);
+	else if (silent.len > 0)
+		hf_check_add(
+			lines, HF_CHECK_WARN, "agents",
+			"look at the agent's pods on these nodes (kubectl -n holdfast-agent get pods -o wide)",
+			"%zu of %zu nodes with accelerators have no report of an agent of the last 15 "
+			"minutes: %s",
+			silent.len, n, hf_check_names_end(&silent));
+	else if (n == 0)
+		hf_check_add(lines, HF_CHECK_OK, "agents", NULL,
+			     "no node has accelerators of NVIDIA or AMD, so no agent is needed");
+	else
+		hf_check_add(lines, HF_CHECK_OK, "agents", NULL,
+			     "an agent reports for each of %zu nodes with accelerators", n);
+}
+
+/* ---- images ------------------------------------------------------------------------------------------ */
+
+static bool is_pull_error(const char *reason)
+{
+	static const char *const reasons[] = {"ErrImagePull", "ImagePullBackOff",
+					      "InvalidImageName", "ErrImageNeverPull",
+					      "RegistryUnavailable"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(reasons); i++)
+		if (hf_streq(reason, reasons[i]))
+			return true;
+	return false;
+}
+
+/* The first container of the pod whose image cannot be pulled; NULL: none. */
+static const struct hf_json *find_unpulled(const struct hf_json *pod)
+{
+	static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (is_pull_error(hf_json_path_str(hf_json_item(list, i), "state",
+							   "waiting", "reason", NULL)))
+				return hf_json_item(list, i);
+	}
+	return NULL;
+}
+
+static void add_image_line(enum hf_check_result result, const char *what, const char *image,
+			   struct hf_check_names *names, struct hf_check_lines *lines)
+{
+	if (names->len > 0)
+		hf_check_add(
+			lines, result, "images",
+			"correct the image's name, its registry's credentials (imagePullSecrets), or push the "
+			"image",
+			"%zu %s cannot pull an image: %s; the first image: %s", names->len, what,
+			hf_check_names_end(names), image);
+}
+
+void hf_check_images(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES own = HF_CHECK_NAMES_INIT;
+	HF_AUTO_CHECK_NAMES jobs = HF_CHECK_NAMES_INIT;
+	const char *own_image = "", *job_image = "";
+
+	if (!hf_check_known(facts, HF_CHECK_PODS, "images", lines))
+		return;
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_PODS); i++) {
+		const struct hf_json *pod = hf_check_item(facts, HF_CHECK_PODS, i);
+		const struct hf_json *container = find_unpulled(pod);
+		const char *image = hf_str_or(hf_json_path_str(container, "image", NULL), "");
+		bool ours = hf_streq(hf_check_label(pod, HF_CHECK_LABEL_NAME), "holdfast");
+
+		if (container == NULL || (!ours && *hf_check_label(pod, HF_LABEL_JOB_NAME) == '\0'))
+			continue;
+		if (ours && own.len == 0)
+			own_image = image;
+		else if (!ours && jobs.len == 0)
+			job_image = image;
+		hf_check_name(ours ? &own : &jobs, "%s/%s", hf_check_ns_of(pod),
+			      hf_check_name_of(pod));
+	}
+	add_image_line(HF_CHECK_FAIL, "pods of Holdfast", own_image, &own, lines);
+	add_image_line(HF_CHECK_WARN, "pods of jobs", job_image, &jobs, lines);
+	if (own.len == 0 && jobs.len == 0)
+		hf_check_add(lines, HF_CHECK_OK, "images", NULL,
+			     "no pod of Holdfast or of a job waits for an image");
+}
+
+/* ---- Remediations and taints ----------------------------------------------------------------------------- */
+
+#define ACT_LATE (24 * HF_HOUR)
+
+/* The nodes with Holdfast's taint that no operator will remove. */
+static void check_taints(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES names = HF_CHECK_NAMES_INIT;
+
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_NODES); i++) {
+		const struct hf_json *node = hf_check_item(facts, HF_CHECK_NODES, i);
+		const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
+
+		for (size_t k = 0; k < hf_json_len(taints); k++)
+			if (hf_streq(hf_json_path_str(hf_json_item(taints, k), "key", NULL),
+				     HF_QUARANTINE_TAINT))
+				hf_check_name(&names, "%s", hf_check_name_of(node));
+	}
+	if (names.len > 0)
+		hf_check_add(
+			lines, HF_CHECK_WARN, "remediations",
+			"kubectl taint node NODE " HF_QUARANTINE_TAINT
+			"-, after a look at the node",
+			"%zu nodes have Holdfast's quarantine taint, and no operator is installed that would "
+			"remove it: %s",
+			names.len, hf_check_names_end(&names));
+}
+
+void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES stuck = HF_CHECK_NAMES_INIT;
+	size_t before = lines->list.len, open = 0;
+	bool installed = hf_check_operator(facts) != NULL;
+
+	if (!hf_check_known(facts, HF_CHECK_REMEDIATIONS, "remediations", lines))
+		return;
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_REMEDIATIONS); i++) {
+		const struct hf_json *item = hf_check_item(facts, HF_CHECK_REMEDIATIONS, i);
+		hf_time made =
+			time_of(hf_json_path_str(item, "metadata", "creationTimestamp", NULL));
+		hf_time deleted =
+			time_of(hf_json_path_str(item, "metadata", "deletionTimestamp", NULL));
+		bool ended = hf_cli_remediation_has_ended(
+			hf_json_path_str(item, "status", "phase", NULL));
+
+		open += !ended;
+		if (deleted != HF_TIME_NONE && !installed)
+			hf_check_name(&stuck,
+				      "%s (being deleted, its finalizer waits for an operator)",
+				      hf_check_name_of(item));
+		else if (!ended &&
+			 (!installed || (made != HF_TIME_NONE && facts->now - made > ACT_LATE)))
+			hf_check_name(&stuck, "%s (%s)", hf_check_name_of(item),
+				      hf_str_or(hf_json_path_str(item, "status", "phase", NULL),
+						"not begun"));
+	}
+	if (stuck.len > 0)
+		hf_check_add(
+			lines, HF_CHECK_WARN, "remediations",
+			installed
+				? "'holdfast describe remediation/NAME' says what it waits for; 'kubectl delete "
+				  "remediation NAME' withdraws it"
+				: "install the operator with --mender, or delete them and their finalizers",
+			"%zu acts on nodes do not come to an end: %s", stuck.len,
+			hf_check_names_end(&stuck));
+	if (!installed && facts->lists[HF_CHECK_DEPLOYMENTS].code == 0)
+		check_taints(facts, lines);
+	if (lines->list.len == before)
+		hf_check_add(lines, HF_CHECK_OK, "remediations", NULL,
+			     "%zu acts on nodes, %zu of them not at an end",
+			     hf_check_len(facts, HF_CHECK_REMEDIATIONS), open);
+}

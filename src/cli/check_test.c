@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+#include "cli/check_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "harness/cli_world.h"
+#include "harness/test.h"
+#include "json/yaml.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rules are given facts as YAML documents, and their lines are compared as text. */
+
+#define NOW ((hf_time)1700000000 * HF_SECOND) /* 2023-11-14T22:13:20Z */
+
+struct source_of {
+	const char *kind;
+	enum hf_check_source source;
+};
+
+static enum hf_check_source source_of(const char *kind)
+{
+	static const struct source_of rows[] = {
+		{"CustomResourceDefinition", HF_CHECK_CRDS},
+		{"Deployment", HF_CHECK_DEPLOYMENTS},
+		{"Pod", HF_CHECK_PODS},
+		{"Lease", HF_CHECK_LEASES},
+		{"Node", HF_CHECK_NODES},
+		{"ValidatingWebhookConfiguration", HF_CHECK_WEBHOOKS},
+		{"MutatingWebhookConfiguration", HF_CHECK_WEBHOOKS},
+		{"EndpointSlice", HF_CHECK_ENDPOINTS},
+		{"ValidatingAdmissionPolicy", HF_CHECK_POLICIES},
+		{"ValidatingAdmissionPolicyBinding", HF_CHECK_BINDINGS},
+		{"ConfigMap", HF_CHECK_CONFIGMAPS},
+		{"DeviceHealth", HF_CHECK_DEVICEHEALTHS},
+		{"Remediation", HF_CHECK_REMEDIATIONS},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
+		if (hf_streq(rows[i].kind, kind))
+			return rows[i].source;
+	return HF_CHECK_JOBS;
+}
+
+static void read_facts(struct hf_check_facts *facts, const char *text)
+{
+	HF_AUTO_YAML yaml = NULL;
+	struct hf_error err;
+
+	hf_check_facts_init(facts);
+	facts->now = NOW;
+	facts->skew = 0;
+	facts->ns = "default";
+	facts->version = hf_xstrdup("v1.36.3");
+	assert_ok(hf_yaml_parse(text, strlen(text), NULL, &yaml, &err), &err);
+	for (size_t i = 0; i < hf_yaml_len(yaml); i++) {
+		struct hf_json *doc = hf_yaml_doc(yaml, i);
+		struct hf_check_list *list =
+			&facts->lists[source_of(hf_json_path_str(doc, "kind", NULL))];
+
+		list->items =
+			hf_xrealloc(list->items, (list->n_items + 1) * sizeof(struct hf_doc *));
+		list->items[list->n_items++] = hf_doc_from_json(hf_json_share(doc));
+	}
+}
+
+static char *write_lines(const struct hf_check_lines *lines)
+{
+	static const char *const words[] = {"ok", "warn", "fail"};
+	struct hf_strbuf text = HF_STRBUF_INIT(65536);
+
+	for (size_t i = 0; i < lines->list.len; i++) {
+		const struct hf_check_line *line = &lines->list.items[i];
+
+		hf_strbuf_addf(&text, "%s %s: %s\n", words[line->result], line->check, line->found);
+		if (line->action != NULL)
+			hf_strbuf_addf(&text, "  -> %s\n", line->action);
+	}
+	return hf_strbuf_detach(&text);
+}
+
+static void assert_lines(const struct hf_check_facts *facts, hf_check_rule rule, const char *wanted)
+{
+	struct hf_check_lines lines;
+	HF_AUTOFREE char *found = NULL;
+
+	hf_check_lines_init(&lines);
+	rule(facts, &lines);
+	found = write_lines(&lines);
+	assert_string_equal(found, wanted);
+	hf_check_lines_release(&lines);
+}
+
+/* The lines of one rule about these objects. */
+static void assert_rule(hf_check_rule rule, const char *objects, const char *wanted)
+{
+	struct hf_check_facts facts;
+
+	read_facts(&facts, objects);
+	assert_lines(&facts, rule, wanted);
+	hf_check_facts_release(&facts);
+}
+
+#define OPERATOR                                                                                          \
+	"---\nkind: Deployment\nmetadata: {name: holdfast-operator, namespace: holdfast-system, labels: " \
+	"{app.kubernetes.io/name: holdfast, app.kubernetes.io/component: operator}}\n"
+#define OLD_POD                                                                                    \
+	"---\nkind: Pod\nmetadata: {name: training-operator-1, namespace: kubeflow, labels: "      \
+	"{control-plane: kubeflow-training-operator}}\n"                                           \
+	"status: {conditions: [{type: Ready, status: 'True'}]}\n"
+#define OLD_DEPLOYMENT                                                                             \
+	"---\nkind: Deployment\nmetadata: {name: training-operator, namespace: kubeflow}\n"
+
+/* ---- the server -------------------------------------------------------------------------------------- */
+
+static void assert_version(const char *version, const char *wanted)
+{
+	struct hf_check_facts facts;
+
+	read_facts(&facts, "");
+	free(facts.version);
+	facts.version = version != NULL ? hf_xstrdup(version) : NULL;
+	assert_lines(&facts, hf_check_api_server, wanted);
+	hf_check_facts_release(&facts);
+}
+
+static void the_version_of_the_server_is_compared_with_the_tested_ones(void **state)
+{
+	assert_version("v1.36.3", "ok api-server: v1.36.3, a tested version\n");
+	assert_version("v1.36.1-gke.100", "ok api-server: v1.36.1-gke.100, a tested version\n");
+	assert_version("v1.29.9",
+		       "fail api-server: v1.29.9; Holdfast needs Kubernetes 1.30 or later\n"
+		       "  -> upgrade the cluster\n");
+	assert_version("v1.40.0",
+		       "warn api-server: v1.40.0 is newer than the tested versions 1.36 to 1.36\n"
+		       "  -> try Holdfast on a test cluster of this version first\n");
+	assert_version(
+		"v1.36.0+holdfast.0.1.0",
+		"ok api-server: v1.36.0+holdfast.0.1.0, a 'holdfast up' on one machine: nothing needs "
+		"to be installed\n");
+	assert_version("one", "warn api-server: reached; its version is unknown (one)\n");
+	assert_version(
+		NULL, "warn api-server: reached; its version is unknown (no answer to /version)\n");
+}
+
+static void a_wrong_clock_is_named_with_its_seconds(void **state)
+{
+	struct hf_check_facts facts;
+
+	read_facts(
+		&facts,
+		"kind: Node\nmetadata: {name: a}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n"
+		"---\nkind: Node\nmetadata: {name: b}\nstatus: {conditions: [{type: Ready, status: "
+		"'True'}]}\n"
+		"---\nkind: Node\nmetadata: {name: silent}\nstatus: {conditions: [{type: Ready, status: "
+		"Unknown}]}\n"
+		"---\nkind: Lease\nmetadata: {name: a, namespace: kube-node-lease}\n"
+		"spec: {renewTime: '2023-11-14T22:13:50Z'}\n"
+		"---\nkind: Lease\nmetadata: {name: b, namespace: kube-node-lease}\n"
+		"spec: {renewTime: '2023-11-14T22:13:10Z'}\n"
+		"---\nkind: Lease\nmetadata: {name: silent, namespace: kube-node-lease}\n"
+		"spec: {renewTime: '2023-11-14T21:13:10Z'}\n");
+	facts.skew = -90 * HF_SECOND;
+	assert_lines(
+		&facts, hf_check_clocks,
+		"warn clock: this machine's clock is 90 s behind the API server's: ages that commands "
+		"print are wrong\n"
+		"  -> correct the clock of this machine, for example by chrony\n"
+		"warn node-clocks: by their Leases, the clocks of 1 of 2 ready nodes differ from the API "
+		"server's: a (30 s ahead)\n"
+		"  -> correct the clocks of these nodes, for example by chrony\n");
+	facts.skew = 600 * HF_SECOND;
+	facts.now -= 30 * HF_SECOND;
+	facts.lists[HF_CHECK_LEASES].code = HF_E_FORBIDDEN;
+	(void)snprintf(facts.lists[HF_CHECK_LEASES].why, sizeof(facts.lists[0].why),
+		       "cannot read leases: no");
+	assert_lines(
+		&facts, hf_check_clocks,
+		"fail clock: this machine's clock is 600 s ahead of the API server's: ages that commands "
+		"print are wrong, and tokens may be refused\n"
+		"  -> correct the clock of this machine, for example by chrony\n"
+		"warn node-clocks: unknown: cannot read leases: no\n"
+		"  -> run this command with an administrator's credentials\n");
+	facts.skew = HF_SECOND;
+	facts.lists[HF_CHECK_LEASES].code = 0;
+	facts.lists[HF_CHECK_LEASES].n_items = 0;
+	assert_lines(&facts, hf_check_clocks,
+		     "ok clock: this machine and the API server agree within 3 s\n"
+		     "ok node-clocks: 0 ready nodes agree with the API server\n");
+	facts.lists[HF_CHECK_LEASES].n_items = 3;
+	hf_check_facts_release(&facts);
+}
+
+static void add_right(struct hf_check_facts *facts, enum hf_check_who who,
+		      enum hf_check_answer answer, const char *verb)
+{
+	const struct hf_check_right right = {.who = who,
+					     .answer = answer,
+					     .verb = verb,
+					     .group = "apps",
+					     .resource = "deployments"};
+
+	assert_true(HF_VEC_PUSH(&facts->rights, right));
+}
+
+static void missing_rights_are_named(void **state)
+{
+	struct hf_check_facts facts;
+
+	read_facts(&facts, OPERATOR);
+	add_right(&facts, HF_CHECK_INSTALLER, HF_CHECK_ALLOWED, "create");
+	add_right(&facts, HF_CHECK_USER, HF_CHECK_DENIED, "get");
+	add_right(&facts, HF_CHECK_USER, HF_CHECK_ALLOWED, "list");
+	add_right(&facts, HF_CHECK_OPERATOR, HF_CHECK_UNKNOWN, "get");
+	assert_lines(
+		&facts, hf_check_rights,
+		"ok rights-install: your account has all 1 rights to install Holdfast\n"
+		"warn rights-jobs: your account lacks 1 of 2 rights to use jobs in your namespace: get "
+		"deployments.apps\n"
+		"  -> ask for a binding of ClusterRole edit, which Holdfast's roles extend\n"
+		"warn rights-operator: unknown: the server did not say whether the operator's account "
+		"has 1 of 1 rights of its manifests\n"
+		"  -> run this command with an administrator's credentials\n");
+	facts.rights.items[3].answer = HF_CHECK_DENIED;
+	facts.as_operator = true;
+	facts.rights.items[0].who = facts.rights.items[1].who = facts.rights.items[2].who =
+		HF_CHECK_OPERATOR;
+	assert_lines(
+		&facts, hf_check_rights,
+		"fail rights-operator: the operator's account lacks 2 of 4 rights of its manifests: get "
+		"deployments.apps, get deployments.apps\n"
+		"  -> apply the roles again: holdfast manifests --operator | kubectl apply -f -\n");
+	hf_check_facts_release(&facts);
+	assert_rule(hf_check_rights, "",
+		    "ok rights-operator: not checked: the operator is not installed\n");
+}
+
+/* ---- others ------------------------------------------------------------------------------------------ */
+
+static void another_operator_is_found_by_its_pods(void **state)
+{
+	assert_rule(hf_check_operators, "", "ok operators: training-operator is not installed\n");
+	assert_rule(hf_check_operators, OLD_DEPLOYMENT,
+		    "ok operators: training-operator in namespace kubeflow is stopped\n");
+	assert_rule(
+		hf_check_operators, OLD_POD OLD_DEPLOYMENT,
+		"warn operators: training-operator in namespace kubeflow runs the jobs (1 of 1 pods "
+		"ready); Holdfast would replace it\n"
+		"  -> holdfast check migrate\n");
+	assert_rule(
+		hf_check_operators, OLD_POD OPERATOR,
+		"fail operators: training-operator (kubeflow) and Holdfast (holdfast-system) are both "
+		"installed: while training-operator is ready (1 of 1 pods), Holdfast writes no job that "
+		"both have\n"
+		"  -> stop one of them, or give them different kinds (--enable-scheme) or namespaces "
+		"(--namespace)\n");
+	/* Holdfast under upstream's names, as in the kubeflow overlay, is not the other operator. */
+	assert_rule(
+		hf_check_operators,
+		"kind: Deployment\nmetadata: {name: training-operator, namespace: kubeflow, labels: "
+		"{app.kubernetes.io/name: holdfast, app.kubernetes.io/component: operator}}\n",
+		"ok operators: training-operator is not installed\n");
+}
+
+static void an_unknown_leader_and_the_mpi_operator_are_reported(void **state)
+{
+	assert_rule(
+		hf_check_operators,
+		"kind: Lease\nmetadata: {name: 1ca428e5.training-operator.kubeflow.org, namespace: ml}\n"
+		"spec: {holderIdentity: laptop_1, renewTime: '2023-11-14T22:13:10Z'}\n"
+		"---\nkind: Pod\nmetadata: {name: mpi-1, namespace: mpi-operator, labels: {app: "
+		"mpi-operator}}\n",
+		"ok operators: training-operator is not installed\n"
+		"warn operators: Lease ml/1ca428e5.training-operator.kubeflow.org is renewed by "
+		"'laptop_1', and no pod of a known operator has this name\n"
+		"  -> find out what runs there before you install Holdfast\n"
+		"warn operators: mpi-operator runs in namespace mpi-operator (1 pods); it owns the CRD of "
+		"MPIJob v2beta1\n"
+		"  -> leave MPIJob to mpi-operator: give Holdfast's operator --enable-scheme for each "
+		"other kind\n");
+	/* The Lease of a pod that is known, and a Lease that nothing renews. */
+	assert_rule(
+		hf_check_operators,
+		"kind: Lease\nmetadata: {name: 1ca428e5.training-operator.kubeflow.org, namespace: "
+		"kubeflow}\n"
+		"spec: {holderIdentity: training-operator-1_ab, renewTime: "
+		"'2023-11-14T22:13:10Z'}\n" OLD_POD
+		"---\nkind: Lease\nmetadata: {name: 1ca428e5.training-operator.kubeflow.org, namespace: "
+		"old}\n"
+		"spec: {holderIdentity: gone_1, renewTime: '2023-11-14T22:03:10Z'}\n",
+		"warn operators: training-operator in namespace kubeflow runs the jobs (1 of 1 pods "
+		"ready); Holdfast would replace it\n"
+		"  -> holdfast check migrate\n");
+}
+
+#define WEBHOOK(name, policy)                                                                      \
+	"---\nkind: ValidatingWebhookConfiguration\nmetadata: {name: " name "}\n"                  \
+	"webhooks: [{failurePolicy: " policy                                                       \
+	", clientConfig: {service: {name: w, namespace: s}}, "                                     \
+	"rules: [{apiGroups: [kubeflow.org], resources: [tfjobs, pytorchjobs]}]}]\n"
+#define ENDPOINT(ready)                                                                            \
+	"---\nkind: EndpointSlice\nmetadata: {name: w-1, namespace: s, labels: "                   \
+	"{kubernetes.io/service-name: w}}\n"                                                       \
+	"endpoints: [{conditions: {ready: " ready "}}]\n"
+
+static void a_webhook_without_a_server_fails(void **state)
+{
+	assert_rule(
+		hf_check_webhooks, WEBHOOK("a", "Fail"),
+		"fail webhooks: ValidatingWebhookConfiguration 'a' refuses every write of tfjobs: its "
+		"Service s/w has no ready endpoint\n"
+		"  -> start the server of the webhook, or delete its configuration if it is a leftover\n");
+	assert_rule(
+		hf_check_webhooks, WEBHOOK("a", "Fail") ENDPOINT("false"),
+		"fail webhooks: ValidatingWebhookConfiguration 'a' refuses every write of tfjobs: its "
+		"Service s/w has no ready endpoint\n"
+		"  -> start the server of the webhook, or delete its configuration if it is a leftover\n");
+	assert_rule(hf_check_webhooks, WEBHOOK("a", "Fail") ENDPOINT("true"),
+		    "ok webhooks: 1 webhooks may refuse objects of jobs, and each has a server\n");
+	assert_rule(hf_check_webhooks, WEBHOOK("a", "Ignore"),
+		    "ok webhooks: 0 webhooks may refuse objects of jobs, and each has a server\n");
+	/* A webhook for everything sees the pods too; one for other objects does not matter. */
+	assert_rule(
+		hf_check_webhooks,
+		"kind: MutatingWebhookConfiguration\nmetadata: {name: all}\n"
+		"webhooks: [{clientConfig: {service: {name: w, namespace: s}}, rules: [{apiGroups: ['', apps], "
+		"resources: ['*/*']}]}, {clientConfig: {service: {name: x, namespace: s}}, rules: "
+		"[{apiGroups: [apps], resources: [deployments]}]}]\n",
+		"fail webhooks: MutatingWebhookConfiguration 'all' refuses every write of pods: its Service s/w "
+		"has no ready endpoint\n"
+		"  -> start the server of the webhook, or delete its configuration if it is a leftover\n");
+	assert_rule(
+		hf_check_webhooks,
+		WEBHOOK("validator.training-operator.kubeflow.org", "Fail") ENDPOINT("true")
+			OPERATOR,
+		"warn webhooks: the webhook of training-operator is left over; the CRDs check what it "
+		"checked\n"
+		"  -> kubectl delete validatingwebhookconfiguration "
+		"validator.training-operator.kubeflow.org\n");
+}
+
+#define KUEUE_CRD                                                                                  \
+	"---\nkind: CustomResourceDefinition\nmetadata: {name: workloads.kueue.x-k8s.io}\n"
+#define KUEUE_POD(ready)                                                                           \
+	"---\nkind: Pod\nmetadata: {name: kueue-1, labels: {app.kubernetes.io/name: kueue}}\n"     \
+	"spec: {containers: [{image: 'registry.k8s.io/kueue/kueue:v0.15.0'}]}\n"                   \
+	"status: {conditions: [{type: Ready, status: '" ready "'}]}\n"
+#define KUEUE_CONFIG(kinds)                                                                        \
+	"---\nkind: ConfigMap\nmetadata: {name: kueue-manager-config}\n"                           \
+	"data: {controller_manager_config.yaml: 'integrations: {frameworks: [" kinds "]}'}\n"
+
+static void kueue_is_asked_which_kinds_it_queues(void **state)
+{
+	assert_rule(hf_check_kueue, "", "ok kueue: not installed\n");
+	assert_rule(
+		hf_check_kueue, KUEUE_CRD,
+		"warn kueue: its CRDs are installed, but no pod with label app.kubernetes.io/name=kueue "
+		"exists\n"
+		"  -> look at Kueue's Deployment; jobs with a queue stay suspended without it\n");
+	assert_rule(
+		hf_check_kueue, KUEUE_CRD KUEUE_POD("False"),
+		"warn kueue: Kueue is installed, but none of its pods is ready\n"
+		"  -> look at Kueue's Deployment; jobs with a queue stay suspended without it\n");
+	assert_rule(
+		hf_check_kueue, KUEUE_CRD KUEUE_POD("True"),
+		"warn kueue: Kueue v0.15.0 runs; which kinds it queues is unknown, because ConfigMap "
+		"kueue-manager-config cannot be read\n");
+	assert_rule(
+		hf_check_kueue, KUEUE_CRD KUEUE_POD("True") KUEUE_CONFIG("batch/job"),
+		"warn kueue: Kueue v0.15.0 runs, but queues no kind of kubeflow.org\n"
+		"  -> add kubeflow.org/pytorchjob and other kinds to integrations.frameworks in ConfigMap "
+		"kueue-manager-config\n");
+	assert_rule(hf_check_kueue,
+		    KUEUE_CRD KUEUE_POD("True")
+			    KUEUE_CONFIG("batch/job, kubeflow.org/tfjob, kubeflow.org/mpijob"),
+		    "ok kueue: Kueue v0.15.0 queues TFJob, MPIJob\n");
+}
+
+static void a_gang_scheduler_needs_its_crd(void **state)
+{
+#define GANG_OPERATOR(args)                                                                        \
+	OPERATOR "spec: {template: {spec: {containers: [{args: [" args "]}]}}}\n"
+	static const char volcano[] =
+		"---\nkind: CustomResourceDefinition\nmetadata: {name: podgroups.scheduling.volcano.sh}\n";
+	HF_AUTOFREE char *both =
+		hf_xasprintf("%s%s", volcano, GANG_OPERATOR("--gang-scheduler-name, volcano"));
+
+	assert_rule(hf_check_gang, OPERATOR, "ok gang-scheduler: not installed, not used\n");
+	assert_rule(
+		hf_check_gang, volcano,
+		"ok gang-scheduler: podgroups.scheduling.volcano.sh exists, and the operator does not use "
+		"it (--gang-scheduler-name)\n");
+	assert_rule(
+		hf_check_gang, both,
+		"ok gang-scheduler: the operator uses volcano, and CRD podgroups.scheduling.volcano.sh "
+		"exists\n");
+	assert_rule(
+		hf_check_gang, GANG_OPERATOR("--gang-scheduler-name=scheduler-plugins-scheduler"),
+		"fail gang-scheduler: the operator has --gang-scheduler-name scheduler-plugins-scheduler, "
+		"but CRD podgroups.scheduling.x-k8s.io is missing: jobs wait\n"
+		"  -> install the gang scheduler, or remove the flag from the operator\n");
+}
+
+/* ---- what is installed ------------------------------------------------------------------------------- */
+
+#define CRD(name, version, more)                                                                   \
+	"---\nkind: CustomResourceDefinition\nmetadata: {name: " name "}\n"                        \
+	"spec: {group: kubeflow.org, versions: [{name: " version ", served: true, schema: "        \
+	"{openAPIV3Schema: {properties: {status: {properties: {" more "}}}}}}]}\n"                 \
+	"status: {storedVersions: [" version                                                       \
+	"], conditions: [{type: Established, status: 'True'}]}\n"
+#define WIDE(name) CRD(name ".kubeflow.org", "v1", "recovery: {properties: {generation: {}}}")
+#define NARROW(name) CRD(name ".kubeflow.org", "v1", "conditions: {}")
+#define OWN(name) CRD(name ".holdfast.dev", "v1alpha1", "")
+#define ALL_WIDE                                                                                   \
+	WIDE("pytorchjobs")                                                                        \
+	WIDE("tfjobs") WIDE("mpijobs") WIDE("xgboostjobs") WIDE("paddlejobs") WIDE("jaxjobs")
+#define ALL_OWN OWN("devicehealths") OWN("healthpolicies") OWN("remediations")
+
+static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
+{
+	assert_rule(hf_check_crds, ALL_WIDE ALL_OWN OPERATOR,
+		    "ok crds: job kinds: 6 installed with all fields\n"
+		    "ok crds: kinds of holdfast.dev: 3 installed with all fields\n");
+	assert_rule(
+		hf_check_crds,
+		NARROW("pytorchjobs") NARROW("tfjobs") NARROW("xgboostjobs") NARROW("paddlejobs")
+			NARROW("jaxjobs") CRD("mpijobs.kubeflow.org", "v2beta1", ""),
+		"warn crds: job kinds: 5 are upstream's (tfjobs, pytorchjobs, xgboostjobs, paddlejobs and "
+		"1 more): ledgers and Holdfast's fields live in annotations\n"
+		"  -> holdfast manifests --crds | kubectl apply --server-side --force-conflicts -f -\n"
+		"warn crds: kinds of holdfast.dev: 3 not installed: devicehealths, healthpolicies, "
+		"remediations\n"
+		"  -> holdfast manifests --crds | kubectl apply --server-side -f -\n"
+		"fail crds: mpijobs does not serve version v1\n"
+		"  -> leave these kinds to their operator: give Holdfast's operator --enable-scheme for "
+		"each other kind\n");
+	assert_rule(
+		hf_check_crds, ALL_OWN OPERATOR WIDE("tfjobs"),
+		"fail crds: job kinds: 5 not installed: pytorchjobs, mpijobs, xgboostjobs, paddlejobs and "
+		"1 more\n"
+		"  -> holdfast manifests --crds | kubectl apply --server-side -f -\n"
+		"ok crds: job kinds: 1 installed with all fields\n"
+		"ok crds: kinds of holdfast.dev: 3 installed with all fields\n");
+}
+
+#define POLICY(name) "---\nkind: ValidatingAdmissionPolicy\nmetadata: {name: " name "}\n"
+#define BINDING(name)                                                                              \
+	"---\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {name: " name "}\n"                \
+	"spec: {policyName: " name ", validationActions: [Deny]}\n"
+#define AGENT                                                                                      \
+	"---\nkind: Pod\nmetadata: {name: agent-1, namespace: holdfast-agent, labels: "            \
+	"{app.kubernetes.io/name: holdfast, app.kubernetes.io/component: agent}}\n"
+
+static void policies_count_only_with_a_binding(void **state)
+{
+	assert_rule(hf_check_policies, POLICY("holdfast-agent") BINDING("holdfast-agent") AGENT,
+		    "ok policies: 1 admission policies of Holdfast, all in force\n");
+	assert_rule(
+		hf_check_policies, POLICY("holdfast-agent") POLICY("of-others") AGENT,
+		"fail policies: not in force, because no binding names them: holdfast-agent\n"
+		"  -> apply the manifests again\n"
+		"fail policies: policy holdfast-agent is not in force: the token of an agent can write for "
+		"every node\n"
+		"  -> holdfast manifests --agent | kubectl apply -f -\n");
+	assert_rule(
+		hf_check_policies,
+		NARROW("tfjobs") NARROW("jaxjobs") POLICY("holdfast-jaxjobs")
+			BINDING("holdfast-jaxjobs"),
+		"warn policies: no rule checks new tfjobs: their CRDs are upstream's, and no policy of "
+		"Holdfast is in force\n"
+		"  -> holdfast manifests --policy | kubectl apply -f -, or install Holdfast's CRDs\n");
+}
+
+/* ---- nodes, pods, acts --------------------------------------------------------------------------------- */
+
+#define GPU_NODE(name)                                                                             \
+	"---\nkind: Node\nmetadata: {name: " name "}\nstatus: {capacity: {nvidia.com/gpu: '8'}}\n"
+#define HEALTH(name, time)                                                                         \
+	"---\nkind: DeviceHealth\nmetadata: {name: " name "}\nstatus: {observedTime: '" time "'}\n"
+
+static void each_node_with_accelerators_needs_a_report(void **state)
+{
+	assert_rule(
+		hf_check_agents,
+		"kind: Node\nmetadata: {name: cpu}\nstatus: {capacity: {cpu: '8', nvidia.com/gpu: '0'}}\n",
+		"ok agents: no node has accelerators of NVIDIA or AMD, so no agent is needed\n");
+	assert_rule(
+		hf_check_agents, GPU_NODE("a") GPU_NODE("b"),
+		"warn agents: no agent: device faults of 2 nodes with accelerators stay unseen\n"
+		"  -> holdfast manifests --agent --image IMAGE | kubectl apply -f -\n");
+	assert_rule(
+		hf_check_agents,
+		GPU_NODE("a") GPU_NODE("b") GPU_NODE("c") HEALTH("a", "2023-11-14T22:00:00Z")
+			HEALTH("b", "2023-11-14T21:13:20Z"),
+		"warn agents: 2 of 3 nodes with accelerators have no report of an agent of the last 15 "
+		"minutes: b (silent for 60 min), c (no report)\n"
+		"  -> look at the agent's pods on these nodes (kubectl -n holdfast-agent get pods -o "
+		"wide)\n");
+	assert_rule(hf_check_agents, GPU_NODE("a") HEALTH("a", "2023-11-14T22:13:00Z"),
+		    "ok agents: an agent reports for each of 1 nodes with accelerators\n");
+}
+
+static void images_that_cannot_be_pulled_are_named(void **state)
+{
+	assert_rule(hf_check_images, AGENT,
+		    "ok images: no pod of Holdfast or of a job waits for an image\n");
+	assert_rule(
+		hf_check_images,
+		AGENT
+		"status: {containerStatuses: [{image: 'holdfast:2', state: {waiting: {reason: "
+		"ImagePullBackOff}}}]}\n"
+		"---\nkind: Pod\nmetadata: {name: a-worker-0, namespace: team, labels: "
+		"{training.kubeflow.org/job-name: a}}\n"
+		"status: {initContainerStatuses: [{image: x, state: {running: {}}}], containerStatuses: "
+		"[{image: 'nowhere/x:1', state: {waiting: {reason: ErrImagePull}}}]}\n"
+		"---\nkind: Pod\nmetadata: {name: kueue-1, labels: {app.kubernetes.io/name: kueue}}\n"
+		"status: {containerStatuses: [{image: kueue, state: {waiting: {reason: ErrImagePull}}}]}\n",
+		"fail images: 1 pods of Holdfast cannot pull an image: holdfast-agent/agent-1; the first image: "
+		"holdfast:2\n"
+		"  -> correct the image's name, its registry's credentials (imagePullSecrets), or push the "
+		"image\n"
+		"warn images: 1 pods of jobs cannot pull an image: team/a-worker-0; the first image: "
+		"nowhere/x:1\n"
+		"  -> correct the image's name, its registry's credentials (imagePullSecrets), or push the "
+		"image\n");
+}
+
+#define ACT(name, phase, made, more)                                                               \
+	"---\nkind: Remediation\nmetadata: {name: " name ", creationTimestamp: '" made "'" more    \
+	"}\nstatus: {phase: " phase "}\n"
+
+static void leftovers_of_acts_are_reported(void **state)
+{
+	assert_rule(hf_check_remediations,
+		    ACT("a", "Succeeded", "2023-11-01T00:00:00Z", "")
+			    ACT("b", "Draining", "2023-11-14T22:00:00Z", "") OPERATOR,
+		    "ok remediations: 2 acts on nodes, 1 of them not at an end\n");
+	assert_rule(
+		hf_check_remediations, ACT("b", "Draining", "2023-11-12T22:00:00Z", "") OPERATOR,
+		"warn remediations: 1 acts on nodes do not come to an end: b (Draining)\n"
+		"  -> 'holdfast describe remediation/NAME' says what it waits for; 'kubectl delete "
+		"remediation NAME' withdraws it\n");
+	assert_rule(
+		hf_check_remediations,
+		ACT("c", "Succeeded", "2023-11-14T22:00:00Z",
+		    ", deletionTimestamp: '2023-11-14T22:10:00Z'") "---\nkind: Node\nmetadata: {name: frail}\n"
+								   "spec: {taints: [{key: "
+								   "holdfast.dev/device}]}\n",
+		"warn remediations: 1 acts on nodes do not come to an end: c (being deleted, its finalizer "
+		"waits for an operator)\n"
+		"  -> install the operator with --mender, or delete them and their finalizers\n"
+		"warn remediations: 1 nodes have Holdfast's quarantine taint, and no operator is installed "
+		"that would remove it: frail\n"
+		"  -> kubectl taint node NODE holdfast.dev/device-, after a look at the node\n");
+}
+
+/* ---- migrate ------------------------------------------------------------------------------------------- */
+
+static void the_owner_of_the_crds_is_found(void **state)
+{
+	assert_rule(hf_check_owners, NARROW("tfjobs"),
+		    "ok owners: no tool such as Helm, Flux or Argo CD owns the CRDs\n");
+	assert_rule(
+		hf_check_owners,
+		"kind: CustomResourceDefinition\nmetadata: {name: tfjobs.kubeflow.org, annotations: "
+		"{meta.helm.sh/release-name: kf}}\nspec: {group: kubeflow.org}\n"
+		"---\nkind: CustomResourceDefinition\nmetadata: {name: workloads.kueue.x-k8s.io, "
+		"annotations: {meta.helm.sh/release-name: kueue}}\nspec: {group: kueue.x-k8s.io}\n",
+		"warn owners: Helm release 'kf' owns 1 CRDs: tfjobs.kubeflow.org\n"
+		"  -> tell the tool to leave the CRDs alone before you apply Holdfast's; it would put "
+		"upstream's back\n");
+}
+
+#define JOB(name, run, more)                                                                       \
+	"---\napiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: " name               \
+	", namespace: team}\nspec: {runPolicy: {" run                                              \
+	"}, pytorchReplicaSpecs: {Worker: {replicas: 1, "                                          \
+	"template: {spec: {containers: [{name: pytorch, image: x" more "}]}}}}}\n"
+
+static void jobs_that_will_behave_differently_are_named(void **state)
+{
+	assert_rule(
+		hf_check_jobs,
+		JOB("plain", "", "") "status: {conditions: [{type: Running, status: 'True'}]}\n" JOB(
+			"limited", "backoffLimit: 3", "")
+			JOB("ended", "suspend: true, ttlSecondsAfterFinished: 60, backoffLimit: 3",
+			    "") "status: {conditions: [{type: Failed, status: 'True'}]}\n",
+		"ok jobs: 3 jobs, 1 of them running, 1 ended; their pods stay as they are\n"
+		"warn jobs: 1 jobs: backoffLimit counts incidents of the application, and also replaced "
+		"pods: team/limited\n"
+		"  -> read row D27 of docs/reference/differences.md\n"
+		"warn jobs: 1 jobs: they have ended and are suspended: their ttlSecondsAfterFinished "
+		"deletes them: team/ended\n"
+		"  -> read row D33 of docs/reference/differences.md\n");
+	assert_rule(
+		hf_check_jobs,
+		JOB("ports", "activeDeadlineSeconds: 60",
+		    ", ports: [{containerPort: 80}]") "---\napiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: bad, "
+						      "namespace: team}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: -1, template: "
+						      "{spec: {containers: [{name: pytorch, image: x}]}}}}}\n",
+		"ok jobs: 2 jobs, 0 of them running, 0 ended; their pods stay as they are\n"
+		"warn jobs: 1 jobs break a rule of Holdfast's CRDs: team/bad; the first: "
+		"spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1\n"
+		"  -> correct their manifests; Holdfast holds such a job with event FailedValidation\n"
+		"warn jobs: 1 jobs: activeDeadlineSeconds adds up the active times, and ends a job by "
+		"itself: team/ports\n"
+		"  -> read row D28 of docs/reference/differences.md\n"
+		"warn jobs: 1 jobs: a container port without a name gets the name port-NUMBER, and its "
+		"Service is created: team/ports\n"
+		"  -> read row D40 of docs/reference/differences.md\n");
+}
+
+static void assert_done(const char *objects, const char *wanted)
+{
+	struct hf_check_step steps[HF_CHECK_STEPS];
+	struct hf_check_facts facts;
+	char done[HF_CHECK_STEPS + 1] = "";
+
+	read_facts(&facts, objects);
+	hf_check_plan(&facts, steps);
+	for (size_t i = 0; i < HF_CHECK_STEPS; i++) {
+		done[i] = steps[i].done ? 'x' : '.';
+		free(steps[i].command);
+	}
+	assert_string_equal(done, wanted);
+	hf_check_facts_release(&facts);
+}
+
+static void the_steps_know_which_are_done(void **state)
+{
+	assert_done(NARROW("tfjobs") OLD_POD OLD_DEPLOYMENT WEBHOOK(
+			    "validator.training-operator.kubeflow.org", "Fail"),
+		    "......");
+	assert_done(ALL_WIDE OLD_POD OLD_DEPLOYMENT, "xx....");
+	assert_done(ALL_WIDE OLD_DEPLOYMENT, "xxx...");
+	assert_done(ALL_WIDE OLD_DEPLOYMENT OPERATOR, "xxxx..");
+	assert_done(ALL_WIDE OPERATOR, "xxxx.x");
+}
+
+/* ---- the verb ------------------------------------------------------------------------------------------ */
+
+static void the_verb_prints_each_check_and_counts_them(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_run(w, "check", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "warn  api-server       reached; its version is unknown");
+	assert_has(w->out, "ok    kueue            not installed\n");
+	assert_has(w->out,
+		   "\n                       -> holdfast manifests --crds | kubectl apply");
+	assert_has(w->out, " warn, 0 fail\n");
+	cli_world_run(w, "check", "migrate", "-o", "json", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "\"check\": \"jobs\"");
+	assert_has(w->out, "\"command\": \"holdfast get -A\"");
+	assert_has(w->out, "\"failed\": 0");
+}
+
+static void a_failed_check_gives_exit_code_1(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_put(
+		w,
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'o','labels':"
+		"{'app.kubernetes.io/name':'holdfast'}},'spec':{'containers':[{'name':'c','image':'x'}]},"
+		"'status':{'phase':'Pending','containerStatuses':[{'name':'c','image':'x','imageID':'',"
+		"'ready':false,'restartCount':0,'state':{'waiting':{'reason':'ErrImagePull'}}}]}}");
+	cli_world_run(w, "check", NULL);
+	assert_int_equal(w->code, 1);
+	assert_has(w->out,
+		   "fail  images           1 pods of Holdfast cannot pull an image: default/o");
+	assert_has(w->out, " warn, 1 fail\n");
+}
+
+static void a_wrong_command_line_and_a_lost_server_have_their_own_codes(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_run(w, "check", "-o", "yaml", NULL);
+	assert_int_equal(w->code, 2);
+	cli_world_run(w, "check", "all", NULL);
+	assert_int_equal(w->code, 2);
+	w->connect_code = HF_E_UNAVAILABLE;
+	cli_world_run(w, "check", NULL);
+	assert_int_equal(w->code, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_version_of_the_server_is_compared_with_the_tested_ones),
+		cmocka_unit_test(a_wrong_clock_is_named_with_its_seconds),
+		cmocka_unit_test(missing_rights_are_named),
+		cmocka_unit_test(another_operator_is_found_by_its_pods),
+		cmocka_unit_test(an_unknown_leader_and_the_mpi_operator_are_reported),
+		cmocka_unit_test(a_webhook_without_a_server_fails),
+		cmocka_unit_test(kueue_is_asked_which_kinds_it_queues),
+		cmocka_unit_test(a_gang_scheduler_needs_its_crd),
+		cmocka_unit_test(crds_are_wide_narrow_missing_or_of_another_version),
+		cmocka_unit_test(policies_count_only_with_a_binding),
+		cmocka_unit_test(each_node_with_accelerators_needs_a_report),
+		cmocka_unit_test(images_that_cannot_be_pulled_are_named),
+		cmocka_unit_test(leftovers_of_acts_are_reported),
+		cmocka_unit_test(the_owner_of_the_crds_is_found),
+		cmocka_unit_test(jobs_that_will_behave_differently_are_named),
+		cmocka_unit_test(the_steps_know_which_are_done),
+		cmocka_unit_test_setup_teardown(the_verb_prints_each_check_and_counts_them,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_failed_check_gives_exit_code_1, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_wrong_command_line_and_a_lost_server_have_their_own_codes,
+			cli_world_setup, cli_world_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

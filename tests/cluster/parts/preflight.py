@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""holdfast check on a real API server: before, during and after a migration, typed as it prints the steps."""
+
+import json
+import os
+import subprocess
+
+from kit import build
+from kit.check import Skip, equal, now, want
+
+NEEDS = {"kwok": 2}
+BUILD = ["control", "kwok", "peer"]
+MINUTES = 2
+
+OPERATOR = ("holdfast-system", "holdfast-operator")
+WEBHOOK = "validator.training-operator.kubeflow.org"
+
+
+def setup(w):
+    if w.options.peer:
+        raise Skip("for Holdfast alone")
+    return "nothing installed"
+
+
+def found(w, *arguments, config="admin", code=0):
+    """{check: [(result, found, action)]} of one run, and the steps."""
+    run = subprocess.run([w.program, "check", *arguments, "-o", "json"], capture_output=True, text=True, timeout=60,
+                         env={**os.environ, "KUBECONFIG": w.cluster.path("kubeconfig." + config)})
+    want(run.returncode == code, f"exit code {run.returncode}, wanted {code}: {(run.stderr or run.stdout)[-900:]}")
+    said = json.loads(run.stdout)
+    lines = {}
+    for line in said["checks"]:
+        lines.setdefault(line["check"], []).append((line["result"], line["found"], line.get("action")))
+    equal("failed", said["failed"], sum(r == "fail" for l in lines.values() for r, _, _ in l))
+    return lines, said.get("steps", [])
+
+
+def result(lines, name, part=""):
+    """The result of the line of this check with this text."""
+    for is_so, text, _ in lines[name]:
+        if part in text:
+            return is_so
+    return f"no line of {name} has '{part}': {lines[name]}"
+
+
+def follow(w, command):
+    """What a person types."""
+    path = ":".join([os.path.dirname(w.program), os.path.dirname(build.find("kubectl")), os.environ["PATH"]])
+    run = subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True, timeout=120,
+                         env={**os.environ, "PATH": path, "KUBECONFIG": w.cluster.path("kubeconfig.admin")})
+    want(run.returncode == 0, f"{command}: {(run.stderr or run.stdout).strip()[-500:]}")
+    return run.stdout
+
+
+def done(steps):
+    return [s["done"] for s in steps]
+
+
+def rolled_out(w, ns, name):
+    w.cluster.kubectl("-n", ns, "rollout", "status", "deployment", name, "--timeout=60s")
+
+
+def check_empty(w):
+    """On an empty cluster nothing fails, and the API server's version is a tested one"""
+    lines, _ = found(w)
+    equal("api-server", lines["api-server"][0][0], "ok")
+    want(build.version("kubernetes") in lines["api-server"][0][1], str(lines["api-server"]))
+    for name in ("clock", "node-clocks", "rights-install", "rights-jobs", "operators", "webhooks", "policies",
+                 "kueue", "gang-scheduler", "images", "remediations"):
+        equal(name, lines[name][0][0], "ok")
+    equal("crds", [r for r, _, _ in lines["crds"]], ["warn", "warn"])
+    # kwok's nodes have GPUs, and no agent runs.
+    equal("agents", result(lines, "agents", "no agent: device faults of 2 nodes"), "warn")
+    return f"{sum(map(len, lines.values()))} lines"
+
+
+def check_migrate(w):
+    """The steps of check migrate, typed one after the other: each is done then; the wrong order fails"""
+    old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
+    w.cluster.kubectl("apply", "--server-side", "-k", old)
+    rolled_out(w, "kubeflow", "training-operator")
+    w.cluster.until_established()
+    lines, _ = found(w)
+    equal("operators", lines["operators"][0][0], "warn")
+    lines, steps = found(w, "migrate")
+    equal("done", done(steps), [False] * 6)
+    equal("operators", lines["operators"][0][0], "ok")
+    equal("owners", lines["owners"][0][0], "ok")
+    equal("jobs", lines["jobs"][0][1], "0 jobs, 0 of them running, 0 ended; their pods stay as they are")
+    follow(w, steps[0]["command"])
+    _, steps = found(w, "migrate")
+    equal("done", done(steps), [True] + [False] * 5)
+    # Stopped before its webhook is deleted: no job can be written.
+    follow(w, steps[2]["command"])
+    w.until("its pod is gone", lambda: not w.api.list("pods", "kubeflow"), 60)
+    lines, steps = found(w, "migrate", code=1)
+    equal("webhooks", result(lines, "webhooks", WEBHOOK), "fail")
+    follow(w, steps[1]["command"])
+    lines, steps = found(w, "migrate")
+    equal("done", done(steps), [True] * 3 + [False] * 3)
+    follow(w, steps[3]["command"].replace("IMAGE", "registry.example/holdfast:1"))
+    rolled_out(w, *OPERATOR)
+    follow(w, steps[5]["command"])
+    lines, steps = found(w, "migrate")
+    equal("done", done(steps), [True] * 4 + [False, True])
+    equal("failed", [n for n, l in lines.items() if any(r != "ok" for r, _, _ in l)], ["agents"])
+    return "6 steps"
+
+
+def check_rights(w):
+    """Missing rights of the operator are found by reviews; a caller without rights is told what is unknown"""
+    lines, _ = found(w)
+    asked = lines["rights-operator"][0]
+    equal("rights-operator", asked[0], "ok")
+    w.cluster.kubectl("delete", "clusterrolebinding", "holdfast-operator")
+    lines, _ = found(w, code=1)
+    want(result(lines, "rights-operator", "lacks") == "fail", str(lines["rights-operator"]))
+    follow(w, "holdfast manifests --operator --image x | kubectl apply -f -")
+    ns, name = OPERATOR
+    w.cluster.kubeconfig("account", token=w.api.token_of(ns, name))
+    lines, _ = found(w, "--as-operator", config="account")
+    equal("rights-operator", lines["rights-operator"][0][0], "ok")
+    w.cluster.kubectl("-n", "default", "create", "serviceaccount", "nobody")
+    w.cluster.kubeconfig("nobody", token=w.api.token_of("default", "nobody"))
+    lines, _ = found(w, config="nobody")
+    equal("results", {r for l in lines.values() for r, _, _ in l}, {"ok", "warn"})
+    want(result(lines, "crds", "unknown: ") == "warn", str(lines["crds"]))
+    want(result(lines, "rights-jobs", "lacks") == "warn", str(lines["rights-jobs"]))
+    return asked[1]
+
+
+def check_found(w):
+    """A dead webhook, a second operator, upstream's CRDs and a node without an agent are found"""
+    w.cluster.kubectl("apply", "-f", "-", text=json.dumps({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "dead"}, "webhooks": [{
+            "name": "dead.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "dead", "namespace": "default"}},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]}]}]}))
+    node = w.api.list("nodes")[0]["metadata"]["name"]
+    w.cluster.kubectl("apply", "-f", "-", text=json.dumps({
+        "apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceHealth", "metadata": {"name": node}}))
+    w.cluster.kubectl("patch", "devicehealth", node, "--subresource=status", "--type=merge", "-p", json.dumps(
+        {"status": {"observedTime": now()}}))
+    lines, _ = found(w, code=1)
+    equal("webhooks", result(lines, "webhooks", "'dead' refuses every write of services"), "fail")
+    equal("agents", result(lines, "agents", "1 of 2 nodes with accelerators have no report"), "warn")
+    w.cluster.kubectl("delete", "mutatingwebhookconfiguration", "dead")
+    old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", old)
+    rolled_out(w, "kubeflow", "training-operator")
+    lines, _ = found(w, code=1)
+    equal("operators", result(lines, "operators", "are both installed"), "fail")
+    equal("crds", result(lines, "crds", "6 are upstream's"), "warn")
+    equal("policies", result(lines, "policies", "no rule checks new"), "warn")
+    return "6 findings"
+
+
+def check_unreachable(w):
+    """A server that is not reached, or that rejects the credentials, gives exit code 3"""
+    w.cluster.kubeconfig("away", port=1)
+    w.cluster.kubeconfig("wrong", token="no-such-token")
+    for config in ("away", "wrong"):
+        run = subprocess.run([w.program, "check"], capture_output=True, text=True, timeout=60,
+                             env={**os.environ, "KUBECONFIG": w.cluster.path("kubeconfig." + config)})
+        equal(f"exit code with {config}", run.returncode, 3)
+        want(run.stderr.startswith("holdfast: "), run.stderr)
+    return "2 kubeconfigs"
