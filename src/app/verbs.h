@@ -21,6 +21,8 @@ extern const struct hf_cli_verb hf_verb_agent;
 extern const struct hf_cli_verb hf_verb_mend_node;
 /* holdfast exec: runs in a pod, around the training process. */
 extern const struct hf_cli_verb hf_verb_exec;
+/* Follows jobs on one screen. */
+extern const struct hf_cli_verb hf_verb_top;
 /* Ends the embedded plane of `up`. */
 extern const struct hf_cli_verb hf_verb_down;
 
