@@ -59,8 +59,46 @@ def cache():
     return os.path.join(root, "cluster")
 
 
+# Another version of Kubernetes than that of ../go: the folder of its module; None: that of ../go.
+other_kubernetes = None
+
+
 def module(folder):
+    if folder == "kubernetes" and other_kubernetes:
+        return other_kubernetes
     return os.path.join(HERE, "go", folder)
+
+
+def use_kubernetes(wanted):
+    """Builds and runs this version of Kubernetes ("1.35.4"): the module of ../go with other versions.
+
+    Kubernetes X.Y.Z and its staging modules v0.Y.Z are released together.
+    """
+    global other_kubernetes
+    if not re.fullmatch(r"1\.\d+\.\d+", wanted):
+        raise Broken(f"'{wanted}' is no version of Kubernetes, such as 1.35.4")
+    if wanted == version("kubernetes")[1:]:
+        return
+    folder = os.path.join(cache(), "modules", "kubernetes-" + wanted)
+    if not os.path.exists(os.path.join(folder, "go.sum")):
+        check_go()
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(module("kubernetes"), folder, ignore=shutil.ignore_patterns("go.sum"))
+        write_module(os.path.join(folder, "go.mod"), version("kubernetes")[3:], wanted[2:])
+        run = subprocess.run(["go", "mod", "tidy"], cwd=folder, capture_output=True, text=True,
+                             env=dict(os.environ, GOFLAGS="-mod=mod -buildvcs=false", GOWORK="off"))
+        if run.returncode != 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise Unavailable(f"the modules of Kubernetes {wanted}: " + run.stderr.strip()[-300:])
+    other_kubernetes = folder
+
+
+def write_module(path, ours, other):
+    """Replaces the versions ("36.3" by "35.4") and drops what `go mod tidy` finds by itself."""
+    with open(path, encoding="utf-8") as f:
+        lines = f.read().replace(f"v1.{ours}", f"v1.{other}").replace(f"v0.{ours}", f"v0.{other}").splitlines(True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(line for line in lines if "// indirect" not in line)
 
 
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
