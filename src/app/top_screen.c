@@ -272,9 +272,10 @@ static void draw_title(const struct rows *rows, const struct hf_top_screen *scre
 		struct hf_top_cells cells;
 
 		hf_top_job_cells(rows->open, screen->now, &cells);
-		hf_strbuf_addf(&text, "%s/%s  %s  step %s %s", rows->open->ns, rows->open->name,
-			       rows->open->state, cells.text[HF_TOP_JOB_STEP],
-			       cells.text[HF_TOP_JOB_RATE]);
+		hf_strbuf_addf(&text, "%s/%s  %s  step %s", rows->open->ns, rows->open->name,
+			       rows->open->state, cells.text[HF_TOP_JOB_STEP]);
+		if (rows->open->rate > 0)
+			hf_strbuf_addf(&text, " %s", cells.text[HF_TOP_JOB_RATE]);
 		hf_strbuf_addf(&text, "  ETTR %s  restarts %s", cells.text[HF_TOP_JOB_ETTR],
 			       cells.text[HF_TOP_JOB_RESTARTS]);
 	} else {

@@ -42,7 +42,9 @@ def make(path):
         archive = os.path.join(tree, "tree.tar")
         run("git", "archive", "--output", archive, COMMIT)
         run("tar", "-xf", archive, "-C", tree)
-        run("tools/compile", "build", "-Dtests=false", cwd=tree)
+        # The program alone, also if a newer compiler warns of something.
+        run("tools/configure", "build", "-Dtests=false", "-Dwerror=false", cwd=tree)
+        run("ninja", "-C", "build", "holdfast", cwd=tree)
         made = f"{path}.{os.getpid()}"
         run("cp", os.path.join(tree, "build/holdfast"), made)
         os.replace(made, path)
