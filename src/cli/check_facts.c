@@ -210,6 +210,14 @@ bool hf_check_is_old_webhook(const struct hf_json *configuration)
 			"validator." HF_CHECK_OLD_OPERATOR ".kubeflow.org");
 }
 
+bool hf_check_has_old_webhook(const struct hf_check_facts *facts)
+{
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_WEBHOOKS); i++)
+		if (hf_check_is_old_webhook(hf_check_item(facts, HF_CHECK_WEBHOOKS, i)))
+			return true;
+	return false;
+}
+
 bool hf_check_is_narrow(const struct hf_json *crd)
 {
 	const struct hf_json *versions = hf_json_path(crd, "spec", "versions", NULL);

@@ -60,10 +60,11 @@ void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *
 				      (long long)((facts->now - seen) / HF_MINUTE));
 	}
 	if (silent.len > 0 && silent.len == n && hf_check_len(facts, HF_CHECK_DEVICEHEALTHS) == 0)
-		hf_check_add(lines, HF_CHECK_WARN, "agents",
-			     "holdfast manifests --agent --image IMAGE | kubectl apply -f -",
-			     "no agent: device faults of %zu nodes with accelerators stay unseen",
-			     n);
+		hf_check_add(
+			lines, HF_CHECK_WARN, "agents",
+			"holdfast manifests --agent --image IMAGE | kubectl apply -f -",
+			"no agent: nodes with accelerators: %zu; their device faults stay unseen",
+			n);
 	else if (silent.len > 0)
 		hf_check_add(
 			lines, HF_CHECK_WARN, "agents",
@@ -76,7 +77,7 @@ void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *
 			     "no node has accelerators of NVIDIA or AMD, so no agent is needed");
 	else
 		hf_check_add(lines, HF_CHECK_OK, "agents", NULL,
-			     "an agent reports for each of %zu nodes with accelerators", n);
+			     "an agent reports for each node with accelerators (%zu)", n);
 }
 
 /* ---- images ------------------------------------------------------------------------------------------ */
@@ -117,7 +118,7 @@ static void add_image_line(enum hf_check_result result, const char *what, const 
 			lines, result, "images",
 			"correct the image's name, its registry's credentials (imagePullSecrets), or push the "
 			"image",
-			"%zu %s cannot pull an image: %s; the first image: %s", names->len, what,
+			"%s that cannot pull an image: %s; the first image: %s", what,
 			hf_check_names_end(names), image);
 }
 
@@ -174,9 +175,27 @@ static void check_taints(const struct hf_check_facts *facts, struct hf_check_lin
 			lines, HF_CHECK_WARN, "remediations",
 			"kubectl taint node NODE " HF_QUARANTINE_TAINT
 			"-, after a look at the node",
-			"%zu nodes have Holdfast's quarantine taint, and no operator is installed that would "
-			"remove it: %s",
-			names.len, hf_check_names_end(&names));
+			"nodes with Holdfast's quarantine taint, and no operator that would remove it: %s",
+			hf_check_names_end(&names));
+}
+
+/* Adds the name of a Remediation that does not come to an end. Returns true if it is not at an end. */
+static bool find_stuck(const struct hf_check_facts *facts, const struct hf_json *item,
+		       bool installed, struct hf_check_names *stuck)
+{
+	const char *phase = hf_json_path_str(item, "status", "phase", NULL);
+	hf_time made = time_of(hf_json_path_str(item, "metadata", "creationTimestamp", NULL));
+	hf_time deleted = time_of(hf_json_path_str(item, "metadata", "deletionTimestamp", NULL));
+	bool ended = hf_cli_remediation_has_ended(phase);
+	bool late = made != HF_TIME_NONE && facts->now - made > ACT_LATE;
+
+	if (deleted != HF_TIME_NONE && !installed)
+		hf_check_name(stuck, "%s (being deleted, its finalizer waits for an operator)",
+			      hf_check_name_of(item));
+	else if (!ended && (!installed || late))
+		hf_check_name(stuck, "%s (%s)", hf_check_name_of(item),
+			      hf_str_or(phase, "not begun"));
+	return !ended;
 }
 
 void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_lines *lines)
@@ -189,23 +208,8 @@ void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_l
 		return;
 	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_REMEDIATIONS); i++) {
 		const struct hf_json *item = hf_check_item(facts, HF_CHECK_REMEDIATIONS, i);
-		hf_time made =
-			time_of(hf_json_path_str(item, "metadata", "creationTimestamp", NULL));
-		hf_time deleted =
-			time_of(hf_json_path_str(item, "metadata", "deletionTimestamp", NULL));
-		bool ended = hf_cli_remediation_has_ended(
-			hf_json_path_str(item, "status", "phase", NULL));
 
-		open += !ended;
-		if (deleted != HF_TIME_NONE && !installed)
-			hf_check_name(&stuck,
-				      "%s (being deleted, its finalizer waits for an operator)",
-				      hf_check_name_of(item));
-		else if (!ended &&
-			 (!installed || (made != HF_TIME_NONE && facts->now - made > ACT_LATE)))
-			hf_check_name(&stuck, "%s (%s)", hf_check_name_of(item),
-				      hf_str_or(hf_json_path_str(item, "status", "phase", NULL),
-						"not begun"));
+		open += find_stuck(facts, item, installed, &stuck);
 	}
 	if (stuck.len > 0)
 		hf_check_add(
@@ -214,12 +218,13 @@ void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_l
 				? "'holdfast describe remediation/NAME' says what it waits for; 'kubectl delete "
 				  "remediation NAME' withdraws it"
 				: "install the operator with --mender, or delete them and their finalizers",
-			"%zu acts on nodes do not come to an end: %s", stuck.len,
-			hf_check_names_end(&stuck));
+			"acts on nodes that do not come to an end: %s", hf_check_names_end(&stuck));
 	if (!installed && facts->lists[HF_CHECK_DEPLOYMENTS].code == 0)
 		check_taints(facts, lines);
-	if (lines->list.len == before)
+	if (lines->list.len == before && hf_check_len(facts, HF_CHECK_REMEDIATIONS) == 0)
+		hf_check_add(lines, HF_CHECK_OK, "remediations", NULL, "no acts on nodes");
+	else if (lines->list.len == before)
 		hf_check_add(lines, HF_CHECK_OK, "remediations", NULL,
-			     "%zu acts on nodes, %zu of them not at an end",
+			     "acts on nodes: %zu, not at an end: %zu",
 			     hf_check_len(facts, HF_CHECK_REMEDIATIONS), open);
 }

@@ -48,10 +48,6 @@ static bool find_problem(const struct hf_json *crd, const char *plural, const ch
 		hf_check_name(wrong, "%s does not serve version %s", plural, version);
 		return true;
 	}
-	if (!is_established(crd)) {
-		hf_check_name(wrong, "%s is not established", plural);
-		return true;
-	}
 	for (size_t i = 0; i < hf_json_len(stored); i++) {
 		const char *other = hf_json_str(hf_json_item(stored, i), "");
 
@@ -64,7 +60,7 @@ static bool find_problem(const struct hf_json *crd, const char *plural, const ch
 }
 
 struct crds {
-	struct hf_check_names missing, wrong, narrow;
+	struct hf_check_names missing, wrong, pending, narrow;
 	size_t wide;
 };
 
@@ -80,6 +76,8 @@ static void sort_crd(const struct hf_check_facts *facts, const char *plural, con
 		hf_check_name(&crds->missing, "%s", plural);
 	else if (find_problem(crd, plural, version, &crds->wrong))
 		return;
+	else if (!is_established(crd))
+		hf_check_name(&crds->pending, "%s", plural);
 	else if (hf_streq(version, "v1") && hf_check_is_narrow(crd))
 		hf_check_name(&crds->narrow, "%s", plural);
 	else
@@ -98,8 +96,14 @@ static void report_crds(struct crds *crds, bool installed, const char *what,
 		hf_check_add(
 			lines, HF_CHECK_WARN, "crds",
 			"holdfast manifests --crds | kubectl apply --server-side --force-conflicts -f -",
-			"%s: %zu are upstream's (%s): ledgers and Holdfast's fields live in annotations",
+			"%s: %zu are upstream's (%s); with them, Holdfast keeps ledgers and its fields in "
+			"annotations",
 			what, crds->narrow.len, hf_check_names_end(&crds->narrow));
+	if (crds->pending.len > 0)
+		hf_check_add(
+			lines, HF_CHECK_WARN, "crds",
+			"check again in some seconds; 'kubectl describe crd NAME' says what is missing",
+			"%s: not served yet: %s", what, hf_check_names_end(&crds->pending));
 	if (crds->wide > 0)
 		hf_check_add(lines, HF_CHECK_OK, "crds", NULL, "%s: %zu installed with all fields",
 			     what, crds->wide);
@@ -109,6 +113,7 @@ static void release_crds(struct crds *crds)
 {
 	hf_check_names_release(&crds->missing);
 	hf_check_names_release(&crds->wrong);
+	hf_check_names_release(&crds->pending);
 	hf_check_names_release(&crds->narrow);
 }
 
@@ -117,9 +122,11 @@ void hf_check_crds(const struct hf_check_facts *facts, struct hf_check_lines *li
 	static const char *const own[] = {"devicehealths", "healthpolicies", "remediations"};
 	struct crds jobs = {.missing = HF_CHECK_NAMES_INIT,
 			    .wrong = HF_CHECK_NAMES_INIT,
+			    .pending = HF_CHECK_NAMES_INIT,
 			    .narrow = HF_CHECK_NAMES_INIT};
 	struct crds others = {.missing = HF_CHECK_NAMES_INIT,
 			      .wrong = HF_CHECK_NAMES_INIT,
+			      .pending = HF_CHECK_NAMES_INIT,
 			      .narrow = HF_CHECK_NAMES_INIT};
 	bool installed = hf_check_operator(facts) != NULL;
 
@@ -225,9 +232,13 @@ void hf_check_policies(const struct hf_check_facts *facts, struct hf_check_lines
 			"holdfast manifests --agent | kubectl apply -f -",
 			"policy holdfast-agent is not in force: the token of an agent can write for every "
 			"node");
-	if (facts->lists[HF_CHECK_CRDS].code == 0)
+	/* As long as training-operator's webhook is there, it checks the jobs. */
+	if (facts->lists[HF_CHECK_CRDS].code == 0 && !hf_check_has_old_webhook(facts))
 		check_unguarded(facts, lines);
-	if (lines->list.len == before)
+	if (lines->list.len == before && n == 0)
 		hf_check_add(lines, HF_CHECK_OK, "policies", NULL,
-			     "%zu admission policies of Holdfast, all in force", n);
+			     "none of Holdfast is installed, and none is needed");
+	else if (lines->list.len == before)
+		hf_check_add(lines, HF_CHECK_OK, "policies", NULL,
+			     "admission policies of Holdfast: %zu, all in force", n);
 }

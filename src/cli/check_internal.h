@@ -134,6 +134,7 @@ size_t hf_check_count_old(const struct hf_check_facts *facts, size_t *ret_ready)
 const char *hf_check_old_ns(const struct hf_check_facts *facts);
 /* True if the webhook's configuration is that of training-operator. */
 bool hf_check_is_old_webhook(const struct hf_json *configuration);
+bool hf_check_has_old_webhook(const struct hf_check_facts *facts);
 /* True if a CRD lacks status.recovery, as upstream's does. */
 bool hf_check_is_narrow(const struct hf_json *crd);
 #define HF_CHECK_LABEL_NAME "app.kubernetes.io/name"

@@ -175,11 +175,10 @@ static const struct difference differences[] = {
 	 limits_restarts},
 	{"D28", "activeDeadlineSeconds adds up the active times, and ends a job by itself",
 	 has_deadline},
-	{"D33", "they have ended and are suspended: their ttlSecondsAfterFinished deletes them",
+	{"D33", "ttlSecondsAfterFinished deletes jobs that have ended and are suspended",
 	 is_deleted_at_once},
-	{"D32", "managedBy is heeded: MultiKueue has these JAXJobs, and Holdfast leaves them alone",
-	 is_jax_of_others},
-	{"D41", "after a suspension their ranks meet under rdzvId with a number (run-2)",
+	{"D32", "managedBy is heeded, so JAXJobs of MultiKueue are left alone", is_jax_of_others},
+	{"D41", "after a suspension, ranks meet under rdzvId with a number (run-2)",
 	 keeps_rendezvous},
 	{"D40",
 	 "a container port without a name gets the name port-NUMBER, and its Service is created",
@@ -201,8 +200,8 @@ static void report_differences(const struct hf_check_facts *facts, struct hf_che
 					      hf_check_name_of(job));
 		}
 		if (names.len > 0)
-			hf_check_add(lines, HF_CHECK_WARN, "jobs", action, "%zu jobs: %s: %s",
-				     names.len, differences[d].text, hf_check_names_end(&names));
+			hf_check_add(lines, HF_CHECK_WARN, "jobs", action, "%s: %s",
+				     differences[d].text, hf_check_names_end(&names));
 	}
 }
 
@@ -243,7 +242,7 @@ static void report_broken_rules(const struct hf_check_facts *facts, struct hf_ch
 		hf_check_add(
 			lines, HF_CHECK_WARN, "jobs",
 			"correct their manifests; Holdfast holds such a job with event FailedValidation",
-			"%zu jobs break a rule of Holdfast's CRDs: %s; the first: %s", names.len,
+			"jobs that break a rule of Holdfast's CRDs: %s; the first: %s",
 			hf_check_names_end(&names), first.data);
 }
 
@@ -260,7 +259,7 @@ void hf_check_jobs(const struct hf_check_facts *facts, struct hf_check_lines *li
 		running += has_condition(job, "Running");
 	}
 	hf_check_add(lines, HF_CHECK_OK, "jobs", NULL,
-		     "%zu jobs, %zu of them running, %zu ended; their pods stay as they are",
+		     "%zu exist, %zu of them running, %zu ended; their pods stay as they are",
 		     hf_check_len(facts, HF_CHECK_JOBS), running, ended);
 	report_broken_rules(facts, lines);
 	report_differences(facts, lines);
@@ -284,14 +283,6 @@ static bool crds_are_wide(const struct hf_check_facts *facts)
 	return true;
 }
 
-static bool has_old_webhook(const struct hf_check_facts *facts)
-{
-	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_WEBHOOKS); i++)
-		if (hf_check_is_old_webhook(hf_check_item(facts, HF_CHECK_WEBHOOKS, i)))
-			return true;
-	return false;
-}
-
 void hf_check_plan(const struct hf_check_facts *facts,
 		   struct hf_check_step ret_steps[HF_CHECK_STEPS])
 {
@@ -311,7 +302,8 @@ void hf_check_plan(const struct hf_check_facts *facts,
 		.title = "delete the webhook before its server",
 		.command = hf_xstrdup("kubectl delete validatingwebhookconfiguration "
 				      "validator.training-operator.kubeflow.org"),
-		.done = facts->lists[HF_CHECK_WEBHOOKS].code == 0 && !has_old_webhook(facts)};
+		.done = facts->lists[HF_CHECK_WEBHOOKS].code == 0 &&
+			!hf_check_has_old_webhook(facts)};
 	*step++ = (struct hf_check_step){
 		.title = "stop the old operator; pods keep running",
 		.command = hf_xasprintf(

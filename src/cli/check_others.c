@@ -109,7 +109,7 @@ void hf_check_operators(const struct hf_check_facts *facts, struct hf_check_line
 			lines, HF_CHECK_WARN, "operators",
 			"leave MPIJob to mpi-operator: give Holdfast's operator --enable-scheme for each "
 			"other kind",
-			"mpi-operator runs in namespace %s (%zu pods); it owns the CRD of MPIJob v2beta1",
+			"mpi-operator runs in namespace %s (pods: %zu); it owns the CRD of MPIJob v2beta1",
 			ns, n);
 }
 
@@ -239,9 +239,14 @@ void hf_check_webhooks(const struct hf_check_facts *facts, struct hf_check_lines
 				"the webhook of training-operator is left over; the CRDs check what it "
 				"checked");
 	}
-	if (lines->list.len == before)
+	if (lines->list.len == before && n == 0)
 		hf_check_add(lines, HF_CHECK_OK, "webhooks", NULL,
-			     "%zu webhooks may refuse objects of jobs, and each has a server", n);
+			     "none can refuse jobs or what they need");
+	else if (lines->list.len == before)
+		hf_check_add(
+			lines, HF_CHECK_OK, "webhooks", NULL,
+			"webhooks that can refuse jobs or what they need: %zu, each with a server",
+			n);
 }
 
 /* ---- Kueue ------------------------------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ static void check_node_clocks(const struct hf_check_facts *facts, struct hf_chec
 			wrong.len, n, hf_check_names_end(&wrong));
 	else
 		hf_check_add(lines, HF_CHECK_OK, "node-clocks", NULL,
-			     "%zu ready nodes agree with the API server", n);
+			     "ready nodes: %zu, all agree with the API server", n);
 }
 
 void hf_check_clocks(const struct hf_check_facts *facts, struct hf_check_lines *lines)

@@ -189,9 +189,9 @@ static void a_wrong_clock_is_named_with_its_seconds(void **state)
 	facts.skew = HF_SECOND;
 	facts.lists[HF_CHECK_LEASES].code = 0;
 	facts.lists[HF_CHECK_LEASES].n_items = 0;
-	assert_lines(&facts, hf_check_clocks,
-		     "ok clock: this machine and the API server agree within 3 s\n"
-		     "ok node-clocks: 0 ready nodes agree with the API server\n");
+	assert_lines(
+		&facts, hf_check_clocks,
+		"ok clock: this machine and the API server agree within 3 s\nok node-clocks: ready nodes: 0, all agree with the API server\n");
 	facts.lists[HF_CHECK_LEASES].n_items = 3;
 	hf_check_facts_release(&facts);
 }
@@ -279,7 +279,7 @@ static void an_unknown_leader_and_the_mpi_operator_are_reported(void **state)
 		"warn operators: Lease ml/1ca428e5.training-operator.kubeflow.org is renewed by "
 		"'laptop_1', and no pod of a known operator has this name\n"
 		"  -> find out what runs there before you install Holdfast\n"
-		"warn operators: mpi-operator runs in namespace mpi-operator (1 pods); it owns the CRD of "
+		"warn operators: mpi-operator runs in namespace mpi-operator (pods: 1); it owns the CRD of "
 		"MPIJob v2beta1\n"
 		"  -> leave MPIJob to mpi-operator: give Holdfast's operator --enable-scheme for each "
 		"other kind\n");
@@ -320,10 +320,11 @@ static void a_webhook_without_a_server_fails(void **state)
 		"fail webhooks: ValidatingWebhookConfiguration 'a' refuses every write of tfjobs: its "
 		"Service s/w has no ready endpoint\n"
 		"  -> start the server of the webhook, or delete its configuration if it is a leftover\n");
-	assert_rule(hf_check_webhooks, WEBHOOK("a", "Fail") ENDPOINT("true"),
-		    "ok webhooks: 1 webhooks may refuse objects of jobs, and each has a server\n");
+	assert_rule(
+		hf_check_webhooks, WEBHOOK("a", "Fail") ENDPOINT("true"),
+		"ok webhooks: webhooks that can refuse jobs or what they need: 1, each with a server\n");
 	assert_rule(hf_check_webhooks, WEBHOOK("a", "Ignore"),
-		    "ok webhooks: 0 webhooks may refuse objects of jobs, and each has a server\n");
+		    "ok webhooks: none can refuse jobs or what they need\n");
 	/* A webhook for everything sees the pods too; one for other objects does not matter. */
 	assert_rule(
 		hf_check_webhooks,
@@ -431,8 +432,7 @@ static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
 		hf_check_crds,
 		NARROW("pytorchjobs") NARROW("tfjobs") NARROW("xgboostjobs") NARROW("paddlejobs")
 			NARROW("jaxjobs") CRD("mpijobs.kubeflow.org", "v2beta1", ""),
-		"warn crds: job kinds: 5 are upstream's (tfjobs, pytorchjobs, xgboostjobs, paddlejobs and "
-		"1 more): ledgers and Holdfast's fields live in annotations\n"
+		"warn crds: job kinds: 5 are upstream's (tfjobs, pytorchjobs, xgboostjobs, paddlejobs and 1 more); with them, Holdfast keeps ledgers and its fields in annotations\n"
 		"  -> holdfast manifests --crds | kubectl apply --server-side --force-conflicts -f -\n"
 		"warn crds: kinds of holdfast.dev: 3 not installed: devicehealths, healthpolicies, "
 		"remediations\n"
@@ -459,8 +459,14 @@ static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
 
 static void policies_count_only_with_a_binding(void **state)
 {
+	assert_rule(hf_check_policies, ALL_WIDE,
+		    "ok policies: none of Holdfast is installed, and none is needed\n");
+	/* The webhook of training-operator checks the jobs. */
+	assert_rule(hf_check_policies,
+		    NARROW("tfjobs") WEBHOOK("validator.training-operator.kubeflow.org", "Fail"),
+		    "ok policies: none of Holdfast is installed, and none is needed\n");
 	assert_rule(hf_check_policies, POLICY("holdfast-agent") BINDING("holdfast-agent") AGENT,
-		    "ok policies: 1 admission policies of Holdfast, all in force\n");
+		    "ok policies: admission policies of Holdfast: 1, all in force\n");
 	assert_rule(
 		hf_check_policies, POLICY("holdfast-agent") POLICY("of-others") AGENT,
 		"fail policies: not in force, because no binding names them: holdfast-agent\n"
@@ -492,7 +498,7 @@ static void each_node_with_accelerators_needs_a_report(void **state)
 		"ok agents: no node has accelerators of NVIDIA or AMD, so no agent is needed\n");
 	assert_rule(
 		hf_check_agents, GPU_NODE("a") GPU_NODE("b"),
-		"warn agents: no agent: device faults of 2 nodes with accelerators stay unseen\n"
+		"warn agents: no agent: nodes with accelerators: 2; their device faults stay unseen\n"
 		"  -> holdfast manifests --agent --image IMAGE | kubectl apply -f -\n");
 	assert_rule(
 		hf_check_agents,
@@ -503,7 +509,7 @@ static void each_node_with_accelerators_needs_a_report(void **state)
 		"  -> look at the agent's pods on these nodes (kubectl -n holdfast-agent get pods -o "
 		"wide)\n");
 	assert_rule(hf_check_agents, GPU_NODE("a") HEALTH("a", "2023-11-14T22:13:00Z"),
-		    "ok agents: an agent reports for each of 1 nodes with accelerators\n");
+		    "ok agents: an agent reports for each node with accelerators (1)\n");
 }
 
 static void images_that_cannot_be_pulled_are_named(void **state)
@@ -521,11 +527,11 @@ static void images_that_cannot_be_pulled_are_named(void **state)
 		"[{image: 'nowhere/x:1', state: {waiting: {reason: ErrImagePull}}}]}\n"
 		"---\nkind: Pod\nmetadata: {name: kueue-1, labels: {app.kubernetes.io/name: kueue}}\n"
 		"status: {containerStatuses: [{image: kueue, state: {waiting: {reason: ErrImagePull}}}]}\n",
-		"fail images: 1 pods of Holdfast cannot pull an image: holdfast-agent/agent-1; the first image: "
+		"fail images: pods of Holdfast that cannot pull an image: holdfast-agent/agent-1; the first image: "
 		"holdfast:2\n"
 		"  -> correct the image's name, its registry's credentials (imagePullSecrets), or push the "
 		"image\n"
-		"warn images: 1 pods of jobs cannot pull an image: team/a-worker-0; the first image: "
+		"warn images: pods of jobs that cannot pull an image: team/a-worker-0; the first image: "
 		"nowhere/x:1\n"
 		"  -> correct the image's name, its registry's credentials (imagePullSecrets), or push the "
 		"image\n");
@@ -540,10 +546,10 @@ static void leftovers_of_acts_are_reported(void **state)
 	assert_rule(hf_check_remediations,
 		    ACT("a", "Succeeded", "2023-11-01T00:00:00Z", "")
 			    ACT("b", "Draining", "2023-11-14T22:00:00Z", "") OPERATOR,
-		    "ok remediations: 2 acts on nodes, 1 of them not at an end\n");
+		    "ok remediations: acts on nodes: 2, not at an end: 1\n");
 	assert_rule(
 		hf_check_remediations, ACT("b", "Draining", "2023-11-12T22:00:00Z", "") OPERATOR,
-		"warn remediations: 1 acts on nodes do not come to an end: b (Draining)\n"
+		"warn remediations: acts on nodes that do not come to an end: b (Draining)\n"
 		"  -> 'holdfast describe remediation/NAME' says what it waits for; 'kubectl delete "
 		"remediation NAME' withdraws it\n");
 	assert_rule(
@@ -552,11 +558,10 @@ static void leftovers_of_acts_are_reported(void **state)
 		    ", deletionTimestamp: '2023-11-14T22:10:00Z'") "---\nkind: Node\nmetadata: {name: frail}\n"
 								   "spec: {taints: [{key: "
 								   "holdfast.dev/device}]}\n",
-		"warn remediations: 1 acts on nodes do not come to an end: c (being deleted, its finalizer "
+		"warn remediations: acts on nodes that do not come to an end: c (being deleted, its finalizer "
 		"waits for an operator)\n"
 		"  -> install the operator with --mender, or delete them and their finalizers\n"
-		"warn remediations: 1 nodes have Holdfast's quarantine taint, and no operator is installed "
-		"that would remove it: frail\n"
+		"warn remediations: nodes with Holdfast's quarantine taint, and no operator that would remove it: frail\n"
 		"  -> kubectl taint node NODE holdfast.dev/device-, after a look at the node\n");
 }
 
@@ -591,12 +596,9 @@ static void jobs_that_will_behave_differently_are_named(void **state)
 			"limited", "backoffLimit: 3", "")
 			JOB("ended", "suspend: true, ttlSecondsAfterFinished: 60, backoffLimit: 3",
 			    "") "status: {conditions: [{type: Failed, status: 'True'}]}\n",
-		"ok jobs: 3 jobs, 1 of them running, 1 ended; their pods stay as they are\n"
-		"warn jobs: 1 jobs: backoffLimit counts incidents of the application, and also replaced "
+		"ok jobs: 3 exist, 1 of them running, 1 ended; their pods stay as they are\nwarn jobs: backoffLimit counts incidents of the application, and also replaced "
 		"pods: team/limited\n"
-		"  -> read row D27 of docs/reference/differences.md\n"
-		"warn jobs: 1 jobs: they have ended and are suspended: their ttlSecondsAfterFinished "
-		"deletes them: team/ended\n"
+		"  -> read row D27 of docs/reference/differences.md\nwarn jobs: ttlSecondsAfterFinished deletes jobs that have ended and are suspended: team/ended\n"
 		"  -> read row D33 of docs/reference/differences.md\n");
 	assert_rule(
 		hf_check_jobs,
@@ -604,14 +606,11 @@ static void jobs_that_will_behave_differently_are_named(void **state)
 		    ", ports: [{containerPort: 80}]") "---\napiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: bad, "
 						      "namespace: team}\nspec: {pytorchReplicaSpecs: {Worker: {replicas: -1, template: "
 						      "{spec: {containers: [{name: pytorch, image: x}]}}}}}\n",
-		"ok jobs: 2 jobs, 0 of them running, 0 ended; their pods stay as they are\n"
-		"warn jobs: 1 jobs break a rule of Holdfast's CRDs: team/bad; the first: "
+		"ok jobs: 2 exist, 0 of them running, 0 ended; their pods stay as they are\nwarn jobs: jobs that break a rule of Holdfast's CRDs: team/bad; the first: "
 		"spec.pytorchReplicaSpecs[Worker].replicas: Forbidden: must be at least 1\n"
-		"  -> correct their manifests; Holdfast holds such a job with event FailedValidation\n"
-		"warn jobs: 1 jobs: activeDeadlineSeconds adds up the active times, and ends a job by "
+		"  -> correct their manifests; Holdfast holds such a job with event FailedValidation\nwarn jobs: activeDeadlineSeconds adds up the active times, and ends a job by "
 		"itself: team/ports\n"
-		"  -> read row D28 of docs/reference/differences.md\n"
-		"warn jobs: 1 jobs: a container port without a name gets the name port-NUMBER, and its "
+		"  -> read row D28 of docs/reference/differences.md\nwarn jobs: a container port without a name gets the name port-NUMBER, and its "
 		"Service is created: team/ports\n"
 		"  -> read row D40 of docs/reference/differences.md\n");
 }
@@ -653,8 +652,7 @@ static void the_verb_prints_each_check_and_counts_them(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "warn  api-server       reached; its version is unknown");
 	assert_has(w->out, "ok    kueue            not installed\n");
-	assert_has(w->out,
-		   "\n                       -> holdfast manifests --crds | kubectl apply");
+	assert_has(w->out, "\n                       -> holdfast manifests --crds | kubectl apply");
 	assert_has(w->out, " warn, 0 fail\n");
 	cli_world_run(w, "check", "migrate", "-o", "json", NULL);
 	assert_int_equal(w->code, 0);
@@ -676,7 +674,7 @@ static void a_failed_check_gives_exit_code_1(void **state)
 	cli_world_run(w, "check", NULL);
 	assert_int_equal(w->code, 1);
 	assert_has(w->out,
-		   "fail  images           1 pods of Holdfast cannot pull an image: default/o");
+		   "fail  images           pods of Holdfast that cannot pull an image: default/o");
 	assert_has(w->out, " warn, 1 fail\n");
 }
 

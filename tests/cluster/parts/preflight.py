@@ -71,7 +71,7 @@ def check_empty(w):
         equal(name, lines[name][0][0], "ok")
     equal("crds", [r for r, _, _ in lines["crds"]], ["warn", "warn"])
     # kwok's nodes have GPUs, and no agent runs.
-    equal("agents", result(lines, "agents", "no agent: device faults of 2 nodes"), "warn")
+    equal("agents", result(lines, "agents", "no agent: nodes with accelerators: 2"), "warn")
     return f"{sum(map(len, lines.values()))} lines"
 
 
@@ -87,7 +87,7 @@ def check_migrate(w):
     equal("done", done(steps), [False] * 6)
     equal("operators", lines["operators"][0][0], "ok")
     equal("owners", lines["owners"][0][0], "ok")
-    equal("jobs", lines["jobs"][0][1], "0 jobs, 0 of them running, 0 ended; their pods stay as they are")
+    equal("jobs", lines["jobs"][0][1], "0 exist, 0 of them running, 0 ended; their pods stay as they are")
     follow(w, steps[0]["command"])
     _, steps = found(w, "migrate")
     equal("done", done(steps), [True] + [False] * 5)
