@@ -74,7 +74,7 @@ static void end_top(struct topping *t, int exit_code)
 
 /* ---- the screen -------------------------------------------------------------------------------------- */
 
-static void draw(void *arg)
+static void draw_screen(void *arg)
 {
 	struct topping *t = arg;
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(SCREEN_BYTES_MAX);
@@ -215,7 +215,7 @@ static void follow_all(struct topping *t)
 
 /* ---- keys -------------------------------------------------------------------------------------------- */
 
-static void press(struct topping *t, enum hf_top_key key)
+static void press_key(struct topping *t, enum hf_top_key key)
 {
 	if (key == HF_TOP_NO_KEY)
 		return;
@@ -232,7 +232,7 @@ static void on_key(void *arg, char byte)
 {
 	struct topping *t = arg;
 
-	press(t, hf_top_keys_feed(&t->keys, byte));
+	press_key(t, hf_top_keys_feed(&t->keys, byte));
 	if (t->keys.len > 0)
 		hf_timer_arm(t->esc, ESC_SPAN);
 }
@@ -241,7 +241,7 @@ static void on_esc(void *arg)
 {
 	struct topping *t = arg;
 
-	press(t, hf_top_keys_end(&t->keys));
+	press_key(t, hf_top_keys_end(&t->keys));
 }
 
 /* ---- following on a terminal ----------------------------------------------------------------------------- */
@@ -269,7 +269,7 @@ static void close_terminal(struct topping *t)
 		t->signals[i] = hf_signal_destroy(t->signals[i]);
 }
 
-static int follow(struct topping *t)
+static int follow_changes(struct topping *t)
 {
 	struct hf_error err;
 
@@ -277,7 +277,7 @@ static int follow(struct topping *t)
 		close_terminal(t);
 		return hf_cli_fail(t->cli, &err);
 	}
-	t->redraw = hf_timer_create(t->cli->loop, draw, t);
+	t->redraw = hf_timer_create(t->cli->loop, draw_screen, t);
 	t->tick = hf_timer_create(t->cli->loop, on_tick, t);
 	t->esc = hf_timer_create(t->cli->loop, on_esc, t);
 	read_size(t);
@@ -448,7 +448,7 @@ static int run_top(struct topping *t)
 		t->screen.open = hf_xstrdup(hf_str_or(hf_doc_uid(job), ""));
 	}
 	if (output == NULL && t->cli->tty && isatty(STDIN_FILENO) == 1)
-		return follow(t);
+		return follow_changes(t);
 	return print_once(t);
 }
 

@@ -109,7 +109,8 @@ static void print_json(const struct hf_cli *cli, const struct hf_check_lines *li
 	fprintf(cli->out, "%s\n", text.data);
 }
 
-static int check(struct hf_cli *cli, struct hf_check_facts *facts, struct hf_check_lines *lines)
+static int check_cluster(struct hf_cli *cli, struct hf_check_facts *facts,
+			 struct hf_check_lines *lines)
 {
 	struct hf_check_step steps[HF_CHECK_STEPS] = {{.title = NULL}};
 	const struct hf_check_step *shown = facts->migrate ? steps : NULL;
@@ -151,7 +152,7 @@ static int verb_check(struct hf_cli *cli)
 	facts.migrate = cli->n_args > 0;
 	facts.as_operator = hf_cli_has(cli, "as-operator");
 	facts.ns = cli->ns;
-	rc = check(cli, &facts, &lines);
+	rc = check_cluster(cli, &facts, &lines);
 	hf_check_lines_release(&lines);
 	hf_check_facts_release(&facts);
 	return rc;

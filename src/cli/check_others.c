@@ -131,7 +131,7 @@ struct written {
 	const char *group, *resource;
 };
 
-/* Returns the first resource that jobs need and this webhook sees; NULL: none. */
+/* Finds a resource of jobs that this webhook sees; NULL: it sees none. */
 static const char *resource_of(const struct hf_json *webhook)
 {
 	static const struct written needed[] = {

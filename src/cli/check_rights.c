@@ -201,8 +201,8 @@ static void set_account(struct hf_json *spec, const char *ns, const char *accoun
 }
 
 /* Sends one review. ns NULL: about the caller. Returns the code of a failed request. */
-static int review(struct hf_cli *cli, struct hf_check_right *right, const char *ns,
-		  const char *account)
+static int send_review(struct hf_cli *cli, struct hf_check_right *right, const char *ns,
+		       const char *account)
 {
 	const struct hf_resource *resource = ns != NULL ? &reviews : &self_reviews;
 	char version[HF_API_VERSION_MAX];
@@ -247,6 +247,6 @@ void hf_check_ask_rights(struct hf_cli *cli, struct hf_check_facts *facts)
 		struct hf_check_right *right = &facts->rights.items[i];
 		bool other = right->who == HF_CHECK_OPERATOR && !facts->as_operator;
 
-		refused = review(cli, right, other ? ns : NULL, account) != 0;
+		refused = send_review(cli, right, other ? ns : NULL, account) != 0;
 	}
 }
