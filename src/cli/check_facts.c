@@ -12,6 +12,7 @@
 /* The facts of `holdfast check`, its lines, and questions about the facts that several rules ask. */
 
 #define TEXT_BYTES_MAX ((size_t)8192)
+#define SEED 0x63686563u
 #define RIGHTS_BYTES_MAX ((size_t)1 << 20)
 
 void hf_check_facts_init(struct hf_check_facts *facts)
@@ -27,10 +28,27 @@ void hf_check_facts_release(struct hf_check_facts *facts)
 		for (size_t i = 0; i < facts->lists[s].n_items; i++)
 			hf_doc_unref(facts->lists[s].items[i]);
 		free(facts->lists[s].items);
+		hf_map_destroy(facts->lists[s].by_name);
 	}
 	HF_VEC_RELEASE(&facts->rights);
 	hf_arena_destroy(facts->arena);
 	free(facts->version);
+}
+
+void hf_check_list_add(struct hf_check_list *list, struct hf_doc *doc)
+{
+	const char *name = hf_check_name_of(hf_doc_json(doc));
+
+	if (list->by_name == NULL)
+		list->by_name = hf_map_create(HF_CLI_ITEMS_MAX, SEED, NULL);
+	/* A cluster chooses the names, but the number of names is limited. */
+	if (!hf_map_has(list->by_name, name))
+		(void)!hf_map_put(list->by_name, name, doc);
+	if (list->n_items == list->n_allocated) {
+		list->n_allocated = list->n_allocated > 0 ? list->n_allocated * 2 : 16;
+		list->items = hf_xrealloc(list->items, list->n_allocated * sizeof(struct hf_doc *));
+	}
+	list->items[list->n_items++] = doc;
 }
 
 void hf_check_lines_init(struct hf_check_lines *lines)
@@ -121,10 +139,9 @@ const struct hf_json *hf_check_item(const struct hf_check_facts *facts, enum hf_
 const struct hf_json *hf_check_find(const struct hf_check_facts *facts, enum hf_check_source source,
 				    const char *name)
 {
-	for (size_t i = 0; i < hf_check_len(facts, source); i++)
-		if (hf_streq(hf_check_name_of(hf_check_item(facts, source, i)), name))
-			return hf_check_item(facts, source, i);
-	return NULL;
+	const struct hf_map *by_name = facts->lists[source].by_name;
+
+	return by_name != NULL ? hf_doc_json(hf_map_get(by_name, name)) : NULL;
 }
 
 const char *hf_check_name_of(const struct hf_json *object)

@@ -43,19 +43,37 @@ struct fetch {
 	struct hf_check_facts *facts;
 };
 
-/* Moves the objects of a reply into a list. */
-static void take_objects(struct hf_check_list *list, struct hf_cli_reply *reply)
+/* A Node with the members that the rules read. Its status names each image on the node, which is most of it. */
+static struct hf_doc *shrink_node(struct hf_doc *doc)
 {
-	size_t n = reply->n_items + (reply->object != NULL);
+	static const char *const kept[] = {"conditions", "capacity"};
+	const struct hf_json *json = hf_doc_json(doc);
+	struct hf_json *node = hf_json_object();
+	struct hf_json *status = hf_json_ensure_object(node, "status");
+	const struct hf_json *taints = hf_json_path(json, "spec", "taints", NULL);
 
-	if (n == 0)
-		return;
-	list->items = hf_xrealloc(list->items, (list->n_items + n) * sizeof(struct hf_doc *));
+	hf_json_set_str(hf_json_ensure_object(node, "metadata"), "name",
+			hf_str_or(hf_doc_name(doc), ""));
+	if (taints != NULL)
+		hf_json_set(hf_json_ensure_object(node, "spec"), "taints", hf_json_share(taints));
+	for (size_t i = 0; i < HF_ARRAY_LEN(kept); i++) {
+		const struct hf_json *value = hf_json_path(json, "status", kept[i], NULL);
+
+		if (value != NULL)
+			hf_json_set(status, kept[i], hf_json_share(value));
+	}
+	hf_doc_unref(doc);
+	return hf_doc_from_json(node);
+}
+
+/* Moves the objects of a reply into a list. */
+static void take_objects(struct hf_check_list *list, struct hf_cli_reply *reply, bool nodes)
+{
 	for (size_t i = 0; i < reply->n_items; i++)
-		list->items[list->n_items++] = reply->items[i];
+		hf_check_list_add(list, nodes ? shrink_node(reply->items[i]) : reply->items[i]);
 	reply->n_items = 0;
 	if (reply->object != NULL)
-		list->items[list->n_items++] = hf_steal(&reply->object);
+		hf_check_list_add(list, hf_steal(&reply->object));
 }
 
 static void fetch_into(struct fetch *fetch, enum hf_check_source source,
@@ -72,7 +90,7 @@ static void fetch_into(struct fetch *fetch, enum hf_check_source source,
 	if (rc == 0) {
 		if (reply.server_time != HF_TIME_NONE)
 			fetch->facts->now = reply.server_time;
-		take_objects(list, &reply);
+		take_objects(list, &reply, source == HF_CHECK_NODES);
 	} else if (rc != HF_E_NOT_FOUND) {
 		list->code = rc;
 		snprintf(list->why, sizeof(list->why), "cannot read %s: %s",

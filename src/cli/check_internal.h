@@ -4,6 +4,7 @@
 #define HF_CLI_CHECK_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/time.h"
 #include "base/vec.h"
 #include "cli/request.h"
@@ -38,7 +39,8 @@ struct hf_check_list {
 	int code;      /* 0, or the HF_E_* of the first request that failed */
 	char why[256]; /* why the request failed; "": it did not */
 	struct hf_doc **items;
-	size_t n_items;
+	size_t n_items, n_allocated;
+	struct hf_map *by_name; /* the objects by name; of two with one name, the first */
 };
 
 /* Whose rights. */
@@ -71,6 +73,8 @@ struct hf_check_facts {
 };
 void hf_check_facts_init(struct hf_check_facts *facts);
 void hf_check_facts_release(struct hf_check_facts *facts);
+/* Adds an object to a list; the list takes the reference over. */
+void hf_check_list_add(struct hf_check_list *list, struct hf_doc *doc);
 
 /* ---- lines --------------------------------------------------------------------------------------- */
 

@@ -60,12 +60,9 @@ static void read_facts(struct hf_check_facts *facts, const char *text)
 	assert_ok(hf_yaml_parse(text, strlen(text), NULL, &yaml, &err), &err);
 	for (size_t i = 0; i < hf_yaml_len(yaml); i++) {
 		struct hf_json *doc = hf_yaml_doc(yaml, i);
-		struct hf_check_list *list =
-			&facts->lists[source_of(hf_json_path_str(doc, "kind", NULL))];
 
-		list->items =
-			hf_xrealloc(list->items, (list->n_items + 1) * sizeof(struct hf_doc *));
-		list->items[list->n_items++] = hf_doc_from_json(hf_json_share(doc));
+		hf_check_list_add(&facts->lists[source_of(hf_json_path_str(doc, "kind", NULL))],
+				  hf_doc_from_json(hf_json_share(doc)));
 	}
 }
 

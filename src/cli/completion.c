@@ -211,9 +211,10 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 		{"progress", {"auto", "plain"}},
 		{"dry-run", {"server", "none"}},
 		{"gpus", {"all", "none"}},
+		{"sort-by", {"state", "name", "restarts", "progress", "speed"}},
 		{"for", {"succeeded", "running", "suspended", "failed", "delete"}},
 	};
-	static const char *const formats[] = {"json", "yaml", "wide", "name", NULL};
+	static const char *const formats[] = {"json", "yaml", "wide", "name", "table", NULL};
 
 	if (hf_streq(flag->value, "FILE") || hf_streq(flag->value, "FOLDER") ||
 	    hf_streq(flag->value, "DIR"))
@@ -226,8 +227,9 @@ static void offer_values(const struct line *line, const struct hf_flag *flag)
 		for (size_t i = 0; formats[i] != NULL; i++)
 			if (strstr(flag->help, formats[i]) != NULL)
 				offer_word(line, formats[i], "");
+	/* `get --sort-by` takes a path instead of a word. */
 	for (size_t i = 0; i < HF_ARRAY_LEN(known); i++)
-		if (hf_streq(flag->name, known[i].flag))
+		if (hf_streq(flag->name, known[i].flag) && !hf_streq(flag->value, "PATH"))
 			offer_all(line, known[i].words);
 }
 

@@ -42,6 +42,12 @@ static void flags_and_their_values_come_from_the_tables(void **state)
 	assert_said(w, 0, "json\n", "");
 	COMPLETE("why", "-o", "");
 	assert_said(w, 0, "json\n", "");
+	COMPLETE("check", "-o", "");
+	assert_said(w, 0, "json\n", "");
+	COMPLETE("check", "m");
+	assert_said(w, 0, "migrate\n", "");
+	COMPLETE("get", "--sort-by", "");
+	assert_said(w, 0, "", "");
 	COMPLETE("get", "--output=");
 	assert_said(w, 0, "--output=json\n--output=yaml\n--output=wide\n--output=name\n", "");
 	COMPLETE("get", "--color", "a");

@@ -153,8 +153,13 @@ def check_found(w):
     lines, _ = found(w, code=1)
     equal("operators", result(lines, "operators", "are both installed"), "fail")
     equal("crds", result(lines, "crds", "6 are upstream's"), "warn")
+    equal("webhooks", result(lines, "webhooks", "is left over"), "warn")
+    # Without the webhook, nothing checks jobs under upstream's CRDs.
+    equal("policies", lines["policies"][0][0], "ok")
+    w.cluster.kubectl("delete", "validatingwebhookconfiguration", WEBHOOK)
+    lines, _ = found(w, code=1)
     equal("policies", result(lines, "policies", "no rule checks new"), "warn")
-    return "6 findings"
+    return "7 findings"
 
 
 def check_unreachable(w):
