@@ -26,7 +26,9 @@
 #define AGES_SPAN (5 * HF_SECOND)   /* ages are drawn anew, although nothing has changed */
 #define TICK_SPAN HF_SECOND         /* the size of the terminal is read */
 #define AGAIN_SPAN HF_SECOND        /* after the end of a watch */
-#define ESC_SPAN (50 * HF_MS)       /* a terminal sends the bytes of a key together */
+/* A watch that is alive so long without an event: there are no objects. */
+#define EMPTY_SPAN (10 * HF_SECOND)
+#define ESC_SPAN (50 * HF_MS) /* a terminal sends the bytes of a key together */
 #define SCREEN_BYTES_MAX ((size_t)1 << 20)
 #define JSON_BYTES_MAX ((size_t)64 << 20)
 #define KINDS_MAX 8
@@ -42,6 +44,8 @@ struct following {
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
 	struct hf_timer *again;
+	/* the rows are those of an earlier watch, and the present watch has no event yet */
+	bool stale;
 };
 
 struct topping {
@@ -137,6 +141,18 @@ static void on_signal(void *arg, int signum)
 
 /* ---- watches ----------------------------------------------------------------------------------------- */
 
+/* Forgets the rows of an earlier watch. While the server is away, they stay on the screen. */
+static void forget_stale(struct following *follow)
+{
+	if (!follow->stale)
+		return;
+	follow->stale = false;
+	if (follow->what == WATCHED_JOBS)
+		hf_top_forget_jobs(follow->topping->top, follow->resource->kind);
+	else if (follow->what == WATCHED_PODS)
+		hf_top_forget_pods(follow->topping->top);
+}
+
 static void on_event(void *arg, const struct hf_event *event)
 {
 	struct following *follow = arg;
@@ -147,6 +163,7 @@ static void on_event(void *arg, const struct hf_event *event)
 		return;
 	if (event->type == HF_EVENT_ENDED) {
 		follow->watch = hf_watch_stop(follow->watch);
+		follow->stale = true;
 		/* An account without the right to read DeviceHealths sees no steps of ranks. */
 		if (follow->what == WATCHED_HEALTH &&
 		    (event->code == HF_E_FORBIDDEN || event->code == HF_E_NOT_FOUND))
@@ -158,6 +175,7 @@ static void on_event(void *arg, const struct hf_event *event)
 		return;
 	}
 	t->screen.notice = NULL;
+	forget_stale(follow);
 	switch (follow->what) {
 	case WATCHED_JOBS:
 		hf_top_see_job(t->top, event->object, gone, hf_loop_wall(t->cli->loop));
@@ -168,7 +186,8 @@ static void on_event(void *arg, const struct hf_event *event)
 	draw_soon(t);
 }
 
-/* Begins the watch, with an event for each object that exists. */
+/* Begins the watch, with an event for each object that exists. If the watch is alive without an event, there
+ * are no objects. */
 static void follow_again(void *arg)
 {
 	struct following *follow = arg;
@@ -179,11 +198,15 @@ static void follow_again(void *arg)
 		.label_selector = follow->what == WATCHED_PODS ? HF_LABEL_JOB_NAME : NULL,
 	};
 
-	if (follow->what == WATCHED_JOBS)
-		hf_top_forget_jobs(t->top, follow->resource->kind);
-	else if (follow->what == WATCHED_PODS)
-		hf_top_forget_pods(t->top);
+	if (follow->watch != NULL) {
+		forget_stale(follow);
+		t->screen.notice = NULL;
+		draw_soon(t);
+		return;
+	}
 	follow->watch = hf_store_watch(t->cli->store, &options, on_event, follow);
+	if (follow->stale)
+		hf_timer_arm(follow->again, EMPTY_SPAN);
 }
 
 static void follow_kind(struct topping *t, enum watched what, const struct hf_resource *resource)

@@ -279,7 +279,8 @@ static void draw_title(const struct rows *rows, const struct hf_top_screen *scre
 		hf_strbuf_addf(&text, "  ETTR %s  restarts %s", cells.text[HF_TOP_JOB_ETTR],
 			       cells.text[HF_TOP_JOB_RESTARTS]);
 	} else {
-		hf_strbuf_addf(&text, "%zu jobs%s", rows->n, rows->n > 0 ? ": " : "");
+		hf_strbuf_addf(&text, "%zu job%s%s", rows->n, rows->n == 1 ? "" : "s",
+			       rows->n > 0 ? ": " : "");
 		add_states(rows, &text);
 	}
 	hf_strbuf_addf(&text, "  by %s", hf_top_sort_name(screen->sort));
