@@ -26,8 +26,8 @@
 #define AGES_SPAN (5 * HF_SECOND)   /* ages are drawn anew, although nothing has changed */
 #define TICK_SPAN HF_SECOND         /* the size of the terminal is read */
 #define AGAIN_SPAN HF_SECOND        /* after the end of a watch */
-/* A watch that is alive so long without an event: there are no objects. */
-#define EMPTY_SPAN (10 * HF_SECOND)
+/* A watch that is alive so long has reported each object that exists. */
+#define SWEEP_SPAN (10 * HF_SECOND)
 #define ESC_SPAN (50 * HF_MS) /* a terminal sends the bytes of a key together */
 #define SCREEN_BYTES_MAX ((size_t)1 << 20)
 #define JSON_BYTES_MAX ((size_t)64 << 20)
@@ -44,8 +44,7 @@ struct following {
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
 	struct hf_timer *again;
-	/* the rows are those of an earlier watch, and the present watch has no event yet */
-	bool stale;
+	bool stale; /* rows may be those of an earlier watch */
 };
 
 struct topping {
@@ -141,18 +140,6 @@ static void on_signal(void *arg, int signum)
 
 /* ---- watches ----------------------------------------------------------------------------------------- */
 
-/* Forgets the rows of an earlier watch. While the server is away, they stay on the screen. */
-static void forget_stale(struct following *follow)
-{
-	if (!follow->stale)
-		return;
-	follow->stale = false;
-	if (follow->what == WATCHED_JOBS)
-		hf_top_forget_jobs(follow->topping->top, follow->resource->kind);
-	else if (follow->what == WATCHED_PODS)
-		hf_top_forget_pods(follow->topping->top);
-}
-
 static void on_event(void *arg, const struct hf_event *event)
 {
 	struct following *follow = arg;
@@ -175,7 +162,6 @@ static void on_event(void *arg, const struct hf_event *event)
 		return;
 	}
 	t->screen.notice = NULL;
-	forget_stale(follow);
 	switch (follow->what) {
 	case WATCHED_JOBS:
 		hf_top_see_job(t->top, event->object, gone, hf_loop_wall(t->cli->loop));
@@ -186,8 +172,14 @@ static void on_event(void *arg, const struct hf_event *event)
 	draw_soon(t);
 }
 
-/* Begins the watch, with an event for each object that exists. If the watch is alive without an event, there
- * are no objects. */
+/* The kind of jobs that the watch reports; NULL: pods. */
+static const char *kind_of(const struct following *follow)
+{
+	return follow->what == WATCHED_JOBS ? follow->resource->kind : NULL;
+}
+
+/* Begins the watch, with an event for each object that exists. Some time later, removes the rows that it has not
+ * reported. */
 static void follow_again(void *arg)
 {
 	struct following *follow = arg;
@@ -199,14 +191,17 @@ static void follow_again(void *arg)
 	};
 
 	if (follow->watch != NULL) {
-		forget_stale(follow);
+		hf_top_sweep(t->top, kind_of(follow));
+		follow->stale = false;
 		t->screen.notice = NULL;
 		draw_soon(t);
 		return;
 	}
 	follow->watch = hf_store_watch(t->cli->store, &options, on_event, follow);
-	if (follow->stale)
-		hf_timer_arm(follow->again, EMPTY_SPAN);
+	if (!follow->stale || follow->what == WATCHED_HEALTH)
+		return;
+	hf_top_mark(t->top, kind_of(follow));
+	hf_timer_arm(follow->again, SWEEP_SPAN);
 }
 
 static void follow_kind(struct topping *t, enum watched what, const struct hf_resource *resource)
@@ -469,6 +464,7 @@ static int run_top(struct topping *t)
 		if (hf_cli_find_job(t->cli, t->cli->args[0], &job, &framework, &err) != 0)
 			return hf_cli_fail(t->cli, &err);
 		t->screen.open = hf_xstrdup(hf_str_or(hf_doc_uid(job), ""));
+		hf_top_see_job(t->top, job, false, hf_loop_wall(t->cli->loop));
 	}
 	if (output == NULL && t->cli->tty && isatty(STDIN_FILENO) == 1)
 		return follow_changes(t);

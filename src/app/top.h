@@ -28,11 +28,14 @@ struct hf_top_job {
 	hf_time created, steps_at;
 	double rate;   /* steps a second; 0: unknown */
 	int64_t ready; /* Ready pods and succeeded ranks; set by hf_top_jobs */
+	bool marked;   /* the present watch has not reported the job yet */
 };
 
 struct hf_top_rank {
 	char *uid, *ns, *job, *pod, *node, *status; /* status: as kubectl prints it */
 	int64_t restarts;
+	bool ready;
+	bool marked; /* the present watch has not reported the pod yet */
 	/* The last report of the rank's process, from the node's agent. */
 	bool reported;
 	int64_t step, total;
@@ -59,9 +62,11 @@ struct hf_top *hf_top_destroy(struct hf_top *top); /* NULL is fine */
 void hf_top_see_job(struct hf_top *top, struct hf_doc *job, bool gone, hf_time now);
 void hf_top_see_pod(struct hf_top *top, struct hf_doc *pod, bool gone);
 void hf_top_see_health(struct hf_top *top, struct hf_doc *health);
-/* A watch was lost: forgets the jobs of a kind, or all pods. Their watch begins anew. */
-void hf_top_forget_jobs(struct hf_top *top, const char *kind);
-void hf_top_forget_pods(struct hf_top *top);
+/* A watch was lost, and another one begins. Marks the jobs of a kind, or all pods (kind NULL). The rows stay; a new
+ * version of the object removes its mark. */
+void hf_top_mark(struct hf_top *top, const char *kind);
+/* Removes the rows that are still marked: their objects were deleted while there was no watch. */
+void hf_top_sweep(struct hf_top *top, const char *kind);
 
 /* The rows in the order of `sort`. The arrays are the model's, and valid until the next call of the same
  * function or the next change. */

@@ -19,10 +19,15 @@
 #define HEALTH_BYTES_MAX ((size_t)16 << 20)
 #define SEED 0x70707070u
 
+/* How many pods of a job are Ready. */
+struct count {
+	int64_t n;
+};
+
 struct hf_top {
-	struct hf_map *jobs;  /* UID to struct hf_top_job */
-	struct hf_map *ranks; /* UID of a pod to struct hf_top_rank */
-	struct hf_ready *ready;
+	struct hf_map *jobs;   /* UID to struct hf_top_job */
+	struct hf_map *ranks;  /* UID of a pod to struct hf_top_rank */
+	struct hf_map *counts; /* "namespace/job" to struct count */
 	struct hf_arena *arena;
 	struct hf_top_job **job_rows;
 	struct hf_top_rank **rank_rows;
@@ -60,7 +65,7 @@ struct hf_top *hf_top_create(void)
 
 	top->jobs = hf_map_create(HF_TOP_JOBS_MAX, SEED, free_job);
 	top->ranks = hf_map_create(HF_TOP_PODS_MAX, SEED, free_rank);
-	top->ready = hf_ready_create();
+	top->counts = hf_map_create(HF_TOP_PODS_MAX, SEED, free);
 	top->arena = hf_arena_create(HEALTH_BYTES_MAX);
 	return top;
 }
@@ -71,7 +76,7 @@ struct hf_top *hf_top_destroy(struct hf_top *top)
 		return NULL;
 	hf_map_destroy(top->jobs);
 	hf_map_destroy(top->ranks);
-	hf_ready_destroy(top->ready);
+	hf_map_destroy(top->counts);
 	hf_arena_destroy(top->arena);
 	free(top->job_rows);
 	free(top->rank_rows);
@@ -129,6 +134,7 @@ static void read_job(struct hf_top_job *job, struct hf_doc *doc, hf_time now)
 	job->rate = hf_streq(facts.state, "Running")
 			    ? rate_of(job->rate, training.step, steps_at, job->step, job->steps_at)
 			    : 0;
+	job->marked = false;
 	job->wanted = facts.wanted;
 	job->succeeded = facts.succeeded;
 	job->generation = facts.generation;
@@ -161,16 +167,6 @@ void hf_top_see_job(struct hf_top *top, struct hf_doc *doc, bool gone, hf_time n
 	read_job(job, doc, now);
 }
 
-void hf_top_forget_jobs(struct hf_top *top, const char *kind)
-{
-	const char *key;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(top->jobs, &it, &key, &value);)
-		if (hf_streq(((struct hf_top_job *)value)->kind, kind))
-			(void)hf_map_remove(top->jobs, key);
-}
-
 /* ---- pods -------------------------------------------------------------------------------------------- */
 
 /* The rank of a pod; a new one belongs to no job yet. NULL: there are too many. */
@@ -189,15 +185,47 @@ static struct hf_top_rank *rank_of(struct hf_top *top, const char *uid)
 	return NULL;
 }
 
+static struct count *count_of(struct hf_top *top, const struct hf_top_rank *rank)
+{
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", hf_str_or(rank->ns, ""), rank->job);
+	struct count *count = hf_map_get(top->counts, key);
+
+	if (count != NULL)
+		return count;
+	count = hf_xcalloc(1, sizeof(*count));
+	if (hf_map_put(top->counts, key, count))
+		return count;
+	free(count);
+	return NULL;
+}
+
+static void set_ready(struct hf_top *top, struct hf_top_rank *rank, bool ready)
+{
+	struct count *count = ready != rank->ready ? count_of(top, rank) : NULL;
+
+	if (count == NULL)
+		return;
+	count->n += ready ? 1 : -1;
+	rank->ready = ready;
+}
+
+static void remove_rank(struct hf_top *top, const char *uid)
+{
+	struct hf_top_rank *rank = hf_map_get(top->ranks, uid);
+
+	if (rank != NULL)
+		set_ready(top, rank, false);
+	(void)hf_map_remove(top->ranks, uid);
+}
+
 void hf_top_see_pod(struct hf_top *top, struct hf_doc *doc, bool gone)
 {
 	const char *uid = hf_str_or(hf_doc_uid(doc), ""), *job = hf_pod_job(doc);
 	struct hf_top_rank *rank;
 	struct hf_pod_facts facts;
 
-	(void)hf_ready_see(top->ready, doc, gone);
 	if (gone || job == NULL) {
-		(void)hf_map_remove(top->ranks, uid);
+		remove_rank(top, uid);
 		return;
 	}
 	rank = rank_of(top, uid);
@@ -211,18 +239,41 @@ void hf_top_see_pod(struct hf_top *top, struct hf_doc *doc, bool gone)
 	set_text(&rank->node, hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL));
 	set_text(&rank->status, facts.status);
 	rank->restarts = facts.restarts;
+	rank->marked = false;
+	set_ready(top, rank, hf_pod_is_ready(hf_doc_json(doc)));
 }
 
-void hf_top_forget_pods(struct hf_top *top)
+/* ---- after a lost watch -------------------------------------------------------------------------- */
+
+void hf_top_mark(struct hf_top *top, const char *kind)
 {
 	const char *key;
 	void *value;
 
-	/* The reports of the agents stay: they come by another watch. */
+	if (kind != NULL)
+		for (size_t it = 0; hf_map_next(top->jobs, &it, &key, &value);)
+			((struct hf_top_job *)value)->marked |=
+				hf_streq(((struct hf_top_job *)value)->kind, kind);
+	else
+		for (size_t it = 0; hf_map_next(top->ranks, &it, &key, &value);)
+			((struct hf_top_rank *)value)->marked = true;
+}
+
+void hf_top_sweep(struct hf_top *top, const char *kind)
+{
+	const char *key;
+	void *value;
+
+	if (kind != NULL) {
+		for (size_t it = 0; hf_map_next(top->jobs, &it, &key, &value);)
+			if (((struct hf_top_job *)value)->marked &&
+			    hf_streq(((struct hf_top_job *)value)->kind, kind))
+				(void)hf_map_remove(top->jobs, key);
+		return;
+	}
 	for (size_t it = 0; hf_map_next(top->ranks, &it, &key, &value);)
-		set_text(&((struct hf_top_rank *)value)->job, "");
-	hf_ready_destroy(top->ready);
-	top->ready = hf_ready_create();
+		if (((struct hf_top_rank *)value)->marked)
+			remove_rank(top, key);
 }
 
 void hf_top_see_health(struct hf_top *top, struct hf_doc *doc)
@@ -339,6 +390,14 @@ static double rank_key(const struct hf_top_rank *rank, enum hf_top_sort sort)
 	return 0;
 }
 
+static int64_t count_ready(const struct hf_top *top, const struct hf_top_job *job)
+{
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", job->ns, job->name);
+	const struct count *count = hf_map_get(top->counts, key);
+
+	return count != NULL ? count->n : 0;
+}
+
 struct hf_top_job *const *hf_top_jobs(struct hf_top *top, enum hf_top_sort sort, size_t *ret_n)
 {
 	size_t n = 0, len = hf_map_len(top->jobs);
@@ -351,7 +410,7 @@ struct hf_top_job *const *hf_top_jobs(struct hf_top *top, enum hf_top_sort sort,
 
 		job->ready = job->succeeded;
 		if (!hf_streq(job->state, HF_COND_SUCCEEDED))
-			job->ready += hf_ready_count(top->ready, job->ns, job->name);
+			job->ready += count_ready(top, job);
 		rows[n++] = (struct keyed){job_key(job, sort), job->ns, job->name, job};
 	}
 	qsort(rows, n, sizeof(*rows), compare_rows);

@@ -242,16 +242,41 @@ static void a_report_that_arrives_before_its_pod_is_kept(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(ranks[0]->step, 170);
 	/* After a lost watch, the pods come again. */
-	hf_top_forget_pods(top);
-	hf_top_ranks(top, hf_top_find(top, "u-alpha"), HF_TOP_BY_NAME, &n);
-	assert_int_equal(n, 0);
+	hf_top_mark(top, NULL);
 	see_pod(top, "alpha", "worker-0", "n1");
+	hf_top_sweep(top, NULL);
 	ranks = hf_top_ranks(top, hf_top_find(top, "u-alpha"), HF_TOP_BY_NAME, &n);
 	assert_int_equal(ranks[0]->step, 170);
 	HF_AUTO_DOC gone = pod_of("alpha", "worker-0", "n1");
 	hf_top_see_pod(top, gone, true);
 	hf_top_ranks(top, hf_top_find(top, "u-alpha"), HF_TOP_BY_NAME, &n);
 	assert_int_equal(n, 0);
+	hf_top_destroy(top);
+}
+
+static void rows_of_objects_that_a_new_watch_does_not_report_are_removed(void **state)
+{
+	struct hf_top *top = make_jobs();
+	struct hf_top_job *const *jobs;
+	size_t n;
+
+	hf_top_mark(top, "PyTorchJob");
+	hf_top_mark(top, NULL);
+	hf_top_jobs(top, HF_TOP_BY_NAME, &n);
+	assert_int_equal(n, 3);
+	see_job(top, "alpha", "Running", "");
+	see_pod(top, "alpha", "worker-1", "n2");
+	hf_top_sweep(top, "TFJob");
+	hf_top_jobs(top, HF_TOP_BY_NAME, &n);
+	assert_int_equal(n, 3);
+	hf_top_sweep(top, "PyTorchJob");
+	hf_top_sweep(top, NULL);
+	jobs = hf_top_jobs(top, HF_TOP_BY_NAME, &n);
+	assert_int_equal(n, 1);
+	assert_string_equal(jobs[0]->name, "alpha");
+	assert_int_equal(jobs[0]->ready, 1);
+	hf_top_ranks(top, jobs[0], HF_TOP_BY_NAME, &n);
+	assert_int_equal(n, 1);
 	hf_top_destroy(top);
 }
 
@@ -311,7 +336,8 @@ static void enter_opens_a_job_and_back_selects_it_again(void **state)
 	hf_top_press(top, &screen, HF_TOP_UP);
 	assert_string_equal(screen.selected, "u-alpha");
 	hf_top_press(top, &screen, HF_TOP_ENTER);
-	hf_top_forget_jobs(top, "PyTorchJob");
+	hf_top_mark(top, "PyTorchJob");
+	hf_top_sweep(top, "PyTorchJob");
 	hf_top_press(top, &screen, HF_TOP_DOWN);
 	assert_null(screen.open);
 	assert_null(screen.selected);
@@ -383,6 +409,7 @@ int main(void)
 		cmocka_unit_test(a_rate_begins_anew_after_a_restart),
 		cmocka_unit_test(the_ranks_of_a_job_show_who_is_slow),
 		cmocka_unit_test(a_report_that_arrives_before_its_pod_is_kept),
+		cmocka_unit_test(rows_of_objects_that_a_new_watch_does_not_report_are_removed),
 		cmocka_unit_test(keys_are_decoded),
 		cmocka_unit_test(enter_opens_a_job_and_back_selects_it_again),
 		cmocka_unit_test(many_jobs_scroll_with_the_selection),

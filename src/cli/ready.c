@@ -50,7 +50,7 @@ const char *hf_pod_job(struct hf_doc *pod)
 	return hf_json_path_str(hf_doc_json(pod), "metadata", "labels", HF_LABEL_JOB_NAME, NULL);
 }
 
-static bool is_ready(const struct hf_json *pod)
+bool hf_pod_is_ready(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
 
@@ -81,7 +81,7 @@ bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone)
 	const char *job = hf_pod_job(pod), *uid = hf_doc_uid(pod);
 	struct count *was = hf_map_get(ready->pods, uid), *count;
 
-	if (job == NULL || (was != NULL) == (!gone && is_ready(hf_doc_json(pod))))
+	if (job == NULL || (was != NULL) == (!gone && hf_pod_is_ready(hf_doc_json(pod))))
 		return false;
 	if (was != NULL) {
 		was->n--;

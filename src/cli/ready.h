@@ -22,6 +22,8 @@ int64_t hf_ready_count(const struct hf_ready *ready, const char *ns, const char 
 
 /* Return the name of the pod's job, from its label; NULL: the pod has no job label. */
 const char *hf_pod_job(struct hf_doc *pod);
+/* True if the pod's condition Ready is True. */
+bool hf_pod_is_ready(const struct hf_json *pod);
 
 HF_END_DECLS
 
