@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const struct hf_cli_verb *const plane_verbs[] = {
@@ -54,11 +55,13 @@ int main(int argc, char **argv)
 			     .connect = hf_connect,
 			     .check_here = hf_local_check,
 			     .each_run = hf_kept_runs_each,
-			     .finds_gpus = true};
+			     .starts_helpers = true};
 	struct hf_error err;
 	uint32_t seed;
 	int rc;
 
+	/* A helper that was started as /proc/self/exe would be "exe" in ps and top. */
+	(void)prctl(PR_SET_NAME, "holdfast");
 	/* Inside pods, the kubelet of `run` and `up` starts this binary as a helper. */
 	rc = hf_shim_helper_main(argc, argv);
 	if (rc >= 0)

@@ -29,10 +29,11 @@
 #define P_PIDFD ((idtype_t)3) /* glibc defines P_PIDFD from 2.36 on */
 #endif
 
-#define PROC_TEXT_MAX 1024 /* bytes of /proc/PID/stat: 52 numbers and a name of 16 bytes */
-#define PATH_TEXT_MAX 4096 /* PATH_MAX; for the path of a program found in PATH */
-#define SIGNALS_MAX 64     /* _NSIG - 1 on every Linux architecture in use */
-#define FD_BASE 10         /* child fds move above this number before dup2 */
+#define PROC_TEXT_MAX 1024    /* bytes of /proc/PID/stat: 52 numbers and a name of 16 bytes */
+#define PATH_TEXT_MAX 4096    /* PATH_MAX; for the path of a program found in PATH */
+#define SIGNALS_MAX 64        /* _NSIG - 1 on every Linux architecture in use */
+#define SELF "/proc/self/exe" /* the path of this program, also after its file was replaced */
+#define FD_BASE 10            /* child fds move above this number before dup2 */
 
 struct hf_process {
 	struct hf_loop *loop;
@@ -166,6 +167,7 @@ struct failure {
 struct launch {
 	const struct hf_process_spec *spec;
 	const char *path;
+	const char *const *argv; /* the words of the spec, except the first */
 	char *const *env;
 	/* A successful exec closes this fd; if the start fails, the child writes a struct failure
 	 * to it. */
@@ -259,7 +261,7 @@ HF_NORETURN static void child_main(const struct launch *launch)
 		child_fail(report_fd, STAGE_FDS);
 	if (spec->cwd && chdir(spec->cwd) < 0)
 		child_fail(3, STAGE_CHDIR);
-	execve(launch->path, (char *const *)(uintptr_t)spec->argv, launch->env);
+	execve(launch->path, (char *const *)(uintptr_t)launch->argv, launch->env);
 	child_fail(3, STAGE_EXEC);
 }
 
@@ -402,11 +404,28 @@ static int watch_child(struct hf_process *process, pid_t pid, struct hf_error *e
 	return rc < 0 ? rc : watch_pidfd(process, err);
 }
 
+/* Returns the words for the child. A child that is this program itself (SELF) gets its name as the first
+ * word, so that ps shows the name. The caller frees the list, but not the words. */
+static const char **copy_words(const char *const *argv)
+{
+	const char **words;
+	size_t n = 0;
+
+	while (argv[n])
+		n++;
+	words = hf_xcalloc(n + 1, sizeof(*words));
+	memcpy(words, argv, n * sizeof(*words));
+	if (hf_streq(argv[0], SELF))
+		words[0] = program_invocation_short_name;
+	return words;
+}
+
 int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, hf_process_fn fn,
 		     void *arg, struct hf_process **ret_process, struct hf_error *err)
 {
 	char found[PATH_TEXT_MAX];
 	struct launch launch = {.spec = spec, .path = spec->argv[0]};
+	HF_AUTOFREE const char **words = NULL;
 	pid_t pid = -1;
 	int rc = 0;
 
@@ -414,6 +433,7 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 	hf_assert(!spec->sweep_group || spec->new_group || spec->new_session);
 	if (!hf_loop_is_real(loop))
 		return hf_error_set(err, HF_E_UNSUPPORTED, "a virtual loop starts no processes");
+	launch.argv = words = copy_words(spec->argv);
 	launch.env = spec->env ? (char *const *)(uintptr_t)spec->env : environ;
 	if (spec->search_path && !strchr(launch.path, '/')) {
 		rc = find_program(launch.path, env_get(launch.env, "PATH"), found, err);

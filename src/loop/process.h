@@ -34,11 +34,12 @@ typedef void (*hf_process_fn)(void *arg, const struct hf_process_exit *exit);
 #define HF_PROCESS_STDIO_NULL (-1) /* the child's fd is /dev/null */
 
 struct hf_process_spec {
-	const char *const *argv; /* NULL-terminated; argv[0] is a path, or a name if search_path is
-	                          * set */
-	const char *const *env;  /* "NAME=value" strings, NULL-terminated; NULL: the environment of
+	/* NULL-terminated; argv[0] is a path, or a name if search_path is set. For "/proc/self/exe"
+	 * the child's argv[0] is the name of this program. */
+	const char *const *argv;
+	const char *const *env; /* "NAME=value" strings, NULL-terminated; NULL: the environment of
 	                          * this process */
-	const char *cwd;         /* working directory of the child; NULL: the caller's */
+	const char *cwd;        /* working directory of the child; NULL: the caller's */
 	/* The child's fds 0, 1 and 2: an open fd, which the caller still owns, or
 	 * HF_PROCESS_STDIO_NULL. */
 	int stdio[3];

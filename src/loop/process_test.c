@@ -6,6 +6,7 @@
 #include "harness/real_loop.h"
 #include "loop/process.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "loop/pipe.h"
@@ -18,6 +19,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* With this argument the test prints its argv[0] and ends. */
+#define SAY_NAME "say-name"
 
 struct bench {
 	struct hf_test_loop t;
@@ -313,6 +317,23 @@ static void sweep_group_kills_the_rest_of_the_group(void **state)
 	assert_true(bench->out_ended);
 }
 
+static void a_child_of_this_program_has_its_name(void **state)
+{
+	static const char *const argv[] = {"/proc/self/exe", SAY_NAME, NULL};
+	struct hf_process_spec spec = {.argv = argv};
+	struct bench *bench = *state;
+
+	open_out(bench);
+	spec.stdio[0] = spec.stdio[2] = HF_PROCESS_STDIO_NULL;
+	spec.stdio[1] = bench->out_fd;
+	assert_int_equal(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, NULL),
+		0);
+	hf_fd_cleanup(&bench->out_fd);
+	run_until_events(bench, 2);
+	assert_string_equal(bench->out.data, program_invocation_short_name);
+}
+
 static void a_forgotten_child_is_reaped_by_the_loop(void **state)
 {
 	struct bench *bench = *state;
@@ -506,7 +527,7 @@ static void the_virtual_loop_refuses_processes(void **state)
 
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(an_exit_code_comes_back),
@@ -520,6 +541,7 @@ int main(void)
 		UNIT(a_kill_reaches_the_process_and_later_ones_are_harmless),
 		UNIT(a_session_of_its_own_is_killed_as_a_whole),
 		UNIT(sweep_group_kills_the_rest_of_the_group),
+		UNIT(a_child_of_this_program_has_its_name),
 		UNIT(a_forgotten_child_is_reaped_by_the_loop),
 		UNIT(many_forgotten_children_are_reaped_in_any_order),
 		UNIT(orphans_left_at_the_end_are_let_go),
@@ -529,5 +551,7 @@ int main(void)
 		UNIT(many_children_each_end_once),
 		UNIT(the_virtual_loop_refuses_processes),
 	};
+	if (argc == 2 && strcmp(argv[1], SAY_NAME) == 0)
+		return fputs(argv[0], stdout) < 0;
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
 }
