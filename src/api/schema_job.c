@@ -264,7 +264,7 @@ static const struct hf_schema_field ledger_fields[] = {
 	FIELD("notBefore", TIME, ONE, "Pods are not created before this time."),
 	FIELD("activeSeconds", INT64, ONE, "Activity before the present run."),
 	FIELD_OF("restarts", budgets, ONE, "Charged incidents, by budget."),
-	FIELD("summary", STRING, ONE, "Charged incidents in words."),
+	FIELD("summary", STRING, ONE, "Restarts in words."),
 	FIELD_OF("streak", streaks, ONE, "Incidents in a row."),
 	FIELD_OF("replicas", replica_ledger, MAP, "Counts by replica type, as short texts."),
 	FIELD_OF("last", record, ONE, "The newest restart, or the end of the job."),

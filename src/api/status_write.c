@@ -225,8 +225,10 @@ static struct hf_json *write_recovery(const struct hf_ledger *ledger,
 {
 	struct hf_json *object = hf_ledger_json(ledger, framework);
 	char summary[HF_RESTARTS_TEXT_MAX];
+	int64_t restarts[HF_BUDGETS];
 
-	hf_restarts_text(ledger->restarts, summary);
+	hf_ledger_restarts(ledger, restarts);
+	hf_restarts_text(restarts, summary);
 	hf_json_set_str(object, "summary", summary);
 	return object;
 }

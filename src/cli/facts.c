@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const struct hf_json *hf_job_last_condition(const struct hf_json *job)
 {
@@ -57,6 +58,30 @@ int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready)
 	return facts->succeeded + (hf_streq(facts->state, HF_COND_SUCCEEDED) ? 0 : ready);
 }
 
+/* Returns the budget that the open or last incident was charged to; HF_BUDGETS: none. */
+static int charged_budget(const struct hf_json *recovery)
+{
+	const char *name = hf_json_path_str(recovery, "incident", "charged", NULL);
+
+	for (int i = 0; i < HF_BUDGETS; i++)
+		if (hf_streq(name, hf_budget_name((enum hf_budget)i)))
+			return i;
+	return HF_BUDGETS;
+}
+
+/* Counts as hf_ledger_restarts does: a record without a scope restarted nothing. */
+static void count_restarts(const struct hf_json *recovery, struct hf_job_facts *facts)
+{
+	const struct hf_json *last = hf_json_get(recovery, "last");
+	int budget = charged_budget(recovery);
+
+	memcpy(facts->restarts, facts->charged, sizeof(facts->restarts));
+	if (last != NULL && hf_json_path_str(last, "scope", NULL) == NULL && budget < HF_BUDGETS &&
+	    number_of(last, "incident") == number_of(hf_json_get(recovery, "incident"), "id") &&
+	    facts->restarts[budget] > 0)
+		facts->restarts[budget]--;
+}
+
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)
 {
 	const struct hf_json *condition = hf_job_last_condition(job);
@@ -73,7 +98,8 @@ void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts
 		.generation = number_of(recovery, "generation"),
 	};
 	for (int i = 0; i < HF_BUDGETS; i++)
-		ret_facts->restarts[i] = number_of(restarts, hf_budget_name((enum hf_budget)i));
+		ret_facts->charged[i] = number_of(restarts, hf_budget_name((enum hf_budget)i));
+	count_restarts(recovery, ret_facts);
 	if (framework != NULL)
 		count_ranks(job, framework, ret_facts);
 }
@@ -94,6 +120,37 @@ static hf_time time_of(const struct hf_json *object, const char *key)
 	hf_time at;
 
 	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
+}
+
+bool hf_job_delay_read(const struct hf_json *job, hf_time now, struct hf_job_delay *ret_delay)
+{
+	HF_AUTO_JSON recovery = hf_job_recovery(job);
+	int budget = charged_budget(recovery);
+	struct hf_job_facts facts;
+
+	*ret_delay = (struct hf_job_delay){.until = time_of(recovery, "notBefore"), .limit = -1};
+	if (ret_delay->until == HF_TIME_NONE || ret_delay->until <= now)
+		return false;
+	hf_job_facts_read(job, &facts);
+	if (budget < HF_BUDGETS)
+		ret_delay->restart = facts.restarts[budget];
+	if (budget == HF_BUDGET_APPLICATION)
+		ret_delay->limit = hf_json_i64(
+			hf_json_path(job, "spec", "runPolicy", "backoffLimit", NULL), -1);
+	return true;
+}
+
+void hf_job_delay_text(const struct hf_job_delay *delay, hf_time now, struct hf_strbuf *sb)
+{
+	hf_time left = delay->until > now ? delay->until - now : 0;
+
+	hf_strbuf_addf(sb, "restarting in %" PRId64 " s", (left + HF_SECOND - 1) / HF_SECOND);
+	if (delay->restart > 0)
+		hf_strbuf_addf(sb, " (restart %" PRId64, delay->restart);
+	if (delay->restart > 0 && delay->limit >= delay->restart)
+		hf_strbuf_addf(sb, " of %" PRId64, delay->limit);
+	if (delay->restart > 0)
+		hf_strbuf_addch(sb, ')');
 }
 
 /* Any client may have edited the numbers. */

@@ -3,6 +3,7 @@
 #ifndef HF_CLI_FACTS_H
 #define HF_CLI_FACTS_H
 
+#include "base/strbuf.h"
 #include "core/model/status.h"
 #include "json/json.h"
 
@@ -22,11 +23,24 @@ struct hf_job_facts {
 	int64_t succeeded;
 	int64_t wanted; /* number of ranks that the spec asks for */
 	int64_t generation;
-	int64_t restarts[HF_BUDGETS]; /* how many restarts each budget was charged */
+	int64_t charged[HF_BUDGETS]; /* how many incidents each budget was charged */
+	/* the charged incidents that were answered by a restart: all but the one that ended the
+	 * job */
+	int64_t restarts[HF_BUDGETS];
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
 /* The sum of the restarts that the job has made, from all budgets; at most INT64_MAX. */
 int64_t hf_job_restarts(const struct hf_job_facts *facts);
+/* The restart that waits for the end of its delay. */
+struct hf_job_delay {
+	hf_time until;
+	int64_t restart; /* its number in its budget, from 1; 0: it is charged to no budget */
+	int64_t limit;   /* of restarts of this budget; -1: none, or unknown */
+};
+/* False: no restart waits. */
+bool hf_job_delay_read(const struct hf_json *job, hf_time now, struct hf_job_delay *ret_delay);
+/* Write "restarting in 10 s (restart 2 of 3)". */
+void hf_job_delay_text(const struct hf_job_delay *delay, hf_time now, struct hf_strbuf *sb);
 /* The number for the column READY: ranks that are ready or have succeeded.  ready: number of Ready pods.
  * Once the job has succeeded, its status counts ranks that still ran as succeeded, as upstream's
  * does, so `ready` is not added. */

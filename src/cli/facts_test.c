@@ -139,6 +139,28 @@ static void restarts_of_all_budgets_are_added(void **state)
 	assert_true(hf_job_restarts(&facts) == INT64_MAX);
 }
 
+static void the_end_of_the_job_is_no_restart(void **state)
+{
+	static const char format[] =
+		"{\"kind\":\"PyTorchJob\",\"status\":{\"recovery\":{\"incident\":{\"id\":4,\"charged\":"
+		"\"application\"},\"restarts\":{\"application\":3,\"device\":1},\"last\":{\"incident\":4"
+		"%s}}}}";
+	static const struct {
+		const char *scope;
+		int64_t restarts;
+	} cases[] = {{",\"scope\":\"Job\"", 4}, {"", 3}};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(format, cases[i].scope);
+		HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+		struct hf_job_facts facts;
+
+		hf_job_facts_read(hf_doc_json(doc), &facts);
+		assert_int_equal(hf_job_restarts(&facts), cases[i].restarts);
+		assert_int_equal(facts.charged[HF_BUDGET_APPLICATION], 3);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +169,7 @@ int main(void)
 		cmocka_unit_test(a_container_that_never_started_is_told_from_one_that_ran),
 		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
 		cmocka_unit_test(restarts_of_all_budgets_are_added),
+		cmocka_unit_test(the_end_of_the_job_is_no_restart),
 	};
 
 	return cmocka_run_group_tests_name("states", tests, NULL, NULL);

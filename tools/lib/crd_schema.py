@@ -430,7 +430,7 @@ def ledger():
         "notBefore": time("Pods are not created before this time."),
         "activeSeconds": whole("Activity before the present run."),
         "restarts": budgets("Charged incidents, by budget."),
-        "summary": text("Charged incidents in words."),
+        "summary": text("Restarts in words."),
         "streak": budgets("Incidents in a row.",
                           user=whole("Restarts in a row that a person asked for.")),
         "replicas": node("object", "Counts by replica type, as short texts.", additionalProperties=kept({

@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "core/model/model_internal.h"
 #include "core/model/observed.h"
 #include "core/model/plan.h"
@@ -86,6 +87,18 @@ const char *hf_class_name(enum hf_class cls)
 enum hf_class hf_class_parse(const char *name)
 {
 	return (enum hf_class)FIND(class_names, name, HF_CLASS_NONE);
+}
+
+void hf_ledger_restarts(const struct hf_ledger *ledger, int64_t ret_restarts[HF_BUDGETS])
+{
+	const struct hf_record *last = ledger->records_len > 0 ? &ledger->records[0] : NULL;
+	enum hf_budget charged = ledger->incident.charged;
+
+	memcpy(ret_restarts, ledger->restarts, sizeof(ledger->restarts));
+	/* The incident that ended the job was charged and restarted nothing. */
+	if (last && !last->scope && last->incident == ledger->incident.id &&
+	    (int)charged < HF_BUDGETS && ret_restarts[charged] > 0)
+		ret_restarts[charged]--;
 }
 
 void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX])

@@ -72,6 +72,10 @@ const char *hf_streak_name(int streak); /* "application", …, "user" */
  * (infrastructure)", "3 (2 application, 1 device)"; "?" for a number out of range. */
 #define HF_RESTARTS_TEXT_MAX 96
 void hf_restarts_text(const int64_t restarts[HF_BUDGETS], char text[HF_RESTARTS_TEXT_MAX]);
+struct hf_ledger;
+/* Count the restarts: the charged incidents, without the one that ended the job, because it restarted
+ * nothing. */
+void hf_ledger_restarts(const struct hf_ledger *ledger, int64_t ret_restarts[HF_BUDGETS]);
 /* "application", "infrastructure", "device", "none", "" (pending) */
 const char *hf_budget_name(enum hf_budget budget);
 enum hf_budget hf_budget_parse(const char *name); /* NULL, "" and unknown: PENDING */

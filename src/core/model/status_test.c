@@ -85,6 +85,31 @@ static void restarts_are_told_in_words(void **state)
 	}
 }
 
+static void the_incident_that_ended_the_job_is_no_restart(void **state)
+{
+	struct hf_ledger ledger = {.restarts = {3, 1, 0},
+				   .incident = {.id = 4, .charged = HF_BUDGET_APPLICATION},
+				   .records = {{.incident = 4, .scope = "Job"}},
+				   .records_len = 1};
+	int64_t restarts[HF_BUDGETS];
+
+	(void)state;
+	hf_ledger_restarts(&ledger, restarts);
+	assert_int_equal(restarts[HF_BUDGET_APPLICATION], 3);
+	ledger.records[0].scope = NULL;
+	hf_ledger_restarts(&ledger, restarts);
+	assert_int_equal(restarts[HF_BUDGET_APPLICATION], 2);
+	assert_int_equal(restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	/* The record is of an older incident, or nothing was charged. */
+	ledger.records[0].incident = 3;
+	hf_ledger_restarts(&ledger, restarts);
+	assert_int_equal(restarts[HF_BUDGET_APPLICATION], 3);
+	ledger.records[0].incident = 4;
+	ledger.incident.charged = HF_BUDGET_NONE;
+	hf_ledger_restarts(&ledger, restarts);
+	assert_int_equal(restarts[HF_BUDGET_APPLICATION], 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +117,7 @@ int main(void)
 		cmocka_unit_test(unknown_texts_have_a_safe_meaning),
 		cmocka_unit_test(finished_is_succeeded_or_failed_and_true),
 		cmocka_unit_test(restarts_are_told_in_words),
+		cmocka_unit_test(the_incident_that_ended_the_job_is_no_restart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
