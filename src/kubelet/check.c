@@ -241,6 +241,39 @@ static bool is_in_memory(const struct hf_json *spec, const char *name)
 	return false;
 }
 
+/* True if the mount needs nothing, because the path of the volume is the path of the mount. */
+static bool is_in_place(const struct hf_json *spec, const struct hf_json *mount)
+{
+	const char *target = hf_str_or(hf_json_path_str(mount, "mountPath", NULL), "");
+	const char *name = hf_json_path_str(mount, "name", NULL);
+	const struct hf_json *volumes = hf_json_get(spec, "volumes");
+
+	/* Without namespaces, /dev/shm is that of the machine. */
+	if (hf_streq(target, "/dev/shm"))
+		return true;
+	for (size_t i = 0; i < hf_json_len(volumes); i++) {
+		const struct hf_json *v = hf_json_item(volumes, i);
+
+		if (hf_streq(hf_json_path_str(v, "name", NULL), name))
+			return hf_streq(hf_json_path_str(v, "hostPath", "path", NULL), target) &&
+			       hf_str_is_empty(hf_json_path_str(mount, "subPath", NULL));
+	}
+	return false;
+}
+
+static void refuse_mount(struct checker *c, const char *path)
+{
+	const char *why = c->in->facts->why;
+	char text[HF_KUBELET_TEXT_MAX];
+
+	(void)snprintf(
+		text, sizeof(text),
+		"pods have no mount namespaces on this machine%s%.150s%s; only a hostPath that "
+		"is mounted at its own path works here",
+		why ? " (" : "", hf_str_or(why, ""), why ? ")" : "");
+	refuse_field(c, path, "mountPath", text);
+}
+
 static void check_mounts(struct checker *c, const struct hf_json *container, const char *path)
 {
 	const struct hf_json *mounts = hf_json_get(container, "volumeMounts");
@@ -258,6 +291,8 @@ static void check_mounts(struct checker *c, const struct hf_json *container, con
 		if (!hf_str_is_empty(hf_json_path_str(m, "subPath", NULL)) &&
 		    is_in_memory(c->in->spec, hf_json_path_str(m, "name", NULL)))
 			refuse_field(c, at, "subPath", "the volume is in memory");
+		if (c->in->facts && !c->in->facts->isolate && !is_in_place(c->in->spec, m))
+			refuse_mount(c, at);
 	}
 }
 

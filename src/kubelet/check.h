@@ -38,7 +38,8 @@ struct hf_kubelet_findings {
 
 /* What the machine allows. */
 struct hf_kubelet_check {
-	bool isolate; /* the pod gets namespaces */
+	bool isolate;    /* the pod gets namespaces */
+	const char *why; /* why it gets none; NULL: unknown */
 	bool root;
 	int64_t uid; /* of the plane's process */
 };

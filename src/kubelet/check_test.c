@@ -230,6 +230,37 @@ static void non_root_is_checked_against_the_user_of_the_process(void **state)
 	}
 }
 
+static void without_namespaces_a_volume_must_be_in_place(void **state)
+{
+	static const struct {
+		const char *mount, *volume;
+		bool good;
+	} rows[] = {
+		{"'mountPath':'/data'", "'hostPath':{'path':'/data'}", true},
+		{"'mountPath':'/data'", "'hostPath':{'path':'/other'}", false},
+		{"'mountPath':'/data','subPath':'a'", "'hostPath':{'path':'/data'}", false},
+		{"'mountPath':'/data'", "'emptyDir':{}", false},
+		{"'mountPath':'/dev/shm'", "'emptyDir':{}", true},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		const struct hf_kubelet_check facts = {.root = true, .why = "no rights"};
+		HF_AUTOFREE char *spec = hf_xasprintf(
+			"{'volumes':[{'name':'v',%s}],'containers':[{'command':['x'],'volumeMounts':"
+			"[{'name':'v',%s}]}]}",
+			rows[i].volume, rows[i].mount);
+		HF_AUTOFREE struct hf_kubelet_findings *f = check(spec, &facts, false);
+
+		if ((f->n_refused == 0) != rows[i].good)
+			fail_msg("row %zu: %s", i, f->n ? f->items[0].text : "accepted");
+		if (!rows[i].good)
+			assert_non_null(strstr(f->items[0].text,
+					       "volumeMounts[0].mountPath is not "
+					       "supported: pods have no mount namespaces "
+					       "on this machine (no rights); "));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +272,7 @@ int main(void)
 		cmocka_unit_test(without_a_machine_only_the_template_counts),
 		cmocka_unit_test(findings_have_a_limit_and_wrong_types_are_passed_over),
 		cmocka_unit_test(non_root_is_checked_against_the_user_of_the_process),
+		cmocka_unit_test(without_namespaces_a_volume_must_be_in_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

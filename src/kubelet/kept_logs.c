@@ -75,3 +75,18 @@ char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const
 	}
 	return NULL;
 }
+
+void hf_kubelet_log_extent(const char *path, struct hf_kubelet_log_extent *ret_extent)
+{
+	HF_AUTOFREE char *note = hf_xasprintf("%s" HF_LOG_DROPPED, path);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(64);
+
+	*ret_extent = (struct hf_kubelet_log_extent){.parts = 0};
+	for (int i = 0; i < HF_KUBELET_LOG_FILES_MAX; i++) {
+		HF_AUTOFREE char *part = i ? hf_xasprintf("%s.%d", path, i) : hf_xstrdup(path);
+
+		ret_extent->parts += access(part, F_OK) == 0;
+	}
+	if (hf_fs_read_regular(note, &text, NULL) == 0 && text.len > 0)
+		(void)!hf_str_to_i64(text.data, 0, INT64_MAX, &ret_extent->dropped, NULL);
+}

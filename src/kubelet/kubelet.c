@@ -286,6 +286,7 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 	k->loop = o->loop;
 	k->store = o->store;
 	k->network = o->network;
+	k->pods_max = o->pods_max > 0 ? o->pods_max : HF_KUBELET_PODS_MAX;
 	k->notice = o->notice;
 	k->ready = o->ready;
 	k->arg = o->arg;

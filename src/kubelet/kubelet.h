@@ -4,6 +4,7 @@
 #define HF_KUBELET_KUBELET_H
 
 #include "base/error.h"
+#include "json/json.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -54,6 +55,7 @@ struct hf_kubelet_options {
 	 * /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
+	int pods_max; /* the Node's status.capacity.pods; 0: HF_KUBELET_PODS_MAX */
 	/* "NAME=value" for every container; a variable of the pod replaces the one of the same
 	 * name. NULL-terminated; NULL: none. */
 	const char *const *env;
@@ -156,9 +158,25 @@ struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *log
  * is kept. The caller frees the path. */
 char *hf_kubelet_kept_log(const char *logs_dir, const struct hf_json *pod, const char *container,
 			  bool previous);
+/* How much of a log is kept: the shim renames full parts PATH to PATH.1 and so on, and drops the oldest. */
+struct hf_kubelet_log_extent {
+	int parts;       /* files: PATH, PATH.1, … */
+	int64_t dropped; /* bytes of parts that were dropped */
+};
+/* path: from hf_kubelet_kept_log, or of a container that still runs. */
+void hf_kubelet_log_extent(const char *path, struct hf_kubelet_log_extent *ret_extent);
 /* Moves the logs of all pods of state_dir to kept_logs. No kubelet may use state_dir. */
 int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struct hf_error *err)
 	HF_MUST_CHECK;
+
+/* Checks the member hostPath of a volume on this machine, and makes nothing. The error (HF_E_NOT_FOUND,
+ * HF_E_INVALID, HF_E_IO) is that with which a pod would wait. */
+int hf_kubelet_check_host_path(const struct hf_json *source, struct hf_error *err) HF_MUST_CHECK;
+
+/* Finds out, as a kubelet does at its start, whether pods get namespaces on this machine. It blocks while a
+ * child process tries it (a tenth of a second, at most 30 s). exe as in struct hf_kubelet_options. why: the
+ * reason if they get none. */
+bool hf_kubelet_can_isolate(const char *exe, char *why, size_t why_size);
 
 /* What this machine allows for pods, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {

@@ -165,6 +165,9 @@ struct hf_kubelet_shim_handler {
 	void (*failed)(void *arg, const char *text);
 	void (*journal)(void *arg);
 	void (*refused)(void *arg, const char *container, unsigned attempt, const char *text);
+	/* Lines in CRI format that the shim could not write to the container's log. */
+	void (*output)(void *arg, const char *container, unsigned attempt, const char *lines,
+		       size_t len);
 	/* The shim has ended, so its lock is free. */
 	void (*gone)(void *arg);
 	void *arg;
@@ -278,6 +281,9 @@ void hf_kubelet_mend_torchrun(const char *bin_dir);
 
 /* --- logs.c --- */
 struct hf_kubelet_log_reader;
+/* Passes lines that could not be written to a log to the streams that follow this log. */
+void hf_kubelet_logs_spill(struct hf_kubelet *kubelet, const char *pod_uid, const char *container,
+			   unsigned attempt, const char *lines, size_t len);
 /* Appends the last lines of a log, at most bytes_max bytes and lines_max lines; for termination
  * messages. */
 void hf_kubelet_logs_tail(const char *pod_dir, const char *container, unsigned attempt,
@@ -313,6 +319,7 @@ struct hf_kubelet {
 	char *preload;
 	char *selector; /* field selector of the pods: spec.nodeName=… */
 	enum hf_kubelet_network network;
+	int pods_max;
 	void (*notice)(void *arg, const char *text);
 	void (*ready)(void *arg, int code, const char *message);
 	void *arg;
@@ -321,6 +328,7 @@ struct hf_kubelet {
 	/* What the machine allows for pods. Valid when `probed` is set. */
 	bool net_known; /* the search for the machine's namespaces and network has ended */
 	bool probed, told_ready, told_no_limits;
+	bool told_spill; /* the notice that a log cannot be written was given */
 	bool isolate, user_ns, pid_ns;
 	struct hf_cgroup_base cgroups;
 	char why[HF_ERROR_TEXT_MAX];

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@
 #define TAG_AT (TIME_LEN + 8)
 #define PREFIX_LEN (TAG_AT + 2)
 #define LINE_BYTES_MAX (HF_LOG_LINE_MAX + PREFIX_LEN + 1)
+#define SPILL_BYTES_MAX                                                                            \
+	((size_t)1 << 20) /* lines that the log lacks and the caller has not got yet */
 
 struct hf_kubelet_log_reader {
 	struct hf_log_stream base;
@@ -43,17 +46,24 @@ struct hf_kubelet_log_reader {
 	unsigned attempt;
 	bool follow, timestamps;
 	char since[TIME_LEN + 1]; /* "": from the beginning */
+	char born[TIME_LEN + 1];  /* when the stream began */
 	int64_t skip_lines;
 	int64_t bytes_left; /* -1: no limit */
 	/* How far the read has come. */
 	int fd;
 	ino_t inode;
 	struct hf_strbuf line; /* the bytes of a line that has no newline yet */
+	/* Lines that could not be written to the log, by their times later than all lines before
+	 * `spill_at`, which were passed on. */
+	struct hf_strbuf spill;
+	size_t spill_at;
+	uint64_t spill_lost; /* bytes that did not fit into `spill` */
 	/* for stdout and stderr: the last record was a part of a long line (tag P), which the next
 	 * record continues */
 	bool within[2];
-	bool over; /* the container has ended; the files do not grow any more */
-	int code;  /* the error that ends the stream; 0: no error */
+	bool says_dropped; /* a line says first how much of the log is not kept */
+	bool over;         /* the container has ended; the files do not grow any more */
+	int code;          /* the error that ends the stream; 0: no error */
 	char message[HF_ERROR_TEXT_MAX];
 	bool at_end;
 };
@@ -104,6 +114,12 @@ static bool open_part(struct hf_kubelet_log_reader *s, int i)
 	return true;
 }
 
+/* True for the tag of a line that ends here. */
+static bool is_whole(char tag)
+{
+	return tag == 'F' || tag == HF_LOG_TAG_SHOWN;
+}
+
 /* Counts the whole lines in a file; pieces of long lines do not count. */
 static int64_t count_lines(const char *path)
 {
@@ -117,7 +133,7 @@ static int64_t count_lines(const char *path)
 	while (fd >= 0 && (got = read(fd, buf, PIECE)) > 0) {
 		for (ssize_t i = 0; i < got; i++) {
 			if (column == TAG_AT)
-				whole = buf[i] == 'F';
+				whole = is_whole(buf[i]);
 			column++;
 			if (buf[i] == '\n') {
 				n += whole;
@@ -152,7 +168,7 @@ static int seek_tail(struct hf_kubelet_log_reader *s, int64_t n)
 static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t len,
 		     struct hf_strbuf *out)
 {
-	bool whole = len > TAG_AT && line[TAG_AT] == 'F', within;
+	bool whole = len > TAG_AT && is_whole(line[TAG_AT]), within;
 
 	if (len < PREFIX_LEN)
 		return; /* not a line of a shim */
@@ -161,6 +177,9 @@ static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t l
 		return;
 	}
 	if (s->since[0] && memcmp(line, s->since, TIME_LEN) < 0)
+		return;
+	/* This stream has passed the lines on that the note says are lost. */
+	if (line[TAG_AT] == HF_LOG_TAG_SHOWN && s->follow && memcmp(line, s->born, TIME_LEN) >= 0)
 		return;
 	/* The fourth letter tells "stderr" from "stdout". The second and later parts of a long
 	 * line are printed without a time. */
@@ -175,6 +194,27 @@ static void add_line(struct hf_kubelet_log_reader *s, const char *line, size_t l
 		hf_strbuf_addch(out, '\n');
 }
 
+/* Adds the spilled lines that are older than a line of the file; before NULL: all. */
+static void add_spill(struct hf_kubelet_log_reader *s, const char *before, struct hf_strbuf *out)
+{
+	while (s->spill_at < s->spill.len) {
+		const char *line = s->spill.data + s->spill_at;
+		const char *end = memchr(line, '\n', s->spill.len - s->spill_at);
+		size_t len = (size_t)(end - line);
+
+		if (before && len > TIME_LEN && memcmp(line, before, TIME_LEN) > 0)
+			return;
+		add_line(s, line, len, out);
+		s->spill_at += len + 1;
+	}
+	hf_strbuf_clear(&s->spill);
+	s->spill_at = 0;
+	if (s->spill_lost)
+		hf_strbuf_addf(out, "holdfast: %" PRIu64 " bytes of output are lost here\n",
+			       s->spill_lost);
+	s->spill_lost = 0;
+}
+
 static void add_bytes(struct hf_kubelet_log_reader *s, const char *bytes, size_t len,
 		      struct hf_strbuf *out)
 {
@@ -187,6 +227,8 @@ static void add_bytes(struct hf_kubelet_log_reader *s, const char *bytes, size_t
 		len -= take + (end != NULL);
 		if (!end)
 			return;
+		if (s->spill.len > 0 && s->line.len > TIME_LEN)
+			add_spill(s, s->line.data, out);
 		add_line(s, s->line.data, s->line.len, out);
 		hf_strbuf_clear(&s->line);
 	}
@@ -238,11 +280,42 @@ static void cut_to_limit(struct hf_kubelet_log_reader *s, struct hf_strbuf *out)
 	s->bytes_left -= (int64_t)out->len;
 }
 
+void hf_kubelet_logs_spill(struct hf_kubelet *k, const char *pod_uid, const char *container,
+			   unsigned attempt, const char *lines, size_t len)
+{
+	if (!len || lines[len - 1] != '\n')
+		return;
+	for (struct hf_kubelet_log_reader *s = k->streams; s; s = s->next) {
+		if (!s->follow || s->at_end || s->attempt != attempt ||
+		    !hf_streq(s->pod_uid, pod_uid) || !hf_streq(s->container, container))
+			continue;
+		if (s->spill_lost || s->spill.len + len > SPILL_BYTES_MAX)
+			s->spill_lost += len;
+		else
+			hf_strbuf_add(&s->spill, lines, len);
+		hf_timer_arm(s->timer, 0);
+	}
+}
+
+/* Adds a line if the beginning of the log is not kept. */
+static void add_dropped(const struct hf_kubelet_log_reader *s, struct hf_strbuf *out)
+{
+	struct hf_kubelet_log_extent extent;
+
+	hf_kubelet_log_extent(s->stem, &extent);
+	if (extent.dropped > 0)
+		hf_strbuf_addf(out,
+			       "holdfast: the first %.1f MiB of this log are not kept: a log keeps "
+			       "its last %d MiB\n",
+			       (double)extent.dropped / (1 << 20),
+			       (int)(HF_KUBELET_LOG_BYTES_MAX * HF_KUBELET_LOG_FILES_MAX >> 20));
+}
+
 /* Call the callback at the end, because it may stop the stream. */
 static void on_turn(void *arg)
 {
 	struct hf_kubelet_log_reader *s = arg;
-	HF_AUTO_STRBUF out = HF_STRBUF_INIT(PIECE * 2 + LINE_BYTES_MAX);
+	HF_AUTO_STRBUF out = HF_STRBUF_INIT(SPILL_BYTES_MAX + PIECE * 2 + LINE_BYTES_MAX);
 	HF_AUTOFREE char *buf = NULL;
 	ssize_t n;
 
@@ -250,6 +323,9 @@ static void on_turn(void *arg)
 		s->fn(s->arg, "", 0, s->code, s->message);
 		return;
 	}
+	if (s->says_dropped)
+		add_dropped(s, &out);
+	s->says_dropped = false;
 	buf = hf_xmalloc(PIECE);
 	n = s->fd < 0 ? 0 : read(s->fd, buf, PIECE);
 	if (n > 0) {
@@ -257,6 +333,9 @@ static void on_turn(void *arg)
 		cut_to_limit(s, &out);
 		hf_task_post(s->task);
 	} else {
+		/* The shim wrote the lines of the file before it sent the spilled ones. */
+		add_spill(s, NULL, &out);
+		cut_to_limit(s, &out);
 		next_part(s);
 	}
 	if (out.len)
@@ -375,6 +454,7 @@ static struct hf_kubelet_log_reader *create_reader(struct hf_loop *loop, struct 
 						   void *fn_arg)
 {
 	struct hf_kubelet_log_reader *s = hf_xcalloc(1, sizeof(*s));
+	char born[HF_TIME_TEXT_MAX];
 
 	s->base.ops = &stream_ops;
 	s->fn = fn;
@@ -384,6 +464,9 @@ static struct hf_kubelet_log_reader *create_reader(struct hf_loop *loop, struct 
 	s->bytes_left = o->limit_bytes > 0 ? o->limit_bytes : -1;
 	s->pod_uid = hf_xstrdup(hf_doc_uid(doc));
 	hf_strbuf_init(&s->line, LINE_BYTES_MAX);
+	hf_strbuf_init(&s->spill, SPILL_BYTES_MAX);
+	hf_time_format_micro(hf_loop_wall(loop), born);
+	memcpy(s->born, born, TIME_LEN);
 	if (o->since_seconds > 0) {
 		char text[HF_TIME_TEXT_MAX];
 
@@ -428,6 +511,7 @@ struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *log
 	struct hf_kubelet_log_reader *s = create_reader(loop, pod, o, fn, fn_arg);
 
 	s->stem = hf_kubelet_kept_log(logs_dir, hf_doc_json(pod), o->container, o->previous);
+	s->says_dropped = !o->timestamps && o->since_seconds <= 0 && o->tail_lines < 0;
 	if (!s->stem)
 		return &refuse_stream(s, HF_E_BAD_REQUEST,
 				      "no %slog of container \"%s\" in pod \"%s\" is kept",
@@ -452,6 +536,7 @@ static void stop_stream(struct hf_log_stream *stream)
 	s->timer = hf_timer_destroy(s->timer);
 	hf_fd_cleanup(&s->fd);
 	hf_strbuf_release(&s->line);
+	hf_strbuf_release(&s->spill);
 	free(s->pod_uid);
 	free(s->container);
 	free(s->stem);

@@ -122,8 +122,10 @@ static void long_lines_come_in_parts(void **state)
 
 static void old_parts_are_kept_up_to_their_number(void **state)
 {
+	struct hf_kubelet_log_extent extent;
 	struct sink_test t;
 	struct stat st;
+	char path[128];
 
 	open_sink(&t, 100, 3);
 	add(&t, 0, "1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
@@ -134,6 +136,12 @@ static void old_parts_are_kept_up_to_their_number(void **state)
 	assert_log(&t, "c.0.log.1", AT "stdout F 3 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
 	assert_log(&t, "c.0.log.2", AT "stdout F 2 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n");
 	assert_int_equal(fstatat(t.dir_fd, "c.0.log.3", &st, 0), -1);
+	/* The first part had 74 bytes. */
+	assert_log(&t, "c.0.log.dropped", "74");
+	(void)snprintf(path, sizeof(path), "%s/c.0.log", t.dir);
+	hf_kubelet_log_extent(path, &extent);
+	assert_int_equal(extent.parts, 3);
+	assert_int_equal(extent.dropped, 74);
 	close_sink(&t);
 }
 
@@ -154,6 +162,39 @@ static void what_a_full_disk_cost_is_said_once_there_is_room(void **state)
 	assert_log(&t, "c.0.log",
 		   AT "stdout F before\n" AT
 		      "stderr F holdfast: 18 bytes of output could not be written here\n" AT
+		      "stdout F after\n");
+	close_sink(&t);
+}
+
+static bool keep_lines(void *arg, const char *lines, size_t len)
+{
+	hf_strbuf_add(arg, lines, len);
+	return true;
+}
+
+static void lines_that_cannot_be_written_are_passed_to_the_client(void **state)
+{
+	HF_AUTO_STRBUF got = HF_STRBUF_INIT(4096);
+	struct sink_test t;
+	int good;
+
+	open_sink(&t, 1 << 20, 3);
+	t.sink->spill = keep_lines;
+	t.sink->spill_arg = &got;
+	add(&t, 0, "before\n");
+	good = t.sink->fd;
+	t.sink->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	add(&t, 0, "lost one\nlost two\nha");
+	add(&t, 0, "lf\n");
+	(void)close(t.sink->fd);
+	t.sink->fd = good;
+	add(&t, 0, "after\n");
+	assert_string_equal(got.data,
+			    AT "stdout F lost one\n" AT "stdout F lost two\n" AT "stdout F half\n");
+	/* The note has the tag of output that a client got. */
+	assert_log(&t, "c.0.log",
+		   AT "stdout F before\n" AT
+		      "stderr N holdfast: 23 bytes of output could not be written here\n" AT
 		      "stdout F after\n");
 	close_sink(&t);
 }
@@ -421,6 +462,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(long_lines_come_in_parts),
 		cmocka_unit_test(old_parts_are_kept_up_to_their_number),
 		cmocka_unit_test(what_a_full_disk_cost_is_said_once_there_is_room),
+		cmocka_unit_test(lines_that_cannot_be_written_are_passed_to_the_client),
 		cmocka_unit_test(a_container_that_ends_on_a_full_disk_leaves_a_log_that_says_so),
 		T(tail_and_limit_cut_a_log),
 		T(timestamps_and_since_are_those_of_the_lines),

@@ -132,3 +132,56 @@ int hf_kubelet_probe_start(struct hf_kubelet *k, struct hf_error *err)
 	k->probe = p;
 	return 0;
 }
+
+/* --- the same question without a kubelet --- */
+
+struct trial {
+	struct hf_loop *loop;
+	bool isolate;
+	char *why;
+	size_t why_size;
+};
+
+static void on_trial(void *arg, const struct hf_json *json, bool late)
+{
+	struct trial *trial = arg;
+
+	trial->isolate = hf_json_true(hf_json_get(json, "isolate"), false);
+	(void)snprintf(trial->why, trial->why_size, "%s",
+		       json   ? hf_json_str(hf_json_get(json, "why"), "")
+		       : late ? "the trial of this machine's namespaces did not end within 30 s"
+			      : "the trial of this machine's namespaces failed");
+	hf_loop_stop(trial->loop);
+}
+
+bool hf_kubelet_can_isolate(const char *exe, char *why, size_t why_size)
+{
+	const char *const argv[] = {exe ? exe : "/proc/self/exe", "shim", "net", NULL};
+	struct trial trial = {.why = why, .why_size = why_size};
+	struct hf_question_options options = {.argv = argv,
+					      .die_with_parent = true,
+					      .within = ANSWER_WITHIN,
+					      .fn = on_trial,
+					      .arg = &trial};
+	struct hf_question *question = NULL;
+	int in[2] = {-1, -1};
+	struct hf_error err;
+	int rc = hf_loop_create(&trial.loop, &err);
+
+	if (!rc)
+		rc = hf_pipe_make(in, &err);
+	options.loop = trial.loop;
+	options.input = in[0];
+	if (!rc)
+		rc = hf_question_ask(&options, &question, &err);
+	if (rc)
+		(void)snprintf(why, why_size, "%s", err.text);
+	else
+		hf_loop_run(trial.loop);
+	hf_question_destroy(question);
+	hf_fd_cleanup(&in[0]);
+	/* The end of its stdin ends the child. */
+	hf_fd_cleanup(&in[1]);
+	hf_loop_destroy(trial.loop);
+	return !rc && trial.isolate;
+}

@@ -107,7 +107,7 @@ static void set_amounts(const struct hf_kubelet *k, struct hf_json *status)
 	hf_json_set_str(capacity, "cpu", text);
 	(void)snprintf(text, sizeof(text), "%lldKi", (long long)pages * page / 1024);
 	hf_json_set_str(capacity, "memory", text);
-	(void)snprintf(text, sizeof(text), "%d", HF_KUBELET_PODS_MAX);
+	(void)snprintf(text, sizeof(text), "%d", k->pods_max);
 	hf_json_set_str(capacity, "pods", text);
 	if (statvfs(k->state_dir, &disk) == 0) {
 		(void)snprintf(text, sizeof(text), "%lluKi",

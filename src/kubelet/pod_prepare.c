@@ -46,8 +46,10 @@ static int check_names(const struct hf_kubelet_pod *pod, struct hf_error *err)
 static int check_spec(struct hf_kubelet_pod *pod, struct hf_error *err)
 {
 	HF_AUTOFREE struct hf_kubelet_findings *findings = hf_xcalloc(1, sizeof(*findings));
-	const struct hf_kubelet_check facts = {
-		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
+	const struct hf_kubelet_check facts = {.isolate = pod->kubelet->isolate,
+					       .why = pod->kubelet->why,
+					       .root = geteuid() == 0,
+					       .uid = geteuid()};
 	const struct hf_kubelet_check_input input = {
 		.spec = hf_kubelet_pod_spec(pod), .path = "spec", .facts = &facts};
 	const struct hf_kubelet_finding *refusal;

@@ -115,6 +115,22 @@ static void on_shim_refused(void *arg, const char *name, unsigned attempt, const
 	}
 }
 
+static void on_shim_output(void *arg, const char *name, unsigned attempt, const char *lines,
+			   size_t len)
+{
+	struct hf_kubelet_pod *pod = arg;
+	struct hf_kubelet *k = pod->kubelet;
+
+	if (!k->told_spill)
+		hf_kubelet_notice(
+			k,
+			"output of pod %s/%s cannot be written to its log, and is not kept "
+			"(no room on the disk of %s?)",
+			pod->ns, pod->name, k->state_dir);
+	k->told_spill = true;
+	hf_kubelet_logs_spill(k, pod->uid, name, attempt, lines, len);
+}
+
 /* Marks the pod as lost: the attempts that ran when the shim died have ended, with unknown exit
  * codes. */
 void hf_kubelet_pod_mark_lost(struct hf_kubelet_pod *pod, const char *why)
@@ -237,6 +253,7 @@ const struct hf_kubelet_shim_handler *hf_kubelet_pod_handler(
 		.failed = on_shim_failed,
 		.journal = on_shim_journal,
 		.refused = on_shim_refused,
+		.output = on_shim_output,
 		.gone = hf_kubelet_pod_shim_gone,
 		.arg = pod,
 	};

@@ -86,6 +86,23 @@ static void close_connection(struct hf_kubelet_shim *s)
 	hf_fd_cleanup(&s->fd);
 }
 
+/* Handles "output NAME N\nLINES". */
+static void on_output(const struct hf_kubelet_shim *s, char *message, size_t len)
+{
+	char *lines = memchr(message, '\n', len), *rest = message;
+	const char *name;
+	int64_t attempt;
+
+	if (!lines)
+		return;
+	*lines++ = '\0';
+	(void)strsep(&rest, " ");
+	name = strsep(&rest, " ");
+	if (name && rest && hf_str_to_i64(rest, 0, UINT32_MAX, &attempt, NULL) == 0)
+		s->handler.output(s->handler.arg, name, (unsigned)attempt, lines,
+				  (size_t)(message + len - lines));
+}
+
 static void on_message(struct hf_kubelet_shim *s, char *message)
 {
 	char *rest = message;
@@ -107,7 +124,7 @@ static void on_message(struct hf_kubelet_shim *s, char *message)
 static void on_socket(void *arg, unsigned events HF_UNUSED)
 {
 	struct hf_kubelet_shim *s = arg;
-	char message[HF_SHIM_MESSAGE_MAX + 1];
+	static char message[HF_SHIM_OUTPUT_MAX + 1];
 
 	for (int i = 0; i < MESSAGES_AT_ONCE; i++) {
 		ssize_t n = recv(s->fd, message, sizeof(message) - 1, MSG_DONTWAIT);
@@ -121,7 +138,10 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 			return;
 		}
 		message[n] = '\0';
-		on_message(s, message);
+		if (hf_str_has_prefix(message, "output "))
+			on_output(s, message, (size_t)n);
+		else
+			on_message(s, message);
 		if (s->fd < 0)
 			return;
 	}

@@ -333,8 +333,9 @@ static void without_mounts_only_what_is_in_place_can_be_had(void **state)
 	testnode_wait_state(n, "a", "waiting", "CreateContainerConfigError");
 	assert_string_equal(
 		STR(testnode_container(n, "a", 0, false), "state", "waiting", "message"),
-		"mountPath '/hf-v' cannot be mounted, because pods have no mount namespaces here: the "
-		"option for the machine's network is set");
+		"spec.containers[0].volumeMounts[0].mountPath is not supported: pods have no mount "
+		"namespaces on this machine (the option for the machine's network is set); only a "
+		"hostPath that is mounted at its own path works here");
 	testnode_pod(
 		n, "b",
 		"'restartPolicy':'Never','volumes':[{'name':'v','hostPath':{'path':"

@@ -257,7 +257,13 @@ static int make_missing(const char *path, const char *type, struct hf_error *err
 	return 0;
 }
 
-static int check_host_path(const struct hf_json *source, struct hf_error *err)
+/* True if the kubelet makes the path when it is missing. */
+static bool is_made(const char *type)
+{
+	return hf_streq(type, "DirectoryOrCreate") || hf_streq(type, "FileOrCreate");
+}
+
+int hf_kubelet_check_host_path(const struct hf_json *source, struct hf_error *err)
 {
 	static const struct {
 		const char *type;
@@ -270,13 +276,14 @@ static int check_host_path(const struct hf_json *source, struct hf_error *err)
 	const char *path = hf_str_or(hf_json_path_str(source, "path", NULL), "");
 	const char *type = hf_str_or(hf_json_path_str(source, "type", NULL), "");
 	struct stat st;
-	int rc;
 
 	if (path[0] != '/' || strlen(path) >= HOST_PATH_MAX)
 		return hf_error_set(err, HF_E_INVALID, "hostPath.path '%s' must be absolute", path);
-	rc = make_missing(path, type, err);
-	if (rc)
-		return rc;
+	if (stat(path, &st) < 0 && errno == ENOENT && is_made(type))
+		return 0;
+	if (stat(path, &st) < 0 && errno == ENOENT)
+		return hf_error_set(err, HF_E_NOT_FOUND, "hostPath '%s': No such file or directory",
+				    path);
 	if (stat(path, &st) < 0)
 		return hf_error_errno(err, errno, "hostPath '%s'", path);
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
@@ -285,6 +292,15 @@ static int check_host_path(const struct hf_json *source, struct hf_error *err)
 					    "hostPath type check failed: %s is not a %s", path,
 					    type);
 	return 0;
+}
+
+static int prepare_host_path(const struct hf_json *source, struct hf_error *err)
+{
+	int rc = hf_kubelet_check_host_path(source, err);
+
+	return rc ? rc
+		  : make_missing(hf_json_path_str(source, "path", NULL),
+				 hf_json_path_str(source, "type", NULL), err);
 }
 
 static bool is_filled(const struct hf_json *volume)
@@ -346,7 +362,7 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 	if (hf_dns1123_label_problem(name))
 		return hf_error_set(err, HF_E_INVALID, "volume name '%s' is not a DNS label", name);
 	if (hf_json_get(volume, "hostPath"))
-		return check_host_path(hf_json_get(volume, "hostPath"), err);
+		return prepare_host_path(hf_json_get(volume, "hostPath"), err);
 	if (hf_json_get(volume, "persistentVolumeClaim"))
 		return prepare_claim(m, hf_json_get(volume, "persistentVolumeClaim"), err);
 	if (!empty && !is_filled(volume))

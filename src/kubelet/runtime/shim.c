@@ -38,6 +38,7 @@
 #define READ_AT_ONCE ((size_t)64 << 10) /* capacity of a pipe */
 #define RETRY_MS 1000 /* delay in ms before records are tried again that could not be written */
 #define DRAIN_ROUNDS_MAX 64
+#define SPILL_WAIT_MS 1000 /* until a client that does not read misses lines of a log */
 /* delay in ms between two looks for a kubelet, of a shim that must not outlive it */
 #define LOOK_MS 1000
 /* the first kubelet connects within this time, even if many pods start at once */
@@ -49,7 +50,10 @@
 /* descriptors in poll: the socket, signals, clients, and three for each container */
 #define POLL_MAX (2 + HF_SHIM_CLIENTS_MAX + 3 * HF_POD_CONTAINERS_MAX)
 
+struct shim;
+
 struct container {
+	struct shim *shim;
 	char name[HF_CONTAINER_NAME_MAX];
 	unsigned attempt;
 	pid_t pid; /* pid of init; 0: free slot */
@@ -209,6 +213,47 @@ static void drain_output(struct container *c)
 		for (int i = 0; i < DRAIN_ROUNDS_MAX && read_output(c, stream); i++)
 			;
 	hf_log_sink_close(c->log, wall_now());
+}
+
+/* Sends a message to a client. If its socket is full, waits for SPILL_WAIT_MS: the client has unread
+ * messages. */
+static bool send_lines(int client, const struct hf_strbuf *message)
+{
+	struct pollfd fd = {.fd = client, .events = POLLOUT};
+
+	for (int tries = 0; tries < 2; tries++) {
+		if (send(client, message->data, message->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return true;
+		if (errno != EAGAIN || poll(&fd, 1, SPILL_WAIT_MS) <= 0)
+			return false;
+	}
+	return false;
+}
+
+/* Sends lines that could not be written to the log to the kubelet, in messages of whole lines. */
+static bool spill_lines(void *arg, const char *lines, size_t len)
+{
+	const struct container *c = arg;
+	bool shown = len > 0;
+
+	for (size_t at = 0; at < len && shown;) {
+		HF_AUTO_STRBUF message = HF_STRBUF_INIT(HF_SHIM_OUTPUT_MAX);
+		size_t most = HF_SHIM_OUTPUT_MAX - HF_SHIM_MESSAGE_MAX;
+		size_t take = len - at < most ? len - at : most;
+		const char *end = memrchr(lines + at, '\n', take);
+
+		hf_assert(end); /* a line is shorter than a message */
+		take = (size_t)(end - (lines + at)) + 1;
+		hf_strbuf_addf(&message, "output %s %u\n", c->name, c->attempt);
+		hf_strbuf_add(&message, lines + at, take);
+		at += take;
+		shown = false;
+		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
+			shown = (c->shim->clients[i] >= 0 &&
+				 send_lines(c->shim->clients[i], &message)) ||
+				shown;
+	}
+	return shown;
 }
 
 /* --- containers --- */
@@ -404,10 +449,13 @@ static int prepare_container(struct shim *shim, struct container *c, const char 
 
 	(void)snprintf(c->name, sizeof(c->name), "%s", name);
 	c->attempt = attempt;
+	c->shim = shim;
 	c->log = hf_xmalloc(sizeof(*c->log));
 	(void)snprintf(log, sizeof(log), "%s.%u.log", name, attempt);
 	rc = hf_log_sink_open(c->log, shim->logs_fd, log, shim->pod.log_bytes_max,
 			      shim->pod.log_files_max, err);
+	c->log->spill = spill_lines;
+	c->log->spill_arg = c;
 	if (!rc && shim->n_pending)
 		rc = hf_error_set(err, HF_E_NO_SPACE, "the pod's journal cannot be written");
 	return rc;

@@ -49,6 +49,7 @@
  *       wait                       exec: the container does not run
  *       started N, exit N, fail T  exec: the program has started, has ended with N, or cannot start
  *       error NAME N TEXT          a start failed before its BEGIN record
+ *       output NAME N\nLINES       lines of a log in CRI format that could not be written to it
  *
  * The shim ignores a start of an attempt that is not newer than the last one. A kubelet that does
  * not know whether it sent a command may therefore repeat it.
@@ -62,6 +63,7 @@
 #define HF_SHIM_LOG_FILE "shim.log"
 #define HF_SHIM_NEW_ROOT "root"
 #define HF_SHIM_MESSAGE_MAX 1024
+#define HF_SHIM_OUTPUT_MAX ((size_t)64 << 10) /* of the message "output" */
 #define HF_SHIM_CLIENTS_MAX 4
 /* limit of a message, by the kernel's default size of a packet */
 #define HF_SHIM_EXEC_MAX ((size_t)128 << 10)
@@ -149,9 +151,15 @@ int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, s
 	HF_MUST_CHECK;
 
 /* --- log files in CRI format: "<RFC 3339> stdout F <line>" --- */
+/* The tag of a note about lost output that a client got nevertheless. A reader that followed the log at that
+ * time has those lines and need not show the note. */
+#define HF_LOG_TAG_SHOWN 'N'
 /* limit of a line in bytes; a longer line is split into parts with the tag P, and so is a line
  * with carriage returns */
 #define HF_LOG_LINE_MAX ((size_t)16 << 10)
+
+/* The file NAME.dropped has the number of bytes that were dropped with the oldest parts of the log NAME. */
+#define HF_LOG_DROPPED ".dropped"
 
 struct hf_log_sink {
 	int dir_fd; /* borrowed */
@@ -160,7 +168,13 @@ struct hf_log_sink {
 	int64_t bytes, bytes_max;
 	int64_t held; /* offset up to which blocks are reserved for the file */
 	int files_max;
-	uint64_t lost; /* bytes of output that were lost since the last successful write */
+	int64_t dropped; /* bytes of parts that were dropped */
+	uint64_t lost;   /* bytes of output that were lost since the last successful write */
+	/* Called with the lines that cannot be written, in CRI format. Returns true if a client got
+	 * them. NULL: not called. */
+	bool (*spill)(void *arg, const char *lines, size_t len);
+	void *spill_arg;
+	bool shown; /* a client got all of the lost output */
 	/* the log already has the note that output is lost from here on; the number of bytes is
 	 * still to come */
 	bool told;
@@ -172,8 +186,8 @@ struct hf_log_sink {
 
 int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int64_t bytes_max,
 		     int files_max, struct hf_error *err) HF_MUST_CHECK;
-/* Adds output. stream 0: stdout, 1: stderr. Never fails: bytes that cannot be written are counted,
- * and the log reports their number once it can. */
+/* Adds output. stream 0: stdout, 1: stderr. Never fails: bytes that cannot be written are passed to `spill`
+ * and counted, and the log reports their number once it can. */
 void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
 		     hf_time now);
 /* Writes the unfinished lines of both streams and closes the log. */

@@ -81,8 +81,11 @@ int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int
 	sink->bytes = 0;
 	sink->bytes_max = bytes_max;
 	sink->files_max = files_max;
+	sink->dropped = 0;
 	sink->lost = 0;
 	sink->told = false;
+	sink->spill = NULL;
+	sink->shown = false;
 	sink->part[0].len = sink->part[1].len = 0;
 	if (open_file(sink) < 0)
 		return hf_error_errno(err, errno, "cannot open log '%s'", name);
@@ -104,6 +107,27 @@ static void close_file(struct hf_log_sink *sink)
 	hf_fd_cleanup(&sink->fd);
 }
 
+/* Notes the size of the oldest part, which a rotation drops, for readers of the log. */
+static void note_dropped(struct hf_log_sink *sink)
+{
+	char name[sizeof(sink->name) + 16], text[32];
+	struct stat st;
+	int n, fd;
+
+	part_name(sink, sink->files_max - 1, name, sizeof(name));
+	if (fstatat(sink->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	sink->dropped += (int64_t)st.st_size;
+	(void)snprintf(name, sizeof(name), "%s" HF_LOG_DROPPED, sink->name);
+	n = snprintf(text, sizeof(text), "%" PRId64, sink->dropped);
+	fd = openat(sink->dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* Ignore a failure: on a full disk the number is too small. It never becomes shorter, so the
+	 * file needs no truncation. */
+	if (fd >= 0)
+		(void)!write(fd, text, (size_t)n);
+	hf_fd_cleanup(&fd);
+}
+
 /* Renames NAME to NAME.1, NAME.1 to NAME.2 and so on, and opens a new NAME. At most files_max files
  * stay: the oldest file is overwritten. */
 static void rotate_files(struct hf_log_sink *sink)
@@ -111,6 +135,7 @@ static void rotate_files(struct hf_log_sink *sink)
 	char from[sizeof(sink->name) + 16], to[sizeof(sink->name) + 16];
 
 	close_file(sink);
+	note_dropped(sink);
 	if (sink->files_max == 1)
 		(void)unlinkat(sink->dir_fd, sink->name, 0);
 	for (int i = sink->files_max - 2; i >= 0; i--) {
@@ -155,6 +180,11 @@ static void add_line(struct hf_strbuf *sb, hf_time now, int stream, char tag, co
 	hf_strbuf_addch(sb, '\n');
 }
 
+static char note_tag(const struct hf_log_sink *sink)
+{
+	return sink->shown ? HF_LOG_TAG_SHOWN : 'F';
+}
+
 static void add_note(const struct hf_log_sink *sink, struct hf_strbuf *sb, hf_time now)
 {
 	char text[128];
@@ -162,7 +192,7 @@ static void add_note(const struct hf_log_sink *sink, struct hf_strbuf *sb, hf_ti
 			 "holdfast: %" PRIu64 " bytes of output could not be written here",
 			 sink->lost);
 
-	add_line(sb, now, 1, 'F', text, (size_t)n);
+	add_line(sb, now, 1, note_tag(sink), text, (size_t)n);
 }
 
 /* Writes a note into the blocks reserved for it. If the container ends before the disk has room
@@ -172,13 +202,19 @@ static void say_lost(struct hf_log_sink *sink, hf_time now)
 	static const char text[] = "holdfast: output is lost from here on: it cannot be written";
 	HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
 
-	add_line(&note, now, 1, 'F', text, sizeof(text) - 1);
+	add_line(&note, now, 1, note_tag(sink), text, sizeof(text) - 1);
 	sink->told = sink->told || write_batch(sink, note.data, note.len);
 }
 
-static void count_lost(struct hf_log_sink *sink, size_t raw_len, hf_time now)
+/* Passes lines that cannot be written to the clients, and counts them. */
+static void lose_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
+		       hf_time now)
 {
+	bool shown = sink->spill && sink->spill(sink->spill_arg, batch->data, batch->len);
+
+	sink->shown = shown && (sink->shown || !sink->lost);
 	sink->lost += raw_len;
+	/* The clients have the lines before a reader of the log can see the note. */
 	say_lost(sink, now);
 }
 
@@ -188,6 +224,7 @@ static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch,
 			hf_time now)
 {
 	HF_AUTO_STRBUF both = HF_STRBUF_INIT(BATCH_BYTES_MAX + 512);
+	const struct hf_strbuf *lines = batch;
 
 	if (!batch->len)
 		return;
@@ -200,7 +237,7 @@ static void write_lines(struct hf_log_sink *sink, const struct hf_strbuf *batch,
 		batch = &both;
 	}
 	if (!hold_blocks(sink, batch->len) || !write_batch(sink, batch->data, batch->len)) {
-		count_lost(sink, raw_len, now);
+		lose_lines(sink, lines, raw_len, now);
 		return;
 	}
 	sink->lost = 0;
