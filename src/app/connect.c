@@ -129,6 +129,7 @@ static int try_kept_run(struct hf_cli *cli, bool *ret_opened, struct hf_error *e
 	struct hf_error ignored;
 
 	*ret_opened = false;
+	cli->asked_kept = number;
 	if (number && !cli->verb->reads_kept)
 		return hf_error_set(
 			err, HF_E_INVALID,
@@ -141,6 +142,7 @@ static int try_kept_run(struct hf_cli *cli, bool *ret_opened, struct hf_error *e
 	run = hf_kept_runs_find(&runs, word);
 	if (run == NULL && !number && runs.n == 0)
 		return 0;
+	cli->asked_kept = true;
 	if (run == NULL)
 		return hf_kept_runs_missing(&runs, word, err);
 	*ret_opened = true;

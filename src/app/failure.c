@@ -12,6 +12,7 @@
 #include "core/model/container_reason.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct hf_json *last_record(const struct hf_json *job)
@@ -22,6 +23,29 @@ static const struct hf_json *last_record(const struct hf_json *job)
 const char *hf_failure_pod(const struct hf_json *job)
 {
 	return hf_json_path_str(last_record(job), "pod", NULL);
+}
+
+struct hf_json *hf_failure_late(const struct hf_json *pod, const char *rank, char **ret_cause)
+{
+	const struct hf_json *container =
+		hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+	const struct hf_json *end = hf_json_path(container, "state", "terminated", NULL);
+	int64_t code = hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED);
+	struct hf_json *late = hf_json_object();
+
+	hf_json_set_str(late, "replica", rank);
+	hf_json_set_i64(late, "exitCode", code);
+	hf_json_set_str(late, "reason", hf_json_path_str(end, "reason", NULL));
+	hf_json_set_str(late, "message", hf_json_path_str(end, "message", NULL));
+	*ret_cause = hf_xasprintf("%s exited with code %" PRId64 " after rank 0 had succeeded",
+				  rank, code);
+	return late;
+}
+
+void hf_run_log_release(struct hf_run_log *log)
+{
+	free(log->path);
+	free(log->before);
 }
 
 /* ---- the cause ----------------------------------------------------------------------------- */
@@ -260,7 +284,7 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 	hf_job_facts_read(failure->job, &facts);
 	hf_strbuf_addstr(sb, "Holdfast:  ");
 	for (enum hf_budget budget = 0; budget < HF_BUDGETS; budget++) {
-		int64_t count = facts.restarts[budget];
+		int64_t count = facts.charged[budget];
 
 		if (count == 0)
 			continue;
@@ -273,6 +297,30 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 	if (hf_job_restarts(&facts) == 0)
 		hf_strbuf_addstr(sb, "no restart; ");
 	hf_strbuf_addf(sb, "the job failed: %s\n", facts.message);
+}
+
+/* Names the files of the log, and says what of it is not kept. */
+static void add_log_files(const struct hf_failure *failure, const char *replica,
+			  struct hf_strbuf *sb)
+{
+	const struct hf_run_log *files = failure->files;
+	const char *path = files->path;
+
+	hf_strbuf_addf(sb, "%s%s\n", files->dropped > 0 ? "Log:       " : "Full log:  ", path);
+	if (files->older == 1)
+		hf_strbuf_addf(sb, "           and its older part %s.1\n", path);
+	else if (files->older > 1)
+		hf_strbuf_addf(sb, "           and its older parts %s.1 to .%d\n", path,
+			       files->older);
+	if (files->dropped > 0)
+		hf_strbuf_addf(sb,
+			       "           the first %.1f MiB of what %s printed are not kept\n",
+			       (double)files->dropped / (1 << 20), replica);
+	if (files->before != NULL)
+		hf_strbuf_addf(sb, "           of the start before: %s\n", files->before);
+	if (failure->log_dir != NULL)
+		hf_strbuf_addf(sb, "           of all ranks, the last two starts: %s\n",
+			       failure->log_dir);
 }
 
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
@@ -297,8 +345,8 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 		add_log(failure, replica, sb);
 		add_launcher_hint(failure, sb);
 	}
-	if (failure->log_path != NULL)
-		hf_strbuf_addf(sb, "Full log:  %s\n", failure->log_path);
+	if (failure->files != NULL && failure->files->path != NULL)
+		add_log_files(failure, hf_str_or(replica, "the rank"), sb);
 	if (failure->late == NULL)
 		add_verdict(failure, sb);
 	else

@@ -8,6 +8,7 @@
 #include "json/json.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * The text that `run` prints when a job has failed: the cause, the end of the failed rank's log, what
@@ -17,6 +18,16 @@
 /* bytes of each printed line; the rest of a longer line is left out */
 #define HF_FAILURE_LINE_BYTES_MAX 2000
 #define HF_FAILURE_BYTES_MAX ((size_t)128 << 10)
+
+/* The files of a rank's log, with the paths that they have after the end of the run. */
+struct hf_run_log {
+	char *path;   /* the youngest part of the last log; NULL: no log, or the run is not kept */
+	char *before; /* the same of the start before; NULL: there is none */
+	int older;    /* further parts beside `path` */
+	int64_t dropped; /* bytes of parts that are not kept */
+};
+void hf_run_log_release(struct hf_run_log *log);
+#define HF_AUTO_RUN_LOG HF_CLEANUP(hf_run_log_release) struct hf_run_log
 
 struct hf_failure {
 	const struct hf_json *job; /* its last version */
@@ -30,11 +41,17 @@ struct hf_failure {
 		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: no worker wrote the file */
 	/* the folder of the logs, if its disk is full; NULL: the disk has room */
 	const char *full_disk;
-	const char *log_path; /* the file of the whole log; NULL: the log is not kept */
+	const struct hf_run_log *files; /* of the log; NULL: it is not kept */
+	/* the folder with the logs of all ranks; NULL: the job has one rank */
+	const char *log_dir;
 	/* the name of the run in the printed next command, such as "@latest"; NULL: the run is not
 	 * kept */
 	const char *run;
 };
+
+/* Make the record `late` of a pod that has failed, of the rank with this name. ret_cause: a phrase; the
+ * caller frees it. */
+struct hf_json *hf_failure_late(const struct hf_json *pod, const char *rank, char **ret_cause);
 
 /* The name of the pod of the rank that failed first; NULL: no rank failed. */
 const char *hf_failure_pod(const struct hf_json *job);

@@ -76,11 +76,12 @@ static void the_report_has_all_parts(void **state)
 		parse(JOB("{\"replica\":\"worker-1\",\"pod\":\"ddp-worker-1\",\"exitCode\":3}"));
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
 	static const char log[] = "one\n\n10%\r20%\r\nno end";
+	struct hf_run_log files = {.path = (char *)(uintptr_t) "/s/log"};
 	const struct hf_failure failure = {.job = job,
 					   .exit_code = 3,
 					   .log = log,
 					   .log_len = sizeof(log) - 1,
-					   .log_path = "/s/log",
+					   .files = &files,
 					   .run = "@latest"};
 
 	assert_string_equal(hf_failure_pod(job), "ddp-worker-1");
@@ -93,6 +94,27 @@ static void the_report_has_all_parts(void **state)
 		"Holdfast:  charged 2 incidents to the application budget (backoffLimit 1); the job "
 		"failed: limit\n"
 		"Next:      holdfast why @latest; holdfast logs @latest --rank worker-1\n");
+}
+
+static void the_files_of_the_log_are_named(void **state)
+{
+	HF_AUTO_JSON job =
+		parse(JOB("{\"replica\":\"worker-1\",\"pod\":\"ddp-worker-1\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_run_log files = {.path = (char *)(uintptr_t) "/s/u/pytorch.1.log",
+					 .before = (char *)(uintptr_t) "/s/u/pytorch.0.log",
+					 .older = 4,
+					 .dropped = 12 << 20};
+	const struct hf_failure failure = {
+		.job = job, .exit_code = 1, .files = &files, .log_dir = "/s"};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(
+		sb.data, "Log:       /s/u/pytorch.1.log\n"
+			 "           and its older parts /s/u/pytorch.1.log.1 to .4\n"
+			 "           the first 12.0 MiB of what worker-1 printed are not kept\n"
+			 "           of the start before: /s/u/pytorch.0.log\n"
+			 "           of all ranks, the last two starts: /s\n"));
 }
 
 static void the_broken_launcher_of_debian_is_named(void **state)
@@ -212,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
 		cmocka_unit_test(a_full_disk_is_told_in_place_of_no_output),
+		cmocka_unit_test(the_files_of_the_log_are_named),
 		cmocka_unit_test(the_broken_launcher_of_debian_is_named),
 		cmocka_unit_test(the_report_has_all_parts),
 		cmocka_unit_test(a_silent_rank_and_an_unkept_run_are_said),

@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/str.h"
+#include "kubelet/kubelet.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,18 @@
 #define AMD "amd.com/gpu"
 
 const char *const hf_job_resources[] = {"cpu", "memory", NVIDIA, AMD, NULL};
+
+int hf_max_pods_read(const struct hf_cli *cli, int *ret_pods)
+{
+	const char *text = hf_cli_flag(cli, "max-pods");
+	int64_t pods = HF_KUBELET_PODS_MAX;
+	struct hf_error err;
+
+	if (text != NULL && hf_str_to_i64(text, 1, HF_MAX_PODS_LIMIT, &pods, &err) != 0)
+		return hf_cli_usage(cli, "--max-pods: %s", err.text);
+	*ret_pods = (int)pods;
+	return 0;
+}
 
 bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_json *job,
 			  void **it, struct hf_job_replicas *ret_replicas)

@@ -12,7 +12,13 @@ struct hf_local_machine {
 	int64_t cpus;
 	int64_t memory_bytes;
 	int64_t nvidia, amd; /* GPUs for pods */
+	int64_t pods;        /* that the node takes */
 };
+
+/* The flag --max-pods of `run` and `up`: how many pods the node takes. Set the default without the flag.
+ * Returns 0, or HF_EXIT_USAGE after a message. */
+#define HF_MAX_PODS_LIMIT 1000
+int hf_max_pods_read(const struct hf_cli *cli, int *ret_pods);
 
 /* One replica type of the job. */
 struct hf_job_replicas {

@@ -356,7 +356,20 @@ int hf_kept_runs_missing(const struct hf_kept_runs *runs, const char *word, stru
 
 	for (size_t i = 0; i < runs->n; i++)
 		hf_nearest_offer(&search, runs->items[i].name);
-	if (search.nearest != NULL && !hf_kept_runs_is_number(word))
+	if (runs->n == 0)
+		return hf_error_set(
+			err, HF_E_NOT_FOUND,
+			"no kept run '%s': 'holdfast run' keeps its last %d runs, and none "
+			"has ended here yet",
+			word, HF_KEPT_RUNS_MAX);
+	if (hf_kept_runs_is_number(word) && runs->n == 1)
+		return hf_error_set(err, HF_E_NOT_FOUND, "no kept run '%s': one run is kept, @1",
+				    word);
+	if (hf_kept_runs_is_number(word))
+		return hf_error_set(err, HF_E_NOT_FOUND,
+				    "no kept run '%s': %zu runs are kept, @1 to @%zu", word,
+				    runs->n, runs->n);
+	if (search.nearest != NULL)
 		return hf_error_set(err, HF_E_NOT_FOUND, "no kept run '%s': did you mean '%s'?",
 				    word, search.nearest);
 	return hf_error_set(err, HF_E_NOT_FOUND, "no kept run '%s'; 'holdfast runs' lists %zu",

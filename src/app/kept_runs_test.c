@@ -93,6 +93,30 @@ static void runs_are_found_by_number_and_name(void **state)
 	end();
 }
 
+static void a_missing_run_is_answered_with_those_that_are_kept(void **state)
+{
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+	struct hf_error err;
+
+	begin();
+	assert_code(hf_kept_runs_missing(&runs, "@9", &err), HF_E_NOT_FOUND);
+	assert_string_equal(err.text,
+			    "no kept run '@9': 'holdfast run' keeps its last 20 runs, and "
+			    "none has ended here yet");
+	make_run("old", 1, true);
+	hf_kept_runs_list(base, &runs);
+	assert_code(hf_kept_runs_missing(&runs, "@9", &err), HF_E_NOT_FOUND);
+	assert_string_equal(err.text, "no kept run '@9': one run is kept, @1");
+	hf_kept_runs_release(&runs);
+	make_run("ddp", 2, true);
+	hf_kept_runs_list(base, &runs);
+	assert_code(hf_kept_runs_missing(&runs, "@9", &err), HF_E_NOT_FOUND);
+	assert_string_equal(err.text, "no kept run '@9': 2 runs are kept, @1 to @2");
+	assert_code(hf_kept_runs_missing(&runs, "ddq", &err), HF_E_NOT_FOUND);
+	assert_string_equal(err.text, "no kept run 'ddq': did you mean 'ddp'?");
+	end();
+}
+
 static void a_killed_run_says_so(void **state)
 {
 	HF_AUTO_KEPT_RUNS runs = {.n = 0};
@@ -305,6 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_found_by_number_and_name),
+		cmocka_unit_test(a_missing_run_is_answered_with_those_that_are_kept),
 		cmocka_unit_test(a_killed_run_says_so),
 		cmocka_unit_test(a_reused_process_id_is_not_the_run),
 		cmocka_unit_test(damaged_folders_are_left_out),

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/check.h"
+#include "kubelet/kubelet.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,10 +90,41 @@ static void check_devices(const struct hf_job_replicas *r, hf_finding_fn found, 
 	}
 }
 
+/* The scheduler places no pod beyond the node's number, so a job with more pods would wait for ever. */
+static void check_pods(const struct hf_manifest *job, int64_t have, hf_finding_fn found, void *arg)
+{
+	const struct hf_json *root = hf_doc_json(job->doc);
+	char field[HF_KUBELET_FIELD_MAX] = "spec", text[TEXT_MAX], raise[128] = "";
+	int64_t pods = 0, most = 0;
+	struct hf_job_replicas r;
+
+	for (void *it = NULL; hf_job_replicas_next(job->framework, root, &it, &r);) {
+		pods += r.n > 0 && r.n <= INT32_MAX ? r.n : 0;
+		if (r.n <= most)
+			continue;
+		most = r.n;
+		(void)snprintf(field, sizeof(field), "spec.%s[%.60s].replicas",
+			       job->framework->replicas_key, r.type);
+	}
+	if (pods <= have || hf_json_path(root, "spec", "elasticPolicy", NULL) != NULL)
+		return;
+	if (pods <= HF_MAX_PODS_LIMIT)
+		(void)snprintf(raise, sizeof(raise),
+			       "'holdfast run --max-pods %" PRId64 "' raises the limit, or ", pods);
+	(void)snprintf(text, sizeof(text),
+		       "the job has %" PRId64 " pods, and a node takes %" PRId64
+		       " (--max-pods), as in Kubernetes; %slet a pod have several ranks (torchrun "
+		       "--nproc_per_node)",
+		       pods, have, raise);
+	found(arg, true, field, text);
+}
+
 void hf_local_check_resources(const struct hf_manifest *job, const struct hf_local_machine *machine,
 			      hf_finding_fn found, void *arg)
 {
 	struct hf_job_replicas r;
+
+	check_pods(job, machine->pods, found, arg);
 
 	for (size_t i = 0; hf_job_resources[i] != NULL; i++)
 		check_amount(job, hf_job_resources[i],
@@ -106,7 +138,13 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 	struct hf_local_machine machine = {
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+		.pods = HF_KUBELET_PODS_MAX,
 	};
+	const char *pods = hf_cli_flag(cli, "max-pods");
+
+	/* A wrong value of the flag was refused before. */
+	if (pods != NULL)
+		(void)!hf_str_to_i64(pods, 1, HF_MAX_PODS_LIMIT, &machine.pods, NULL);
 
 	/* Count the GPUs only if the job asks for some, because NVML may take seconds. */
 	if (hf_job_wants_gpus(job->framework, hf_doc_json(job->doc))) {
@@ -120,20 +158,71 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 
 /* ---- findings of the kubelet ------------------------------------------------------------------- */
 
-static void check_template(const struct hf_job_replicas *r, struct hf_kubelet_findings *findings)
+static void check_templates(const struct hf_manifest *job, bool isolate, const char *why,
+			    struct hf_kubelet_findings *findings)
 {
-	/* Assume that the machine can isolate pods. If namespaces are not allowed, the kubelet
-	 * refuses more fields, but notices this only when a pod starts. */
 	const struct hf_kubelet_check facts = {
-		.isolate = true, .root = geteuid() == 0, .uid = (int64_t)geteuid()};
-	const struct hf_kubelet_check_input input = {
-		.spec = r->spec,
-		.path = r->path,
-		.facts = &facts,
-		.command_given = r->command_given,
-	};
+		.isolate = isolate, .why = why, .root = geteuid() == 0, .uid = (int64_t)geteuid()};
+	struct hf_job_replicas r;
 
-	hf_kubelet_check_template(&input, findings);
+	*findings = (struct hf_kubelet_findings){.n = 0};
+	for (void *it = NULL;
+	     hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);) {
+		const struct hf_kubelet_check_input input = {
+			.spec = r.spec,
+			.path = r.path,
+			.facts = &facts,
+			.command_given = r.command_given,
+		};
+
+		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
+			hf_kubelet_check_template(&input, findings);
+	}
+}
+
+/* Checks the templates. Whether pods get namespaces is tried only if the job depends on it, and always for
+ * `lint --local`, because `run` itself prints what the machine lacks. */
+static void check_machine(const struct hf_cli *cli, const struct hf_manifest *job,
+			  struct hf_kubelet_findings *findings, hf_finding_fn found, void *arg)
+{
+	char why[HF_ERROR_TEXT_MAX] = "", text[TEXT_MAX + HF_ERROR_TEXT_MAX];
+	size_t refused;
+
+	check_templates(job, false, NULL, findings);
+	refused = findings->n_refused;
+	check_templates(job, true, NULL, findings);
+	if (!cli->starts_helpers || (refused == findings->n_refused && !hf_cli_has(cli, "local")) ||
+	    hf_kubelet_can_isolate(NULL, why, sizeof(why)))
+		return;
+	check_templates(job, false, why, findings);
+	if (!hf_cli_has(cli, "local"))
+		return;
+	(void)snprintf(
+		text, sizeof(text),
+		"pods get no namespaces on this machine (%s): they share its network, so two "
+		"ranks or jobs cannot use one port",
+		why);
+	found(arg, false, "spec", text);
+}
+
+static void check_host_paths(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
+{
+	const struct hf_json *volumes = hf_json_get(r->spec, "volumes");
+
+	for (size_t i = 0; i < hf_json_len(volumes); i++) {
+		const struct hf_json *source = hf_json_get(hf_json_item(volumes, i), "hostPath");
+		char field[HF_KUBELET_FIELD_MAX], text[TEXT_MAX + HF_ERROR_TEXT_MAX];
+		struct hf_error err;
+		int rc = source != NULL ? hf_kubelet_check_host_path(source, &err) : 0;
+
+		if (rc == 0)
+			continue;
+		(void)snprintf(field, sizeof(field), "%.140s.volumes[%zu].hostPath", r->path, i);
+		(void)snprintf(text, sizeof(text), "%s%s", err.text,
+			       rc == HF_E_NOT_FOUND ? "; make it, or set type: DirectoryOrCreate"
+						    : "");
+		found(arg, true, field, text);
+	}
 }
 
 void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_finding_fn found,
@@ -143,12 +232,13 @@ void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_
 	struct hf_local_machine machine;
 	struct hf_job_replicas r;
 
-	for (void *it = NULL; hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);)
-		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
-			check_template(&r, findings);
+	check_machine(cli, job, findings, found, arg);
 	for (size_t i = 0; i < findings->n; i++)
 		found(arg, findings->items[i].refused, findings->items[i].field,
 		      findings->items[i].text);
+	for (void *it = NULL; hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);)
+		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
+			check_host_paths(&r, found, arg);
 	/* With --fit, `run` changes the job until it fits, so its resources are not checked
 	 * here. */
 	if (hf_cli_has(cli, "fit"))

@@ -38,7 +38,7 @@ static void assert_resources(const char *elastic, const char *resources, int wor
 			     const char *wanted)
 {
 	const struct hf_local_machine machine = {
-		.cpus = 4, .memory_bytes = (int64_t)8 << 30, .nvidia = 2};
+		.cpus = 4, .memory_bytes = (int64_t)8 << 30, .nvidia = 2, .pods = 110};
 	struct hf_manifest job = make_job(elastic, resources, workers);
 
 	seen[0] = '\0';
@@ -47,7 +47,52 @@ static void assert_resources(const char *elastic, const char *resources, int wor
 	hf_manifest_release(&job);
 }
 
-#define PATH "spec.pytorchReplicaSpecs[Worker].template.spec"
+#define PODS "spec.pytorchReplicaSpecs"
+#define PATH PODS "[Worker].template.spec"
+
+static void a_job_has_no_more_pods_than_a_node_takes(void **state)
+{
+	assert_resources("", "{}", 110, "");
+	assert_resources("\"elasticPolicy\":{},", "{}", 111, "");
+	assert_resources("", "{}", 200,
+			 PODS
+			 "[Worker].replicas: the job has 200 pods, and a node takes 110 "
+			 "(--max-pods), as in Kubernetes; 'holdfast run --max-pods 200' raises the "
+			 "limit, or let a pod have several ranks (torchrun --nproc_per_node)\n");
+}
+
+static void a_missing_host_path_is_found(void **state)
+{
+	static const char format[] =
+		"{\"metadata\":{\"name\":\"j\"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{"
+		"\"template\":{\"spec\":{\"volumes\":[{\"name\":\"a\",\"hostPath\":{\"path\":\"/tmp\"}},"
+		"{\"name\":\"b\",\"hostPath\":{\"path\":\"%s\",\"type\":\"%s\"}}],\"containers\":"
+		"[{\"name\":\"pytorch\",\"command\":[\"ls\"]}]}}}}}}";
+	static const struct {
+		const char *path, *type, *wanted;
+	} rows[] = {
+		{"/tmp/no/such", "",
+		 PATH
+		 ".volumes[1].hostPath: hostPath '/tmp/no/such': No such file or directory; make "
+		 "it, or set type: DirectoryOrCreate\n"},
+		{"/tmp/no/such", "DirectoryOrCreate", ""},
+		{"/tmp", "File",
+		 PATH ".volumes[1].hostPath: hostPath type check failed: /tmp is not a File\n"},
+	};
+	const struct hf_cli cli = {.n_flags = 0};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(format, rows[i].path, rows[i].type);
+		struct hf_manifest job = {
+			.doc = hf_doc_from_text(text, strlen(text)),
+			.framework = hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob")};
+
+		seen[0] = '\0';
+		hf_local_check(&cli, &job, note_finding, NULL);
+		assert_string_equal(seen, rows[i].wanted);
+		hf_manifest_release(&job);
+	}
+}
 
 static void a_pod_may_not_ask_for_more_than_the_machine_has(void **state)
 {
@@ -98,7 +143,10 @@ static void all_pods_together_may_not_either(void **state)
 			 ": the 3 pods ask for 6 CPUs together, and this machine has 4 CPUs\n");
 	assert_resources("\"elasticPolicy\":{},", "{\"requests\":{\"cpu\":2}}", 3, "");
 	assert_resources("", "{\"requests\":{\"memory\":\"9000000000Gi\"}}", 2147483647,
-			 PATH
+			 PODS
+			 "[Worker].replicas: the job has 2147483647 pods, and a node takes 110 "
+			 "(--max-pods), as in Kubernetes; let a pod have several ranks (torchrun "
+			 "--nproc_per_node)\n" PATH
 			 ": each pod of Worker asks for 8589934.6 GiB of memory, and this machine "
 			 "has 8.0 GiB of memory\n");
 }
@@ -147,6 +195,8 @@ static void what_the_kubelet_refuses_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_job_has_no_more_pods_than_a_node_takes),
+		cmocka_unit_test(a_missing_host_path_is_found),
 		cmocka_unit_test(a_pod_may_not_ask_for_more_than_the_machine_has),
 		cmocka_unit_test(init_containers_count_as_for_the_scheduler),
 		cmocka_unit_test(all_pods_together_may_not_either),

@@ -42,7 +42,7 @@ struct hf_local_gpus hf_local_gpus_count(const struct hf_cli *cli)
 	struct hf_local_gpus gpus = {0};
 	struct hf_error err;
 
-	if (!cli->finds_gpus)
+	if (!cli->starts_helpers)
 		return gpus;
 	if (hf_kubelet_count_gpus(hf_local_gpus_option(cli), NULL, &counts, &err) != 0) {
 		(void)snprintf(gpus.why, sizeof(gpus.why), "%s", err.text);

@@ -365,6 +365,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 		.make_claims = plane->options.in_memory,
 		.pods_end_with_process = plane->options.in_memory,
 		.network = plane->options.network,
+		.pods_max = plane->options.pods_max,
 		.env = env,
 		.kept_logs = plane->options.kept_logs,
 		.notice = on_notice,

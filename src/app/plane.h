@@ -33,6 +33,7 @@ struct hf_plane_options {
 	/* do not create the operator: another process operates the jobs, over the API */
 	bool no_operator;
 	enum hf_kubelet_network network;
+	int pods_max; /* as in struct hf_kubelet_options */
 	/* folder for the logs of deleted pods, as in struct hf_kubelet_options; may be NULL */
 	const char *kept_logs;
 	/* ranks get no init container that waits until the master's name resolves */

@@ -64,6 +64,7 @@ struct hf_progress {
 	char *state;
 	char *message;
 	int64_t generation, restarts;
+	struct hf_job_delay delay; /* until HF_TIME_NONE: no restart waits */
 	hf_time first_seen;
 	bool dirty;
 	/* the width in columns of each line of the block that is now on the screen */
@@ -92,6 +93,7 @@ struct hf_progress *hf_progress_create(const struct hf_progress_options *options
 	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
 	p->drawn.len_max = HF_PROGRESS_RANKS_MAX + BLOCK_LINES;
 	p->first_seen = HF_TIME_NONE;
+	p->delay.until = HF_TIME_NONE;
 	return p;
 }
 
@@ -299,6 +301,16 @@ void hf_progress_note(struct hf_progress *p, hf_time now, const char *fmt, ...)
 	put_line(p, line.data);
 }
 
+void hf_progress_note_lines(struct hf_progress *p, hf_time now, const char *text)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(hf_str_or(text, ""));
+	char *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			hf_progress_note(p, now, "%s", line);
+}
+
 /* ---- the job ------------------------------------------------------------------------------ */
 
 const char *hf_progress_state(const struct hf_json *job)
@@ -329,6 +341,22 @@ static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time
 	hf_progress_note(p, now, "job/%s %s%s", p->job, lower, detail.data);
 }
 
+/* Prints once that a restart waits for the end of its delay. The block counts the seconds down. */
+static void note_delay(struct hf_progress *p, const struct hf_json *job, hf_time now)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(256);
+	hf_time before = p->delay.until;
+
+	if (!hf_job_delay_read(job, now, &p->delay)) {
+		p->delay.until = HF_TIME_NONE;
+		return;
+	}
+	if (p->options.redraw || p->delay.until == before)
+		return;
+	hf_job_delay_text(&p->delay, now, &text);
+	hf_progress_note(p, now, "job/%s %s", p->job, text.data);
+}
+
 void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 {
 	const struct hf_json *job = hf_doc_json(doc);
@@ -351,6 +379,7 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 		    hf_streq(facts.state, "Restarting"))
 			note_state(p, job, now);
 	}
+	note_delay(p, job, now);
 	p->dirty = true;
 }
 
@@ -773,6 +802,10 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 		       p->state[0] != '\0' ? p->state : "Starting", span,
 		       p->options.width > 0 && p->options.width < NARROW ? "gen" : "generation",
 		       p->generation, p->restarts);
+	if (p->delay.until != HF_TIME_NONE && p->delay.until > now) {
+		hf_strbuf_addstr(&line, "  ");
+		hf_job_delay_text(&p->delay, now, &line);
+	}
 	draw_line(p, color_of(p, p->state), line.data);
 	if (p->options.height == 0 || room > 2)
 		room -= draw_sparks(p);

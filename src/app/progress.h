@@ -58,6 +58,8 @@ void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const s
 /* Print a line of `run` itself, such as a notice or an injected fault. */
 void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
 	HF_PRINTF(3, 4);
+/* Print each line of the text, if there is one. text may be NULL. */
+void hf_progress_note_lines(struct hf_progress *progress, hf_time now, const char *text);
 /* Redraw the block if something has changed, or if `force` is set. If the output is lines: print
  * how many pods are in which state, if that has changed and a second has passed. */
 void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);

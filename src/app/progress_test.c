@@ -93,6 +93,46 @@ static void each_change_is_one_line_with_its_time(void **state)
 	teardown(&f);
 }
 
+static void tell_delay(struct fixture *f, const char *until, hf_time now)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_strbuf_addf(
+		&text,
+		"{\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"},\"spec\":{\"runPolicy\":"
+		"{\"backoffLimit\":3}},\"status\":{\"conditions\":[" COND(
+			"Restarting") "],"
+				      "\"recovery\":{\"generation\":3,\"incident\":{\"id\":2,\"charged\":"
+				      "\"application\"},\"restarts\":{\"application\":2},\"last\":{\"incident\":2,"
+				      "\"scope\":\"Job\"}%s}}}",
+		until);
+	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
+	hf_progress_job(f->progress, doc, now);
+}
+
+static void a_restart_that_waits_says_for_how_long(void **state)
+{
+	static const char until[] = ",\"notBefore\":\"1970-01-01T09:00:10.5Z\"";
+	struct fixture f;
+
+	setup(&f, false);
+	tell_delay(&f, until, 9 * HF_HOUR);
+	tell_delay(&f, until, 9 * HF_HOUR + HF_SECOND);
+	assert_string_equal(printed(&f),
+			    "09:00:00 job/ddp restarting after=0s generation=3 restarts=2: why\n"
+			    "09:00:00 job/ddp restarting in 11 s (restart 2 of 3)\n");
+	teardown(&f);
+	setup(&f, true);
+	tell_delay(&f, until, 9 * HF_HOUR);
+	hf_progress_resize(f.progress, 120, 24);
+	hf_progress_draw(f.progress, 9 * HF_HOUR + 4 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&f), "restarts 2  restarting in 7 s (restart 2 of 3)\n"));
+	tell_delay(&f, "", 9 * HF_HOUR + 5 * HF_SECOND);
+	hf_progress_draw(f.progress, 9 * HF_HOUR + 5 * HF_SECOND, true);
+	assert_non_null(strstr(printed(&f), "restarts 2\n"));
+	teardown(&f);
+}
+
 static void log_lines_carry_the_rank_and_no_control_characters(void **state)
 {
 	struct fixture f;
@@ -690,6 +730,7 @@ int main(void)
 		cmocka_unit_test(many_ranks_do_not_flood_the_terminal),
 		cmocka_unit_test(logs_of_all_ranks_are_shown_if_asked),
 		cmocka_unit_test(each_change_is_one_line_with_its_time),
+		cmocka_unit_test(a_restart_that_waits_says_for_how_long),
 		cmocka_unit_test(log_lines_carry_the_rank_and_no_control_characters),
 		cmocka_unit_test(a_line_without_end_is_cut),
 		cmocka_unit_test(a_late_word_of_the_pod_before_changes_nothing),

@@ -8,6 +8,7 @@
 #include "app/connect.h"
 #include "app/failure.h"
 #include "app/inject.h"
+#include "app/job_resources.h"
 #include "app/keyboard.h"
 #include "app/local_gpus.h"
 #include "app/log_tail.h"
@@ -17,6 +18,7 @@
 #include "app/run_input.h"
 #include "app/run_view.h"
 #include "app/script_job.h"
+#include "app/slow_ends.h"
 #include "api/job.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -27,7 +29,6 @@
 #include "core/model/names.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 #define LINGER_SPAN (2 * HF_SECOND)
 /* A pod that cannot be made from its manifest is tried again every 2 seconds (HF_KUBELET_POD_RETRY). If
  * it waits for this time, nothing will change: all objects were created before the job. */
-#define BLOCKED_SPAN (6 * HF_SECOND)
+#define BLOCKED_SPAN (3 * HF_SECOND)
 
 struct run;
 
@@ -73,8 +74,11 @@ struct run {
 	bool waited;     /* the last check found ranks that still ran */
 	struct hf_run_folder *folder;
 	struct hf_log_tails *tails;
+	struct hf_slow_ends *slow_ends;
+	hf_time stopping_since; /* when the pods were first asked to end; HF_TIME_NONE: not yet */
 	char *ns, *name, *selector, *field_selector;
 	char *ranks; /* names of --ranks; NULL: all ranks */
+	int pods_max;
 	bool timed_out;
 	enum run_state state;
 	int exit_code;
@@ -118,6 +122,8 @@ static void stop_run(struct run *run, int exit_code, hf_time grace)
 		hf_progress_finish(run->progress, now_of(run));
 	}
 	run->state = RUN_STOPPING;
+	if (run->stopping_since == HF_TIME_NONE)
+		run->stopping_since = now_of(run);
 	hf_plane_stop(run->plane, grace, plane_stopped, run);
 }
 
@@ -152,12 +158,12 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 	const struct hf_strbuf *log = pod != NULL ? hf_log_tails_get(run->tails, pod) : NULL;
-	HF_AUTOFREE char *path = pod != NULL ? hf_run_folder_log(run->folder, pod) : NULL;
+	HF_AUTO_RUN_LOG files = {.path = NULL};
 	HF_AUTOFREE char *word =
 		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
 	HF_AUTO_JSON torch = pod != NULL ? hf_run_folder_torch_error(run->folder, pod) : NULL;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
-	const struct hf_failure failure = {
+	struct hf_failure failure = {
 		.job = job,
 		.late = late,
 		.exit_code = exit_code,
@@ -166,10 +172,14 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 		.torch = torch,
 		.full_disk =
 			hf_run_folder_is_full(run->folder) ? hf_run_folder_path(run->folder) : NULL,
-		.log_path = path,
+		.files = &files,
 		.run = word,
 	};
 
+	if (pod != NULL)
+		hf_run_folder_find_log(run->folder, pod, &files);
+	if (hf_map_len(run->started) > 1)
+		failure.log_dir = hf_run_folder_logs(run->folder);
 	hf_progress_finish(run->progress, now_of(run));
 	hf_failure_write(&failure, &text);
 	(void)fflush(run->cli->out);
@@ -205,22 +215,14 @@ static bool waits_for_ranks(struct run *run)
 /* Reports a rank of a program that failed after rank 0 had succeeded. Returns the exit code. */
 static int report_late_failure(struct run *run, struct hf_doc *pod)
 {
-	const struct hf_json *container = hf_json_item(
-		hf_json_path(hf_doc_json(pod), "status", "containerStatuses", NULL), 0);
-	const struct hf_json *end = hf_json_path(container, "state", "terminated", NULL);
-	int64_t code = hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED);
-	HF_AUTO_JSON late = hf_json_object();
 	HF_AUTOFREE char *cause = NULL;
+	HF_AUTO_JSON late =
+		hf_failure_late(hf_doc_json(pod), hf_doc_name(pod) + strlen(run->name) + 1, &cause);
+	int code = (int)hf_json_i64(hf_json_get(late, "exitCode"), HF_EXIT_FAILED);
 
-	hf_json_set_str(late, "replica", hf_doc_name(pod) + strlen(run->name) + 1);
-	hf_json_set_i64(late, "exitCode", code);
-	hf_json_set_str(late, "reason", hf_json_path_str(end, "reason", NULL));
-	hf_json_set_str(late, "message", hf_json_path_str(end, "message", NULL));
-	cause = hf_xasprintf("%s exited with code %" PRId64 " after rank 0 had succeeded",
-			     hf_doc_name(pod) + strlen(run->name) + 1, code);
 	hf_run_folder_set_cause(run->folder, cause);
-	report_failure(run, (int)code, hf_doc_name(pod), late);
-	return (int)code;
+	report_failure(run, code, hf_doc_name(pod), late);
+	return code;
 }
 
 /* A job with a manifest has succeeded when rank 0 has. Says if other ranks never ran. */
@@ -365,6 +367,14 @@ static bool is_clearing_up(const struct run *run)
 	       (hf_streq(state, "Succeeded") || hf_streq(state, "Failed"));
 }
 
+static void note_replaced(struct run *run, const struct hf_json *pod)
+{
+	HF_AUTOFREE char *text = hf_run_input_replaced(&run->in, pod);
+
+	if (text != NULL)
+		hf_progress_note(run->progress, now_of(run), "note: %s", text);
+}
+
 static void on_pod(void *arg, const struct hf_event *event)
 {
 	struct run *run = arg;
@@ -377,6 +387,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 	if (event->type == HF_EVENT_BOOKMARK || is_clearing_up(run))
 		return;
 	hf_note_started(run->started, event->object);
+	note_replaced(run, hf_doc_json(event->object));
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
 	if (run->state == RUN_WATCHING)
@@ -532,23 +543,6 @@ static void on_signal(void *arg, int signum)
 	run->exit_code = HF_EXIT_INTERRUPTED;
 }
 
-static void show_why(struct run *run)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	const struct hf_job_ref job = {run->in.manifest.framework, run->ns, run->name};
-	struct hf_job_view view;
-	struct hf_plan plan;
-
-	if (hf_operator_explain(hf_plane_operator(run->plane), &job, arena, &view, &plan, NULL) !=
-	    0)
-		return;
-	hf_progress_note(run->progress, now_of(run), "%s %s", run->name,
-			 hf_str_or(plan.summary, ""));
-	for (size_t i = 0; i < plan.reasons_len; i++)
-		hf_progress_note(run->progress, plan.reasons[i].time, "  %-9s %s",
-				 hf_topic_name(plan.reasons[i].topic), plan.reasons[i].text);
-}
-
 static void on_suspended(void *arg, const struct hf_reply *reply)
 {
 	struct run *run = arg;
@@ -577,12 +571,15 @@ static void toggle_suspend(struct run *run)
 static void on_key(void *arg, char key)
 {
 	struct run *run = arg;
+	const struct hf_job_ref job = {run->in.manifest.framework, run->ns, run->name};
 
 	if (run->state != RUN_WATCHING)
 		return;
 	switch (key) {
 	case 'l': hf_progress_toggle_logs(run->progress); break;
-	case 'w': show_why(run); break;
+	case 'w':
+		hf_run_view_why(run->view, hf_plane_operator(run->plane), &job, now_of(run));
+		break;
 	case 's': toggle_suspend(run); break;
 	case 'q': on_signal(run, SIGINT); break;
 	default: break;
@@ -619,6 +616,16 @@ static void end_if_blocked(struct run *run)
 
 /* ---- timers ------------------------------------------------------------------------------- */
 
+/* Prints once for which ranks `run` waits although they got SIGTERM. */
+static void note_slow_ends(struct run *run)
+{
+	HF_AUTOFREE char *text = hf_slow_ends_look(run->slow_ends, hf_plane_local(run->plane),
+						   run->ns, run->stopping_since, now_of(run));
+
+	if (text != NULL && run->interrupts < 2)
+		hf_progress_note(run->progress, now_of(run), "%s", text);
+}
+
 static void on_tick(void *arg)
 {
 	struct run *run = arg;
@@ -630,6 +637,7 @@ static void on_tick(void *arg)
 	/* Redraw even if nothing else has changed: the first line has the elapsed time. */
 	hf_progress_draw(run->progress, now_of(run), true);
 	hf_run_view_save(run->view, now_of(run), false);
+	note_slow_ends(run);
 	if (run->state == RUN_WATCHING)
 		hf_run_folder_tick(run->folder, run->job, now_of(run));
 	if (run->state == RUN_WATCHING)
@@ -749,8 +757,10 @@ static int parse_injection(struct run *run, const char *text)
 static int parse_flags(struct run *run)
 {
 	const char *ranks = hf_cli_flag(run->cli, "ranks");
-	int rc = hf_run_view_create(run->cli, &run->view);
+	int rc = hf_max_pods_read(run->cli, &run->pods_max);
 
+	if (rc == 0)
+		rc = hf_run_view_create(run->cli, &run->view);
 	if (rc == 0 && hf_streq(ranks, "all"))
 		run->ranks = hf_xstrdup(ranks);
 	else if (rc == 0 && ranks != NULL)
@@ -796,6 +806,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 		.watch_gpus = true,
 		.gpus = hf_local_gpus_option(run->cli),
 		.network = HF_KUBELET_NETWORK_AUTO,
+		.pods_max = run->pods_max,
 		.notice = on_notice,
 		.ready = on_ready,
 		.problem = on_problem,
@@ -841,6 +852,7 @@ static void release_run(struct run *run)
 	run->job = hf_doc_unref(run->job);
 	run->view = hf_run_view_destroy(run->view);
 	run->tails = hf_log_tails_destroy(run->tails);
+	run->slow_ends = hf_slow_ends_destroy(run->slow_ends);
 	hf_map_destroy(run->started);
 	run->folder = hf_run_folder_close(run->folder, run->cli);
 	hf_run_input_release(&run->in);
@@ -849,36 +861,6 @@ static void release_run(struct run *run)
 	free(run->ranks);
 	free(run->selector);
 	free(run->field_selector);
-}
-
-/* Prints the last messages of the run: a time-out, lost output. A failure of the job has been
- * reported before. */
-static void print_end(const struct run *run)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-
-	if (run->timed_out)
-		fprintf(run->cli->err,
-			"holdfast: timed out after %s (--timeout); the job was stopped\n",
-			hf_cli_flag(run->cli, "timeout"));
-	/* If the output could not be written (closed pipe, full disk), the job did not fail, so the
-	 * exit code stays that of the job. */
-	if (fflush(run->cli->out) != 0 || ferror(run->cli->out) != 0) {
-		/* POLLERR: the reader of the pipe has ended, as `head` does; that loses nothing. */
-		if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
-			fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
-			      run->cli->err);
-		clearerr(run->cli->out);
-	}
-}
-
-static void note_fit(struct run *run)
-{
-	char *rest = run->in.fitted, *line;
-
-	while (rest != NULL && (line = strsep(&rest, "\n")) != NULL)
-		if (*line != '\0')
-			hf_progress_note(run->progress, now_of(run), "%s", line);
 }
 
 static int run_job(struct run *run, hf_time timeout)
@@ -904,6 +886,7 @@ static int run_job(struct run *run, hf_time timeout)
 	hf_run_input_place(&run->in, hf_run_folder_errors(run->folder));
 	run->started = hf_map_create(HF_LOG_TAIL_PODS_MAX, 0, NULL);
 	run->tails = hf_log_tails_create();
+	run->slow_ends = hf_slow_ends_create(run->name);
 	run->progress = hf_run_view_open(
 		run->view,
 		&(struct hf_run_view_options){.job = run->name,
@@ -912,22 +895,24 @@ static int run_job(struct run *run, hf_time timeout)
 					      .folder = hf_run_folder_path(run->folder)});
 	hf_run_input_describe(&run->in, &text);
 	hf_progress_note(run->progress, now_of(run), "%s", text.data);
-	note_fit(run);
-	if (run->in.not_created != NULL)
-		hf_progress_note(run->progress, now_of(run), "note: %s", run->in.not_created);
+	hf_progress_note_lines(run->progress, now_of(run), run->in.fitted);
+	hf_progress_note_lines(run->progress, now_of(run), run->in.not_created);
 	create_timers(run, timeout);
 	if (begin_run(run, &err) != 0)
 		return hf_cli_fail(run->cli, &err);
 	hf_loop_run(run->loop);
 	hf_run_view_save(run->view, now_of(run), true);
 	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
-	print_end(run);
+	hf_run_view_end(run->cli, run->timed_out);
 	return run->exit_code;
 }
 
 static int verb_run(struct hf_cli *cli)
 {
-	struct run run = {.cli = cli, .exit_code = HF_EXIT_INTERNAL, .blocked_since = HF_TIME_NONE};
+	struct run run = {.cli = cli,
+			  .exit_code = HF_EXIT_INTERNAL,
+			  .stopping_since = HF_TIME_NONE,
+			  .blocked_since = HF_TIME_NONE};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	struct hf_error err;
 	hf_time timeout = 0;
@@ -965,6 +950,7 @@ static const struct hf_flag run_flags[] = {
 	 "$CUDA_VISIBLE_DEVICES, else all"},
 	{"fit", 0, NULL, "if the job asks for more than this machine has: fewer ranks, or no GPUs",
 	 NULL},
+	{"max-pods", 0, "N", "how many pods, and so ranks, run here at once", "110"},
 	{"progress", 0, "HOW", "auto: a status block on a terminal; plain: lines", "auto"},
 	{"no-logs", 0, NULL, "do not show the logs of the ranks", NULL},
 	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1; all",

@@ -4,6 +4,7 @@
 /* Collects the variables that `run` passes to the ranks. */
 #include "app/run_env.h"
 
+#include "app/env_file.h"
 #include "base/ascii.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -181,49 +182,29 @@ static int give_variable(struct hf_cli *cli, const char *text, const char *what,
 	return 0;
 }
 
-/* Removes blanks around a line of an --env-file, and quotes around its value. */
-static char *tidy_line(char *line)
-{
-	char *equals, quote;
-	size_t len;
-
-	line += strspn(line, " \t");
-	if (hf_str_has_prefix(line, "export "))
-		line += strlen("export ");
-	for (len = strlen(line); len > 0 && strchr(" \t\r", line[len - 1]) != NULL;)
-		line[--len] = '\0';
-	equals = strchr(line, '=');
-	if (equals == NULL)
-		return line;
-	quote = equals[1];
-	if ((quote == '"' || quote == '\'') && line + len - 1 > equals + 1 &&
-	    line[len - 1] == quote) {
-		line[len - 1] = '\0';
-		memmove(equals + 1, equals + 2, strlen(equals + 2) + 1);
-	}
-	return line;
-}
-
 static int read_env_file(struct hf_cli *cli, const char *path, struct hf_run_env *env)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_RUN_ENV_FILE_BYTES_MAX);
+	struct hf_env_item item = {.text = HF_STRBUF_INIT(HF_RUN_ENV_FILE_BYTES_MAX)};
+	struct hf_env_file file;
 	struct hf_error err;
-	char *rest, *line;
 	int rc = 0;
 
 	if (hf_fs_read(path, &text, &err) != 0)
 		return hf_cli_usage(cli, "--env-file: %s", err.text);
-	if (memchr(text.data, '\0', text.len) != NULL)
+	if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
 		return hf_cli_usage(cli, "--env-file: '%s' is not a text file", path);
-	rest = text.data;
-	for (int number = 1; rc == 0 && text.len > 0 && (line = strsep(&rest, "\n")) != NULL;
-	     number++) {
-		HF_AUTOFREE char *what = hf_xasprintf("%s:%d", path, number);
-		char *item = tidy_line(line);
+	hf_env_file_begin(&file, text.data, text.len);
+	do {
+		bool wrong = hf_env_file_next(&file, &item, &err) != 0;
+		HF_AUTOFREE char *what = hf_xasprintf("%s:%d", path, item.line);
 
-		if (item[0] != '\0' && item[0] != '#')
-			rc = give_variable(cli, item, what, env);
-	}
+		if (wrong)
+			rc = hf_cli_usage(cli, "%s: %s", what, err.text);
+		else if (item.text.len > 0)
+			rc = give_variable(cli, item.text.data, what, env);
+	} while (rc == 0 && item.text.len > 0);
+	hf_strbuf_release(&item.text);
 	return rc;
 }
 

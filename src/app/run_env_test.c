@@ -126,9 +126,11 @@ static void assert_file(const char *text, size_t len, const char *wanted, const 
 static void an_env_file_has_a_variable_in_each_line(void **state)
 {
 	static const char text[] =
-		"# comment\n\nA=1\r\n  export B='two words' \nC=\"x\nD=\"q\"\nE=";
+		"\xef\xbb\xbf# comment\n\nA=1\r\n  export B='two words' \nC=x # y\nD=\"q\"\nE=";
 
-	assert_file(text, sizeof(text) - 1, "A=1 B=two words C=\"x D=q E=", NULL);
+	assert_file(text, sizeof(text) - 1, "A=1 B=two words C=x D=q E=", NULL);
+	assert_file("A=1\nC=\"x\n", 9, NULL,
+		    ":2: the value begins with a quote that is not closed");
 	assert_file("", 0, "", NULL);
 	assert_file("A=1\n1B=2\n", 9, NULL, ":2: '1B' cannot name a variable; write NAME=VALUE");
 	assert_file("=x", 2, NULL, ":1: '' cannot name a variable");

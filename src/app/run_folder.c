@@ -380,21 +380,38 @@ static struct hf_doc *find_pod(const struct hf_run_folder *folder, const char *p
 	return doc != NULL ? doc : hf_map_get(folder->gone, pod);
 }
 
-char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod)
+/* Finds the log of one pod. Returns its path after the end of the run, which moves the log out of the
+ * kubelet's folder; NULL: there is none. */
+static char *find_log(const struct hf_run_folder *folder, struct hf_doc *doc, bool previous,
+		      struct hf_kubelet_log_extent *ret_extent)
 {
-	struct hf_doc *doc = find_pod(folder, pod);
-	HF_AUTOFREE char *dir = NULL;
-	HF_AUTOFREE char *file = NULL;
+	HF_AUTOFREE char *dir = hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc));
+	HF_AUTOFREE char *file =
+		hf_kubelet_kept_log(dir, hf_doc_json(doc), folder->container, previous);
 
-	if (!folder->kept || doc == NULL)
-		return NULL;
-	dir = hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc));
-	file = hf_kubelet_kept_log(dir, hf_doc_json(doc), folder->container, false);
 	if (file == NULL)
 		return NULL;
-	/* While the run lasts, the log is in the kubelet's folder; the end of the run moves it to
-	 * this path. */
+	hf_kubelet_log_extent(file, ret_extent);
 	return hf_xasprintf("%s/%s/%s", folder->logs, hf_doc_uid(doc), strrchr(file, '/') + 1);
+}
+
+void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
+			    struct hf_run_log *ret_log)
+{
+	struct hf_doc *doc = find_pod(folder, pod);
+	struct hf_doc *replaced = hf_map_get(folder->gone, pod);
+	struct hf_kubelet_log_extent extent = {.parts = 0}, ignored;
+
+	*ret_log = (struct hf_run_log){.path = NULL};
+	if (!folder->kept || doc == NULL)
+		return;
+	ret_log->path = find_log(folder, doc, false, &extent);
+	ret_log->older = extent.parts > 0 ? extent.parts - 1 : 0;
+	ret_log->dropped = extent.dropped;
+	/* The start before was in the same pod, or in the pod that this one replaced. */
+	ret_log->before = find_log(folder, doc, true, &ignored);
+	if (ret_log->before == NULL && replaced != NULL && replaced != doc)
+		ret_log->before = find_log(folder, replaced, false, &ignored);
 }
 
 char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)

@@ -3,6 +3,7 @@
 #ifndef HF_APP_RUN_FOLDER_H
 #define HF_APP_RUN_FOLDER_H
 
+#include "app/failure.h"
 #include "cli/cli.h"
 #include "cli/job_manifest.h"
 #include "json/doc.h"
@@ -59,9 +60,9 @@ void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause);
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now);
 
-/* The path of the pod's last log after the end of the run.  NULL: the pod has no log, or the run is not kept.
- * The caller frees it. */
-char *hf_run_folder_log(const struct hf_run_folder *folder, const char *pod);
+/* Find the log of the pod. */
+void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
+			    struct hf_run_log *ret_log);
 /* The name of this run for other verbs: "@latest", or "@2" if a newer run exists. with_server: a
  * server is in use, where "@latest" would name a job. NULL: the run is not kept. The caller frees
  * the text. */

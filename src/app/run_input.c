@@ -69,6 +69,38 @@ static void limit_threads(int64_t ranks, struct hf_run_input *input)
 	hf_run_env_add(&input->env, "OMP_NUM_THREADS", text);
 }
 
+/* Returns the flag of `run` that the word is: "--nproc" and "--nproc=2". NULL: the word is none. */
+static const struct hf_flag *find_flag(const struct hf_cli *cli, const char *word)
+{
+	const struct hf_flag *flag = cli->verb != NULL ? cli->verb->flags : NULL;
+
+	if (!hf_str_has_prefix(word, "--"))
+		return NULL;
+	for (; flag != NULL && flag->name != NULL; flag++)
+		if (strlen(flag->name) == strcspn(word + 2, "=") &&
+		    hf_str_has_prefix(word + 2, flag->name))
+			return flag;
+	return NULL;
+}
+
+/* Notes the first argument of the program that is also a flag of `run`: the user may have meant
+ * `run`. */
+static void note_flag_behind(const struct hf_cli *cli, struct hf_strbuf *notes)
+{
+	for (int i = 1; i < cli->n_args && !cli->literal; i++) {
+		const struct hf_flag *flag = find_flag(cli, cli->args[i]);
+
+		if (flag == NULL)
+			continue;
+		hf_strbuf_addf(
+			notes,
+			"note: --%s stands behind '%s', so it is an argument of the program; "
+			"flags of 'holdfast run' stand before the program\n",
+			flag->name, cli->args[0]);
+		return;
+	}
+}
+
 static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 {
 	HF_AUTO_STRBUF note = HF_STRBUF_INIT(FIT_BYTES_MAX);
@@ -77,6 +109,7 @@ static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 
 	input->print = take_print_job(cli);
 	rc = hf_script_job_make(cli, &input->manifest, &nproc, &note);
+	note_flag_behind(cli, &note);
 	input->fitted = hf_strbuf_detach(&note);
 	if (rc == 0)
 		rc = hf_run_env_read(cli, true, environ, &input->env);
@@ -114,7 +147,7 @@ static void note_unknown(void *arg, const char *file HF_UNUSED, const struct hf_
 	if (known || input->not_created != NULL)
 		return;
 	input->not_created = hf_xasprintf(
-		"%s '%s' is of a kind that 'holdfast run' cannot create; the job runs without it",
+		"note: %s '%s' is of a kind that 'holdfast run' cannot create; the job runs without it",
 		hf_json_path_str(object, "kind", NULL),
 		hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
 }
@@ -133,8 +166,10 @@ static void fit_job(const struct hf_cli *cli, struct hf_run_input *input)
 static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 {
 	struct hf_manifests set = {.passed = note_unknown, .arg = input, .here = true};
-	int rc = check_manifest_flags(cli);
+	int rc = cli->n_args > 0 ? hf_script_check_manifest(cli, cli->args[0]) : 0;
 
+	if (rc == 0)
+		rc = check_manifest_flags(cli);
 	if (rc == 0 && cli->n_args > 1)
 		rc = hf_cli_usage(cli, "unexpected argument '%s' behind the manifest '%s'",
 				  cli->args[1], cli->args[0]);
@@ -289,6 +324,44 @@ void hf_run_input_place(struct hf_run_input *input, const char *errors)
 	};
 
 	hf_run_template_apply(&change, &input->manifest);
+}
+
+/* True if the list of a container's variables has this one. */
+static bool has_variable(const struct hf_json *list, const char *name, size_t len)
+{
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const char *other = hf_json_path_str(hf_json_item(list, i), "name", NULL);
+
+		if (other != NULL && strlen(other) == len && memcmp(other, name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *hf_run_input_replaced(struct hf_run_input *input, const struct hf_json *pod)
+{
+	const struct hf_json *list =
+		hf_json_get(hf_json_item(hf_json_path(pod, "spec", "containers", NULL), 0), "env");
+	HF_AUTO_STRBUF names = HF_STRBUF_INIT(RANKS_BYTES_MAX);
+	size_t n = 0;
+
+	if (input->told_replaced)
+		return NULL;
+	input->told_replaced = true;
+	/* hf_run_input_place has removed these variables from the templates, so the operator has set
+	 * those that the pod has. */
+	for (size_t i = 0; i < input->env.n_given; i++) {
+		const char *item = input->env.given[i];
+
+		if (has_variable(list, item, strcspn(item, "=")))
+			hf_strbuf_addf(&names, "%s%.*s", n++ > 0 ? ", " : "",
+				       (int)strcspn(item, "="), item);
+	}
+	if (n == 0)
+		return NULL;
+	return hf_xasprintf("--env %s has no effect: Holdfast sets %s for each rank of a %s",
+			    names.data, n == 1 ? "this variable" : "these variables",
+			    input->manifest.framework->kind);
 }
 
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb)

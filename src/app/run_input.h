@@ -13,10 +13,13 @@ struct hf_run_input {
 	struct hf_manifest manifest;
 	/* objects of the manifest that are created before the job */
 	struct hf_manifest_objects objects;
-	char *fitted; /* a line for each change that --fit made to the job; NULL: no --fit */
+	/* lines to print at the start: each change that --fit made to the job, and notes; may be
+	 * NULL */
+	char *fitted;
 	/* a line about objects of kinds that `run` cannot create; NULL: no such objects */
 	char *not_created;
 	struct hf_run_env env;
+	bool told_replaced; /* hf_run_input_replaced has seen a pod */
 };
 
 /* Read the command line and its files.  Returns 0, or an exit code after a message. */
@@ -37,6 +40,10 @@ void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
 /* Change the pod templates for this machine (app/run_template.h). errors: the folder of the files
  * for TORCHELASTIC_ERROR_FILE. */
 void hf_run_input_place(struct hf_run_input *input, const char *errors);
+/* At the first call, with a pod of the job: return a line about variables of --env and --env-file that the
+ * operator replaces in the pod. NULL: it replaces none, or a pod was seen before. The caller frees the
+ * text. */
+char *hf_run_input_replaced(struct hf_run_input *input, const struct hf_json *pod);
 /* Write one line about the working folder and the variables that the ranks get from the shell. */
 void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *sb);
 

@@ -7,7 +7,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define SAVE_SPAN (5 * HF_SECOND)
 /* Time between two saves of the steps, if the job has more than HF_PROGRESS_FEW ranks: the file may
@@ -92,4 +94,37 @@ void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never)
 		return;
 	view->saved_at = now;
 	(void)!hf_history_save(view->history, view->folder, &err);
+}
+
+void hf_run_view_why(struct hf_run_view *view, struct hf_operator *operator,
+		     const struct hf_job_ref * job, hf_time now)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	struct hf_job_view seen;
+	struct hf_plan plan;
+
+	if (hf_operator_explain(operator, job, arena, &seen, &plan, NULL) != 0)
+		return;
+	hf_progress_note(view->progress, now, "%s %s", job->name, hf_str_or(plan.summary, ""));
+	for (size_t i = 0; i < plan.reasons_len; i++)
+		hf_progress_note(view->progress, plan.reasons[i].time, "  %-9s %s",
+				 hf_topic_name(plan.reasons[i].topic), plan.reasons[i].text);
+}
+
+void hf_run_view_end(const struct hf_cli *cli, bool timed_out)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	if (timed_out)
+		fprintf(cli->err, "holdfast: timed out after %s (--timeout); the job was stopped\n",
+			hf_cli_flag(cli, "timeout"));
+	/* If the output could not be written (closed pipe, full disk), the job did not fail, so the
+	 * exit code stays that of the job. */
+	if (fflush(cli->out) != 0 || ferror(cli->out) != 0) {
+		/* POLLERR: the reader of the pipe has ended, as `head` does; that loses nothing. */
+		if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
+			fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
+			      cli->err);
+		clearerr(cli->out);
+	}
 }

@@ -4,6 +4,7 @@
 #define HF_APP_RUN_VIEW_H
 
 #include "app/progress.h"
+#include "operator/operator.h"
 
 /*
  * Brings together what `run` shows of the ranks and what it keeps: the progress on the screen, the
@@ -27,5 +28,12 @@ struct hf_progress *hf_run_view_open(struct hf_run_view *view,
 /* Save the steps to the folder, if they have changed and the last save is some seconds old;
  * `now_or_never`: save at once. An error loses the saved steps, but does not stop the run. */
 void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never);
+
+/* Print why the job is in its state, with the reasons and their times. */
+void hf_run_view_why(struct hf_run_view *view, struct hf_operator *operator,
+		     const struct hf_job_ref * job, hf_time now);
+/* Print the last messages of the run: a time-out, lost output. A failure of the job has been reported
+ * before. */
+void hf_run_view_end(const struct hf_cli *cli, bool timed_out);
 
 #endif

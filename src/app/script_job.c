@@ -5,6 +5,7 @@
  * flags of the command line. Output: a checked manifest. */
 #include "app/script_job.h"
 
+#include "app/job_resources.h"
 #include "app/local_gpus.h"
 #include "base/ascii.h"
 #include "base/fs.h"
@@ -15,11 +16,13 @@
 #include "json/yaml_write.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HEAD_BYTES 256 /* of a program that are looked at; the kernel looks at as many */
 #define NAME_LEN_MAX 40
 #define SCRIPT_BYTES_MAX ((size_t)16 << 20) /* size from which a script is not checked for UTF-8 */
 #define WORD_BYTES_MAX ((size_t)256 << 10)
@@ -48,6 +51,35 @@ bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool liter
 		return true;
 	return !is_manifest_name(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode) &&
 	       access(word, X_OK) == 0;
+}
+
+/* Reads the first bytes of a file. Returns their number; 0: the file is empty or cannot be read. */
+static size_t read_head(const char *path, char head[HEAD_BYTES])
+{
+	FILE *file = fopen(path, "re");
+	size_t n = file != NULL ? fread(head, 1, HEAD_BYTES - 1, file) : 0;
+
+	if (file != NULL)
+		(void)fclose(file);
+	head[n] = '\0';
+	return n;
+}
+
+int hf_script_check_manifest(struct hf_cli *cli, const char *word)
+{
+	char head[HEAD_BYTES];
+	size_t n;
+
+	if (is_manifest_name(word))
+		return 0;
+	n = read_head(word, head);
+	if (!hf_str_has_prefix(head, "#!") && !has_suffix(word, ".sh") &&
+	    (n == 0 || memchr(head, '\0', n) == NULL))
+		return 0;
+	return hf_cli_usage(cli,
+			    "'%s' is a program and is not executable: chmod +x %s, or name its "
+			    "interpreter behind --, such as -- sh %s",
+			    word, word, word);
 }
 
 /* True if one of the first two lines of a script names its encoding (PEP 263). */
@@ -139,6 +171,49 @@ static int add_python(struct hf_cli *cli, struct hf_json *command, bool module)
 	return 0;
 }
 
+/* Checks the interpreter of a script: the first line is "#!/bin/sh -e". */
+static int check_interpreter(struct hf_cli *cli, const char *word, char *line)
+{
+	char *name = line + 2 + strspn(line + 2, " \t");
+	size_t len = strcspn(line, "\n");
+	bool windows = len > 0 && line[len - 1] == '\r';
+
+	line[len] = '\0';
+	if (windows)
+		return hf_cli_usage(cli,
+				    "the program '%s' cannot be started: its lines end with CRLF, "
+				    "so its interpreter is not found; save it with LF (sed -i "
+				    "'s/\\r$//' %s)",
+				    word, word);
+	name[strcspn(name, " \t")] = '\0';
+	if (access(name, X_OK) == 0)
+		return 0;
+	return hf_cli_usage(cli,
+			    "the program '%s' cannot be started: its first line names the "
+			    "interpreter '%s': %s",
+			    word, name, strerror(errno));
+}
+
+/* Checks that the kernel can start the file: a binary, or a text with an interpreter. */
+static int check_format(struct hf_cli *cli, const char *word)
+{
+	char head[HEAD_BYTES];
+	size_t n = read_head(word, head);
+
+	if (n == 0 && access(word, R_OK) == 0)
+		return hf_cli_usage(cli, "the program '%s' cannot be started: it is empty", word);
+	if (hf_str_has_prefix(head, "#!"))
+		return check_interpreter(cli, word, head);
+	/* A file with other bytes than text may be a binary of any format (binfmt_misc). */
+	if (n == 0 || memchr(head, '\0', n) != NULL || !hf_utf8_valid(head, strcspn(head, "\n")))
+		return 0;
+	return hf_cli_usage(
+		cli,
+		"the program '%s' cannot be started: its first line names no "
+		"interpreter; begin the file with '#!/bin/sh', or run it with: -- sh %s",
+		word, word);
+}
+
 /* Checks that the command can be started. A name with a "/" is relative to the working folder;
  * other names are searched in PATH. */
 static int check_command(struct hf_cli *cli, const char *word)
@@ -160,7 +235,7 @@ static int check_command(struct hf_cli *cli, const char *word)
 				    "the program '%s' cannot be started: it is not executable "
 				    "(chmod +x)",
 				    word);
-	return 0;
+	return check_format(cli, word);
 }
 
 /* Makes the command of the ranks. */
@@ -181,7 +256,9 @@ static int make_command(struct hf_cli *cli, struct hf_json *command)
 		 * in PATH. */
 		HF_AUTOFREE char *path = hf_xasprintf("./%s", word);
 
-		rc = add_word(cli, command, path);
+		rc = check_command(cli, path);
+		if (rc == 0)
+			rc = add_word(cli, command, path);
 		from = 1;
 	} else {
 		rc = check_command(cli, word);
@@ -315,9 +392,9 @@ static struct hf_json *make_job(const struct script *script)
 
 /* ---- how many ranks ------------------------------------------------------------------------------ */
 
-static int64_t limit_ranks(int64_t n)
+static int64_t limit_ranks(int64_t n, int most)
 {
-	return n < 1 ? 1 : n > HF_SCRIPT_NPROC_MAX ? HF_SCRIPT_NPROC_MAX : n;
+	return n < 1 ? 1 : n > most ? most : n;
 }
 
 /* Checks the number of ranks of --nproc against the GPUs: each rank needs a GPU of its own. With
@@ -346,7 +423,10 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 	struct hf_local_gpus found = {.nvidia = 0};
 	struct hf_error err;
 	int64_t gpus;
+	int most;
 
+	if (hf_max_pods_read(cli, &most) != 0)
+		return HF_EXIT_USAGE;
 	/* With `--nproc cpu` the number of GPUs does not matter. So do not count them: to start
 	 * NVML (NVIDIA's library) may take seconds. */
 	if (!hf_streq(nproc, "cpu"))
@@ -358,18 +438,21 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 		return hf_cli_usage(cli, "--nproc gpu: this machine has no GPU for the ranks%s%s",
 				    found.why[0] != '\0' ? ": " : "", found.why);
 	if (hf_streq(nproc, "cpu") || (hf_streq(nproc, "auto") && gpus == 0)) {
-		script->nproc = limit_ranks(sysconf(_SC_NPROCESSORS_ONLN));
+		script->nproc = limit_ranks(sysconf(_SC_NPROCESSORS_ONLN), most);
 		return 0;
 	}
 	if (*nproc == '\0' || hf_streq(nproc, "gpu") || hf_streq(nproc, "auto")) {
-		script->nproc = limit_ranks(gpus);
+		script->nproc = limit_ranks(gpus, most);
 		return 0;
 	}
-	if (hf_str_to_i64(nproc, 1, HF_SCRIPT_NPROC_MAX, &script->nproc, &err) != 0)
+	if (hf_str_to_i64(nproc, 1, HF_MAX_PODS_LIMIT, &script->nproc, &err) != 0)
+		return hf_cli_usage(cli, "--nproc takes auto, gpu, cpu or a number: %s", err.text);
+	if (script->nproc > most)
 		return hf_cli_usage(
 			cli,
-			"--nproc takes auto, gpu, cpu or a number: %s, the most pods of a node in Kubernetes",
-			err.text);
+			"--nproc %lld: a node takes %d pods, as in Kubernetes; --max-pods "
+			"%lld raises the limit",
+			(long long)script->nproc, most, (long long)script->nproc);
 	return fit_ranks(cli, script, gpus, note);
 }
 

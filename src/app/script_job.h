@@ -11,14 +11,16 @@
  * I + 1.
  */
 #define HF_SCRIPT_IMAGE "registry.example/replace-me:latest" /* `run` pulls no image */
-/* equals HF_KUBELET_PODS_MAX, but does not need the kubelet's header */
-#define HF_SCRIPT_NPROC_MAX 110
 /* restarts without --max-restarts; only ranks that a signal killed are restarted */
 #define HF_SCRIPT_RESTARTS 3
 
 /* True if the word names a program to run; the words behind it are then the program's arguments.
  * literal: the word stands behind "--". */
 bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal);
+
+/* Refuse a word that hf_script_is_program does not take for a program, and that is one: a script or a
+ * binary without the right to execute it. Returns 0, or HF_EXIT_USAGE after a message. */
+int hf_script_check_manifest(struct hf_cli *cli, const char *word);
 
 /*
  * Make the job of the words and flags of `run`.  Each rank has a GPU of its own, if there are GPUs.  --nproc

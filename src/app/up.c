@@ -6,6 +6,7 @@
 #include "app/verbs.h"
 
 #include "apiserver/apiserver.h"
+#include "app/job_resources.h"
 #include "app/local_gpus.h"
 #include "app/up_folder.h"
 #include "app/plane.h"
@@ -50,6 +51,7 @@ struct up {
 	struct hf_apiserver *server;
 	struct hf_signal *sigint, *sigterm, *sigusr1;
 	struct hf_timer *starting;
+	int pods_max;
 	hf_time started; /* monotonic */
 	char *address;
 	uint16_t port;
@@ -359,6 +361,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 		.watch_gpus = true,
 		.gpus = hf_local_gpus_option(up->cli),
 		.network = network,
+		.pods_max = up->pods_max,
 		.notice = on_notice,
 		.health = on_health,
 		.ready = on_ready,
@@ -459,6 +462,8 @@ static int start_detached(struct detach *detach, const char *dir, struct hf_erro
 			      hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN),
 			      "--network",
 			      hf_str_or(hf_cli_flag(cli, "network"), "auto"),
+			      "--max-pods",
+			      hf_str_or(hf_cli_flag(cli, "max-pods"), "110"),
 			      "--gpus",
 			      hf_str_or(hf_cli_flag(cli, "gpus"), "all"),
 			      hf_cli_has(cli, "no-operator") ? "--no-operator" : NULL,
@@ -518,6 +523,8 @@ static int verb_up(struct hf_cli *cli)
 	if (rc == 0)
 		rc = parse_network(&up, &network);
 	if (rc == 0)
+		rc = hf_max_pods_read(cli, &up.pods_max);
+	if (rc == 0)
 		rc = hf_local_gpus_check(cli);
 	if (rc == 0 && hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		rc = hf_cli_usage(cli, "%s", err.text);
@@ -532,6 +539,7 @@ static const struct hf_flag up_flags[] = {
 	{"data-dir", 0, "DIR", "folder for all data",
 	 "$HOLDFAST_DIR, else ~/.local/state/holdfast"},
 	{"detach", 'd', NULL, "run in the background once ready; the log is DIR/up.log", NULL},
+	{"max-pods", 0, "N", "how many pods run here at once", "110"},
 	{"network", 0, "HOW",
 	 "auto: a network for each pod if possible; host: this machine's network", "auto"},
 	{"gpus", 0, "GPUS", "GPUs for pods: all, none, or numbers such as 0,2", "all"},

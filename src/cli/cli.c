@@ -423,7 +423,7 @@ static int connect_to(struct hf_cli *cli)
 	/* If the kubeconfig is missing or unreadable, the exit code is that of an unreachable
 	 * server. */
 	rc = hf_cli_fail(cli, &err);
-	return rc == HF_EXIT_FAILED ? HF_EXIT_UNREACHABLE : rc;
+	return rc == HF_EXIT_FAILED && !cli->asked_kept ? HF_EXIT_UNREACHABLE : rc;
 }
 
 /* Reports output that could not be written, such as on a full disk. If the reader closed the pipe

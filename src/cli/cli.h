@@ -130,15 +130,18 @@ struct hf_cli {
 	 * description. */
 	void (*each_run)(void (*fn)(void *arg, const char *name, const char *description),
 			 void *arg);
-	/* Set by main: true if this program can start itself as a helper that looks for GPUs.
-	 * Tests leave it false: then no GPU is found. */
-	bool finds_gpus;
+	/* Set by main: true if this program can start itself as a helper, which looks for GPUs and
+	 * tries namespaces. Tests leave it false: then no GPU is found, and namespaces count as
+	 * allowed. */
+	bool starts_helpers;
 	const struct hf_cli_verb *const *const *tables; /* of hf_cli_main */
 	struct hf_loop *loop;
 	/* the store of the server, from connect; NULL for verbs that use no server */
 	struct hf_store *store;
 	/* the kept run that `store` serves; NULL: `store` is a server's */
 	struct hf_kept_store *kept;
+	/* the argument names a kept run (@2), so an error of connect is not about a server */
+	bool asked_kept;
 	/* facts about the kept run that its objects do not have, one a line; NULL: none */
 	char *kept_notes;
 	/* time limit of each request (--request-timeout); 0: the store's default */

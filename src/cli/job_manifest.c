@@ -98,6 +98,22 @@ static int read_file(const struct loading *ld, const char *path, struct hf_strbu
 	return HF_EXIT_USAGE;
 }
 
+/* Names the kind with the nearest name and its version; if none is near, names all kinds. */
+static void add_known_kinds(struct hf_strbuf *text, const char *kind)
+{
+	struct hf_nearest search = {.text = kind, .len = strlen(kind)};
+
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		hf_nearest_offer(&search, hf_frameworks[i]->kind);
+	hf_strbuf_addstr(text, search.nearest != NULL ? ": did you mean" : "; known kinds:");
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		if (search.nearest == NULL || hf_streq(search.nearest, hf_frameworks[i]->kind))
+			hf_strbuf_addf(text, " %s (%s)", hf_frameworks[i]->kind,
+				       hf_frameworks[i]->api_version);
+	if (search.nearest != NULL)
+		hf_strbuf_addch(text, '?');
+}
+
 static int find_framework(const struct loading *ld, const struct hf_json *root,
 			  const struct hf_framework **ret_framework)
 {
@@ -113,10 +129,8 @@ static int find_framework(const struct loading *ld, const struct hf_json *root,
 	}
 	framework = hf_framework_by_kind(api_version, kind);
 	if (framework == NULL) {
-		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'; known kinds:", kind, api_version);
-		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
-			hf_strbuf_addf(&text, " %s (%s)", hf_frameworks[i]->kind,
-				       hf_frameworks[i]->api_version);
+		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'", kind, api_version);
+		add_known_kinds(&text, kind);
 		print_line(ld, find_line(ld, "kind"), "", text.data);
 		return HF_EXIT_USAGE;
 	}

@@ -153,7 +153,7 @@ static void each_document_is_checked_with_its_own_lines(void **state)
 		       "  spec: {pytorchReplicaSpecs: {}}\n",
 		       ":6: metadata.namespace: ");
 	assert_refused("apiVersion: v1\nkind: List\nitems: [5]\n", ":3: not a Kubernetes object");
-	assert_refused("apiVersion: apps/v1\nkind: PyTorchJob\n", "known kinds:");
+	assert_refused("apiVersion: apps/v1\nkind: PyTorchJob\n", "did you mean PyTorchJob (");
 }
 
 struct passed {
@@ -265,10 +265,14 @@ static void what_is_no_object_is_refused(void **state)
 
 static void an_unknown_kind_is_refused_with_those_that_are_known(void **state)
 {
-	assert_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchjob\n",
-		       ":2: unknown kind 'PyTorchjob'");
+	assert_refused(
+		"apiVersion: kubeflow.org/v1\nkind: PyTorchjob\n",
+		":2: unknown kind 'PyTorchjob' in 'kubeflow.org/v1': did you mean PyTorchJob "
+		"(kubeflow.org/v1)?\n");
 	assert_refused("apiVersion: kubeflow.org/v2beta1\nkind: MPIJob\n",
-		       "PyTorchJob (kubeflow.org/v1)");
+		       "did you mean MPIJob (kubeflow.org/v1)?");
+	assert_refused("apiVersion: kubeflow.org/v1\nkind: SparkApplication\n",
+		       "; known kinds: TFJob (kubeflow.org/v1) PyTorchJob (kubeflow.org/v1)");
 }
 
 static void an_unknown_field_is_refused_with_its_path_and_line(void **state)

@@ -270,7 +270,7 @@ expect 'a killed rank: all ranks start again' 'worker-0 failed code=137.*generat
 expect 'the log of the pod before is kept' "rank 1 of 2 local 0 \\['--kill'\\]" "$program" logs @1 --rank worker-0 --previous
 expect 'an exception ends the program' 'code 1: worker-0 exited with code 1.*ValueError: bad batch' \
 	code 1 "$program" run --nproc 2 rank.py --raise
-expect '--max-restarts restarts it' 'restarts=2.*code 1: worker-0 exited with code 1' \
+expect '--max-restarts restarts it' 'restarts=1.*code 1: worker-0 exited with code 1' \
 	code 1 "$program" run --nproc 2 --max-restarts 1 rank.py --raise
 expect 'a rank that fails after rank 0 counts' \
 	'rank 0 has succeeded; waiting for the other ranks, worker-0 among them.*code 1: worker-0 exited with code 1 after rank 0 had succeeded.*ValueError: too late' \
@@ -304,7 +304,7 @@ refuse_script 'a script that is not UTF-8' "the script 'latin.py' is not UTF-8, 
 refuse_script 'a script that is a folder' "'folder.py' is a folder, not a script" folder.py
 refuse_script 'a program that is missing' "no program 'nosuch' is in PATH" -- nosuch
 refuse_script 'a program that is not executable' "the program './rank.py' cannot be started: it is not executable .chmod [+]x." -- ./rank.py
-refuse_script 'too many ranks' "--nproc takes auto, gpu, cpu or a number: '111' is not a whole number from 1 to 110, the most pods of a node in Kubernetes" --nproc 111 rank.py
+refuse_script 'too many ranks' "--nproc 111: a node takes 110 pods, as in Kubernetes; --max-pods 111 raises the limit" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
 # ---- programs that behave badly ----
@@ -347,6 +347,18 @@ cat >full.py <<-'PY'
 	        while True: file.write(bytes(1 << 12))
 	except OSError:
 	    print("still on the screen", flush=True)
+PY
+cat >talks.py <<-'PY'
+	import os
+	print("begin", flush=True)
+	for size in 1 << 16, 1 << 9:
+	    try:
+	        with open(os.environ["FILLS"] + str(size), "wb", 0) as file:
+	            while True: file.write(bytes(size))
+	    except OSError:
+	        pass
+	for i in range(3000):
+	    print("number", i, "x" * 100, flush=True)
 PY
 cat >ticks.py <<-'PY'
 	import signal
@@ -398,6 +410,9 @@ expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f prints the p
 expect 'a program that fills the disk' \
 	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 may be missing; make room there.*[|] OSError: .Errno 28. No space left on device.*code 1.*@1 +fills +Failed.*)\$" \
 	on_small_disk rw sh -c "'$program' run fills.py; echo code \$?; '$program' runs"
+expect 'what a program prints on a full disk is on the screen, and one warning names the disk' \
+	"^(not tried.?|.*note: output of pod default/talks-master-0 cannot be written to its log, and is not kept .no room on the disk of $dir/small/state[^ ]*..*lines 3000 notes 0.*code 0.*)\$" \
+	on_small_disk rw sh -c "'$program' run talks.py >out; grep note: out; echo lines \$(grep -c '[|] number' out) notes \$(grep -c '[|] holdfast:' out)"
 expect 'a run whose disk was full at its end is listed with its end' \
 	'^(not tried.?|.*[|] still on the screen.*@1 +full +Succeeded.*code 0.*)$' \
 	on_small_disk rw sh -c "'$program' run full.py; '$program' runs"
