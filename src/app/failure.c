@@ -279,6 +279,8 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 {
 	const struct hf_json *limit =
 		hf_json_path(failure->job, "spec", "runPolicy", "backoffLimit", NULL);
+	const char *verdict =
+		hf_json_path_str(failure->job, "status", "recovery", "verdict", "reason", NULL);
 	struct hf_job_facts facts;
 
 	hf_job_facts_read(failure->job, &facts);
@@ -293,6 +295,21 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 		if (budget == HF_BUDGET_APPLICATION && limit != NULL)
 			hf_strbuf_addf(sb, " (backoffLimit %" PRId64 ")", hf_json_i64(limit, 0));
 		hf_strbuf_addstr(sb, "; ");
+	}
+	if (hf_streq(verdict, "ExitCode")) {
+		hf_strbuf_addf(
+			sb,
+			"no %srestart: under restartPolicy ExitCode, a code below 128 ends the "
+			"job%s\n",
+			hf_job_restarts(&facts) > 0 ? "further " : "",
+			failure->script ? " (--max-restarts N restarts after any code)" : "");
+		return;
+	}
+	/* The message of this verdict repeats the cause, which the first line has. */
+	if (hf_streq(verdict, "BackoffLimitExceeded")) {
+		hf_strbuf_addf(sb, "restarted %" PRId64 " time%s; the limit is reached\n",
+			       hf_job_restarts(&facts), hf_job_restarts(&facts) == 1 ? "" : "s");
+		return;
 	}
 	if (hf_job_restarts(&facts) == 0)
 		hf_strbuf_addstr(sb, "no restart; ");

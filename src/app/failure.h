@@ -34,6 +34,7 @@ struct hf_failure {
 	/* If a rank failed after the job had succeeded, the record of this failure, with the keys
 	 * replica and exitCode. NULL: the failure is in the job's ledger. */
 	const struct hf_json *late;
+	bool script;     /* the job is a program, so --max-restarts is a flag for it */
 	int exit_code;   /* of `run` */
 	const char *log; /* the end of the failed rank's log; NULL: the log is empty */
 	size_t log_len;

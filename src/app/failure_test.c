@@ -96,6 +96,45 @@ static void the_report_has_all_parts(void **state)
 		"Next:      holdfast why @latest; holdfast logs @latest --rank worker-1\n");
 }
 
+static void the_verdict_says_why_there_is_no_restart(void **state)
+{
+	static const struct {
+		const char *ledger, *wanted;
+		bool script;
+	} rows[] = {
+		{"\"verdict\":{\"reason\":\"ExitCode\"}",
+		 "Holdfast:  no restart: under restartPolicy ExitCode, a code below 128 ends the job "
+		 "(--max-restarts N restarts after any code)\n",
+		 true},
+		{"\"restarts\":{\"device\":1},\"verdict\":{\"reason\":\"ExitCode\"}",
+		 "Holdfast:  charged 1 incident to the device budget; no further restart: under "
+		 "restartPolicy ExitCode, a code below 128 ends the job\n",
+		 false},
+		{"\"restarts\":{\"application\":2},\"incident\":{\"id\":2,\"charged\":\"application\"},"
+		 "\"last\":{\"incident\":2,\"replica\":\"worker-1\",\"exitCode\":3},\"verdict\":"
+		 "{\"reason\":\"BackoffLimitExceeded\"}",
+		 "Holdfast:  charged 2 incidents to the application budget (backoffLimit 1); restarted "
+		 "1 time; the limit is reached\n",
+		 true},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		char text[2048];
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+		HF_AUTO_JSON job = NULL;
+		struct hf_failure failure = {.exit_code = 3, .script = rows[i].script};
+
+		(void)snprintf(
+			text, sizeof(text),
+			"{\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"},\"spec\":"
+			"{\"runPolicy\":{\"backoffLimit\":1}},\"status\":{\"recovery\":{%s}}}",
+			rows[i].ledger);
+		failure.job = job = parse(text);
+		hf_failure_write(&failure, &sb);
+		assert_non_null(strstr(sb.data, rows[i].wanted));
+	}
+}
+
 static void the_files_of_the_log_are_named(void **state)
 {
 	HF_AUTO_JSON job =
@@ -235,6 +274,7 @@ int main(void)
 		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
 		cmocka_unit_test(a_full_disk_is_told_in_place_of_no_output),
 		cmocka_unit_test(the_files_of_the_log_are_named),
+		cmocka_unit_test(the_verdict_says_why_there_is_no_restart),
 		cmocka_unit_test(the_broken_launcher_of_debian_is_named),
 		cmocka_unit_test(the_report_has_all_parts),
 		cmocka_unit_test(a_silent_rank_and_an_unkept_run_are_said),

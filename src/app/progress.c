@@ -785,10 +785,28 @@ static int draw_sparks(struct hf_progress *p)
 	return 1;
 }
 
+/* Writes the first line of the block. While a restart is delayed, the count of the seconds comes first, so
+ * that a narrow terminal shows it. */
+static void add_job_line(const struct hf_progress *p, hf_time now, struct hf_strbuf *line)
+{
+	char span[HF_TIME_TEXT_MAX];
+
+	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
+	hf_strbuf_addf(line, " %s  ", p->job);
+	if (p->delay.until != HF_TIME_NONE && p->delay.until > now) {
+		hf_job_delay_text(&p->delay, now, line);
+		hf_strbuf_addf(line, "  %s", span);
+		return;
+	}
+	hf_strbuf_addf(line, "%s %s  %s %" PRId64 "  restarts %" PRId64,
+		       p->state[0] != '\0' ? p->state : "Starting", span,
+		       p->options.width > 0 && p->options.width < NARROW ? "gen" : "generation",
+		       p->generation, p->restarts);
+}
+
 void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 {
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
-	char span[HF_TIME_TEXT_MAX];
 	/* Leave rows for the line of the job, for the line of the keys and for the cursor. */
 	int room = p->options.height - 2 - p->options.keys;
 
@@ -797,15 +815,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	if (!p->options.redraw || (!p->dirty && !force))
 		return;
 	erase_block(p);
-	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
-	hf_strbuf_addf(&line, " %s  %s %s  %s %" PRId64 "  restarts %" PRId64, p->job,
-		       p->state[0] != '\0' ? p->state : "Starting", span,
-		       p->options.width > 0 && p->options.width < NARROW ? "gen" : "generation",
-		       p->generation, p->restarts);
-	if (p->delay.until != HF_TIME_NONE && p->delay.until > now) {
-		hf_strbuf_addstr(&line, "  ");
-		hf_job_delay_text(&p->delay, now, &line);
-	}
+	add_job_line(p, now, &line);
 	draw_line(p, color_of(p, p->state), line.data);
 	if (p->options.height == 0 || room > 2)
 		room -= draw_sparks(p);

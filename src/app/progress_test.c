@@ -124,9 +124,9 @@ static void a_restart_that_waits_says_for_how_long(void **state)
 	teardown(&f);
 	setup(&f, true);
 	tell_delay(&f, until, 9 * HF_HOUR);
-	hf_progress_resize(f.progress, 120, 24);
+	hf_progress_resize(f.progress, 43, 24);
 	hf_progress_draw(f.progress, 9 * HF_HOUR + 4 * HF_SECOND, true);
-	assert_non_null(strstr(printed(&f), "restarts 2  restarting in 7 s (restart 2 of 3)\n"));
+	assert_non_null(strstr(printed(&f), " ddp  restarting in 7 s (restart 2 of 3)"));
 	tell_delay(&f, "", 9 * HF_HOUR + 5 * HF_SECOND);
 	hf_progress_draw(f.progress, 9 * HF_HOUR + 5 * HF_SECOND, true);
 	assert_non_null(strstr(printed(&f), "restarts 2\n"));

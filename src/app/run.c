@@ -166,6 +166,7 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 	struct hf_failure failure = {
 		.job = job,
 		.late = late,
+		.script = run->in.script,
 		.exit_code = exit_code,
 		.log = log != NULL ? log->data : NULL,
 		.log_len = log != NULL ? log->len : 0,

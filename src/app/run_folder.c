@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cli/explain.h"
 #include "cli/facts.h"
 #include "kubelet/kubelet.h"
 #include "store/resource.h"
@@ -220,6 +221,17 @@ const char *hf_run_folder_errors(const struct hf_run_folder *folder)
 
 /* ---- save ---------------------------------------------------------------------------------- */
 
+/* Marks a pod that was deleted during the run, so that `why` does not count it as present. */
+static struct hf_doc *mark_gone(struct hf_doc *pod)
+{
+	struct hf_json *copy = hf_json_copy(hf_doc_json(pod));
+	struct hf_json *annotations =
+		hf_json_ensure_object(hf_json_ensure_object(copy, "metadata"), "annotations");
+
+	hf_json_set_str(annotations, HF_CLI_GONE_ANNOTATION, "true");
+	return hf_doc_from_json(copy);
+}
+
 void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool gone)
 {
 	struct hf_doc *before = hf_map_get(folder->gone, hf_doc_name(pod));
@@ -233,7 +245,8 @@ void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool go
 		HF_AUTOFREE char *logs = hf_xasprintf("%s/%s", folder->logs, hf_doc_uid(before));
 		(void)!hf_fs_remove_tree(logs, &err);
 	}
-	if (!hf_map_put(folder->gone, hf_doc_name(pod), hf_doc_ref(pod)))
+	pod = mark_gone(pod);
+	if (!hf_map_put(folder->gone, hf_doc_name(pod), pod))
 		hf_doc_unref(pod);
 }
 

@@ -163,9 +163,8 @@ static void fit_job(const struct hf_cli *cli, struct hf_run_input *input)
 	input->fitted = hf_strbuf_detach(&notes);
 }
 
-static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
+static int check_manifest_words(struct hf_cli *cli)
 {
-	struct hf_manifests set = {.passed = note_unknown, .arg = input, .here = true};
 	int rc = cli->n_args > 0 ? hf_script_check_manifest(cli, cli->args[0]) : 0;
 
 	if (rc == 0)
@@ -173,6 +172,14 @@ static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
 	if (rc == 0 && cli->n_args > 1)
 		rc = hf_cli_usage(cli, "unexpected argument '%s' behind the manifest '%s'",
 				  cli->args[1], cli->args[0]);
+	return rc;
+}
+
+static int load_manifests(struct hf_cli *cli, struct hf_run_input *input)
+{
+	struct hf_manifests set = {.passed = note_unknown, .arg = input, .here = true};
+	int rc = check_manifest_words(cli);
+
 	for (size_t i = 0; rc == 0 && i < cli->n_flags; i++)
 		if (hf_streq(cli->flags[i].flag->name, "filename"))
 			rc = hf_manifests_add(cli, cli->flags[i].value, &set);

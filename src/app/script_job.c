@@ -417,11 +417,26 @@ static int fit_ranks(struct hf_cli *cli, struct script *script, int64_t gpus,
 	return 0;
 }
 
+/* Reads a number of --nproc. most: how many pods the node takes. */
+static int read_number(struct hf_cli *cli, const char *nproc, int most, int64_t *ret_nproc)
+{
+	struct hf_error err;
+
+	if (hf_str_to_i64(nproc, 1, HF_MAX_PODS_LIMIT, ret_nproc, &err) != 0)
+		return hf_cli_usage(cli, "--nproc takes auto, gpu, cpu or a number: %s", err.text);
+	if (*ret_nproc > most)
+		return hf_cli_usage(
+			cli,
+			"--nproc %lld: a node takes %d pods, as in Kubernetes; --max-pods "
+			"%lld raises the limit",
+			(long long)*ret_nproc, most, (long long)*ret_nproc);
+	return 0;
+}
+
 static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbuf *note)
 {
 	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
 	struct hf_local_gpus found = {.nvidia = 0};
-	struct hf_error err;
 	int64_t gpus;
 	int most;
 
@@ -445,14 +460,8 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 		script->nproc = limit_ranks(gpus, most);
 		return 0;
 	}
-	if (hf_str_to_i64(nproc, 1, HF_MAX_PODS_LIMIT, &script->nproc, &err) != 0)
-		return hf_cli_usage(cli, "--nproc takes auto, gpu, cpu or a number: %s", err.text);
-	if (script->nproc > most)
-		return hf_cli_usage(
-			cli,
-			"--nproc %lld: a node takes %d pods, as in Kubernetes; --max-pods "
-			"%lld raises the limit",
-			(long long)script->nproc, most, (long long)script->nproc);
+	if (read_number(cli, nproc, most, &script->nproc) != 0)
+		return HF_EXIT_USAGE;
 	return fit_ranks(cli, script, gpus, note);
 }
 
@@ -488,8 +497,8 @@ int hf_script_job_print(struct hf_cli *cli, const struct hf_manifest *manifest)
 	if (hf_strbuf_ok(&text, "the manifest", &err) != 0)
 		return hf_cli_fail(cli, &err);
 	fprintf(cli->out,
-		"# Made by 'holdfast run'. For a cluster, set the image: it needs the program and what the "
-		"program imports.\n%s",
+		"# Made by 'holdfast run'. For a cluster, set the image (it needs the program and what the "
+		"program imports),\n# then: kubectl apply -f FILE\n%s",
 		text.data);
 	return HF_EXIT_OK;
 }

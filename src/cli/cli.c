@@ -372,6 +372,21 @@ const struct hf_cli_verb *hf_cli_verb_by_name(const struct hf_cli *cli, const ch
 	return NULL;
 }
 
+/* Refuses a verb that kubectl has and Holdfast does not: names what to use instead. */
+static int refuse_verb(struct hf_cli *cli, const char *name)
+{
+	static const char *const of_kubectl[] = {"apply", "create", "submit", "launch"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(of_kubectl); i++)
+		if (hf_streq(name, of_kubectl[i]))
+			return hf_cli_usage(
+				cli,
+				"unknown verb '%s': 'holdfast run FILE' runs a job on this "
+				"machine, and 'kubectl apply -f FILE' creates it on a cluster",
+				name);
+	return hf_cli_usage(cli, "unknown verb '%s'", name);
+}
+
 static int choose_verb(struct hf_cli *cli, const char *name)
 {
 	const struct hf_cli_verb *const *const *tables = cli->tables;
@@ -387,7 +402,7 @@ static int choose_verb(struct hf_cli *cli, const char *name)
 	if (search.nearest != NULL)
 		return hf_cli_usage(cli, "unknown verb '%s': did you mean '%s'?", name,
 				    search.nearest);
-	return hf_cli_usage(cli, "unknown verb '%s'", name);
+	return refuse_verb(cli, name);
 }
 
 static int take_server_flags(struct hf_cli *cli)

@@ -253,6 +253,9 @@ static void mistakes_are_named_with_where_to_read_on(void **state)
 {
 	assert_usage("prob a", "unknown verb 'prob': did you mean 'probe'?");
 	assert_usage("secrt", "unknown verb 'secrt'\n");
+	assert_usage("apply",
+		     "unknown verb 'apply': 'holdfast run FILE' runs a job on this machine, "
+		     "and 'kubectl apply -f FILE' creates it on a cluster");
 	assert_usage("probe", "an argument is missing; usage: holdfast probe WHAT");
 	assert_usage("probe a b c", "unexpected argument 'c'; usage: holdfast probe WHAT");
 	assert_usage("probe a --nope", "unknown flag '--nope'");

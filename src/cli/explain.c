@@ -88,6 +88,21 @@ static int list_objects(const struct lookup *lookup, const struct hf_resource *r
 	return 0;
 }
 
+/* Removes pods of a kept run that were deleted during the run. */
+static void drop_gone(struct hf_cli_reply *pods)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < pods->n_items; i++) {
+		if (hf_json_path(hf_doc_json(pods->items[i]), "metadata", "annotations",
+				 HF_CLI_GONE_ANNOTATION, NULL) == NULL)
+			pods->items[len++] = pods->items[i];
+		else
+			hf_doc_unref(pods->items[i]);
+	}
+	pods->n_items = len;
+}
+
 static void keep_docs(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 {
 	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items +
@@ -215,6 +230,8 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 
 	hf_job_read(job, framework, settings, explanation.arena, NULL, &view);
 	rc = list_objects(&lookup, &hf_pods, &pods, err);
+	if (rc == 0)
+		drop_gone(&pods);
 	if (rc == 0)
 		rc = list_objects(&lookup, &hf_services, &services, err);
 	if (rc == 0) {

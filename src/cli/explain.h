@@ -10,6 +10,10 @@
 
 HF_BEGIN_DECLS
 
+/* An annotation of pods in a kept run that were deleted during the run: they are kept for their logs, and the
+ * job's state does not include them. */
+#define HF_CLI_GONE_ANNOTATION "holdfast.dev/gone"
+
 /* The operator's next step for a job, computed from the objects that the server has now. */
 struct hf_explanation {
 	struct hf_arena *arena;

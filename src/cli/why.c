@@ -132,10 +132,26 @@ static void print_reason(const struct hf_cli *cli, const char *text)
 	fputs("--inject of 'holdfast run' sent a signal to this job", cli->out);
 }
 
+/* Returns the summary, which is the state and what holds the job: "Created for 33s: no node takes …". If a
+ * line below has the same text with its topic, returns the state alone. The caller frees it. */
+static char *make_headline(const struct hf_plan *plan)
+{
+	const char *summary = hf_str_or(plan->summary, "");
+	const char *colon = strstr(summary, ": ");
+
+	for (size_t i = 0; colon != NULL && i < plan->reasons_len; i++)
+		if (plan->reasons[i].topic == HF_TOPIC_BLOCKED &&
+		    hf_streq(plan->reasons[i].text, colon + 2))
+			return hf_xstrndup(summary, (size_t)(colon - summary));
+	return hf_xstrdup(summary);
+}
+
 static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_plan *plan)
 {
+	HF_AUTOFREE char *headline = make_headline(plan);
+
 	fprintf(cli->out, "%s/%s is ", hf_doc_namespace(job), hf_doc_name(job));
-	hf_text_print_safe(cli->out, hf_str_or(plan->summary, ""));
+	hf_text_print_safe(cli->out, headline);
 	fputc('\n', cli->out);
 	for (size_t i = 0; i < plan->reasons_len; i++) {
 		const struct hf_reason *reason = &plan->reasons[i];

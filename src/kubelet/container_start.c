@@ -171,9 +171,11 @@ static void add_mount(struct hf_kubelet_mounts *m, const char *source, const cha
 	struct stat st;
 
 	/* Skip a file of /etc that the machine does not have: a bind mount needs the file, and no
-	 * program reads it. */
+	 * program reads it. Programs read /etc/hosts to find the other pods, so an empty file is made
+	 * for the mount if it is missing, as in a bare chroot. */
 	if (m->n == HF_RUN_MOUNTS_MAX ||
-	    (hf_str_has_prefix(target, "/etc/") && stat(target, &st) < 0))
+	    (hf_str_has_prefix(target, "/etc/") && !hf_streq(target, "/etc/hosts") &&
+	     stat(target, &st) < 0))
 		return;
 	m->items[m->n++] =
 		(struct hf_run_mount){.source = source, .target = target, .is_file = is_file};

@@ -147,7 +147,7 @@ expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.y
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
 expect 'a failure is reported with its cause, the log and the next command' \
-	'failed with code 139: worker-0 was killed by SIGSEGV [(]code 139[)].*The last lines of worker-0:.  [|] line 22.*  [|] line 40.  [|] red [?] end.*Full log:  [^ ]*/runs/noisy-[0-9]*/logs/[^ ]*/pytorch.0.log.Holdfast:  .*the job failed: .*Next:      holdfast why @latest; holdfast logs @latest --rank worker-0' \
+	'failed with code 139: worker-0 was killed by SIGSEGV [(]code 139[)].*The last lines of worker-0:.  [|] line 22.*  [|] line 40.  [|] red [?] end.*Full log:  [^ ]*/runs/noisy-[0-9]*/logs/[^ ]*/pytorch.0.log. +of all ranks, the last two starts: [^ ]*/logs.Holdfast:  .*the job failed: .*Next:      holdfast why @latest; holdfast logs @latest --rank worker-0' \
 	code 139 "$program" run "$dir/noisy.yaml"
 # shellcheck disable=SC2016 # for the inner shell
 expect 'the file that the report names has the whole log' 'line 1.*line 40' \
@@ -233,6 +233,7 @@ sed 's/image: none,/image: none, env: [{name: A, valueFrom: {configMapKeyRef: {n
 expect 'a pod that can never start ends the run' 'job quick: [a-z]*-0 can never start: .*absent' \
 	code 2 "$program" run -f "$dir/key.yaml" -f "$dir/settings.yaml"
 expect 'runs shows why' '@1 +quick +Failed .* can never start: .*absent' "$program" runs
+expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick is Created for [0-9.a-z]*.[ 0-9:]*blocked +[a-z]*-0 cannot start container' "$program" why @1
 expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
 expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
 	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
