@@ -96,14 +96,14 @@ void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never)
 	(void)!hf_history_save(view->history, view->folder, &err);
 }
 
-void hf_run_view_why(struct hf_run_view *view, struct hf_operator *operator,
-		     const struct hf_job_ref * job, hf_time now)
+void hf_run_view_why(struct hf_run_view *view, struct hf_operator *op, const struct hf_job_ref *job,
+		     hf_time now)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
 	struct hf_job_view seen;
 	struct hf_plan plan;
 
-	if (hf_operator_explain(operator, job, arena, &seen, &plan, NULL) != 0)
+	if (hf_operator_explain(op, job, arena, &seen, &plan, NULL) != 0)
 		return;
 	hf_progress_note(view->progress, now, "%s %s", job->name, hf_str_or(plan.summary, ""));
 	for (size_t i = 0; i < plan.reasons_len; i++)

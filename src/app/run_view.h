@@ -30,8 +30,8 @@ struct hf_progress *hf_run_view_open(struct hf_run_view *view,
 void hf_run_view_save(struct hf_run_view *view, hf_time now, bool now_or_never);
 
 /* Print why the job is in its state, with the reasons and their times. */
-void hf_run_view_why(struct hf_run_view *view, struct hf_operator *operator,
-		     const struct hf_job_ref * job, hf_time now);
+void hf_run_view_why(struct hf_run_view *view, struct hf_operator *op, const struct hf_job_ref *job,
+		     hf_time now);
 /* Print the last messages of the run: a time-out, lost output. A failure of the job has been reported
  * before. */
 void hf_run_view_end(const struct hf_cli *cli, bool timed_out);

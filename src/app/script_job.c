@@ -338,6 +338,7 @@ struct script {
 	const char *name;
 	const struct hf_json *command;
 	int64_t nproc, restarts;
+	int pods_max; /* that the node takes */
 	const char *policy;
 	/* the resource name of the GPU that each rank gets; NULL: ranks get no GPU */
 	const char *gpu;
@@ -438,10 +439,8 @@ static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbu
 	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
 	struct hf_local_gpus found = {.nvidia = 0};
 	int64_t gpus;
-	int most;
+	int most = script->pods_max;
 
-	if (hf_max_pods_read(cli, &most) != 0)
-		return HF_EXIT_USAGE;
 	/* With `--nproc cpu` the number of GPUs does not matter. So do not count them: to start
 	 * NVML (NVIDIA's library) may take seconds. */
 	if (!hf_streq(nproc, "cpu"))
@@ -479,7 +478,8 @@ int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int
 	if (restarts_text != NULL &&
 	    hf_str_to_i64(restarts_text, 0, INT32_MAX, &script.restarts, &err) != 0)
 		return hf_cli_usage(cli, "--max-restarts: %s", err.text);
-	if (make_command(cli, command) != 0 || find_ranks(cli, &script, note) != 0)
+	if (hf_max_pods_read(cli, &script.pods_max) != 0 || make_command(cli, command) != 0 ||
+	    find_ranks(cli, &script, note) != 0)
 		return HF_EXIT_USAGE;
 	script.name = name = make_name(cli->args[0], hf_cli_has(cli, "module"));
 	ret_manifest->doc = hf_doc_from_json(make_job(&script));

@@ -233,7 +233,7 @@ sed 's/image: none,/image: none, env: [{name: A, valueFrom: {configMapKeyRef: {n
 expect 'a pod that can never start ends the run' 'job quick: [a-z]*-0 can never start: .*absent' \
 	code 2 "$program" run -f "$dir/key.yaml" -f "$dir/settings.yaml"
 expect 'runs shows why' '@1 +quick +Failed .* can never start: .*absent' "$program" runs
-expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick is Created for [0-9.a-z]*.[ 0-9:]*blocked +[a-z]*-0 cannot start container' "$program" why @1
+expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick is Created for [0-9.a-z]*.[ 0-9:]*blocked +master-0 and 1 more cannot start container' "$program" why @1
 expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
 expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
 	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
