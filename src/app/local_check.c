@@ -133,18 +133,24 @@ void hf_local_check_resources(const struct hf_manifest *job, const struct hf_loc
 		check_devices(&r, found, arg);
 }
 
+/* Returns the value of --max-pods. A wrong value was refused before. */
+static int64_t find_max_pods(const struct hf_cli *cli)
+{
+	int64_t pods = HF_KUBELET_PODS_MAX;
+	const char *text = hf_cli_flag(cli, "max-pods");
+
+	if (text != NULL)
+		(void)!hf_str_to_i64(text, 1, HF_MAX_PODS_LIMIT, &pods, NULL);
+	return pods;
+}
+
 struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const struct hf_manifest *job)
 {
 	struct hf_local_machine machine = {
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
-		.pods = HF_KUBELET_PODS_MAX,
+		.pods = find_max_pods(cli),
 	};
-	const char *pods = hf_cli_flag(cli, "max-pods");
-
-	/* A wrong value of the flag was refused before. */
-	if (pods != NULL)
-		(void)!hf_str_to_i64(pods, 1, HF_MAX_PODS_LIMIT, &machine.pods, NULL);
 
 	/* Count the GPUs only if the job asks for some, because NVML may take seconds. */
 	if (hf_job_wants_gpus(job->framework, hf_doc_json(job->doc))) {
@@ -240,9 +246,12 @@ void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_
 		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
 			check_host_paths(&r, found, arg);
 	/* With --fit, `run` changes the job until it fits, so its resources are not checked
-	 * here. */
-	if (hf_cli_has(cli, "fit"))
+	 * here. The number of pods changes only if they have GPUs. */
+	if (hf_cli_has(cli, "fit")) {
+		if (!hf_job_wants_gpus(job->framework, hf_doc_json(job->doc)))
+			check_pods(job, find_max_pods(cli), found, arg);
 		return;
+	}
 	machine = hf_local_machine_of(cli, job);
 	hf_local_check_resources(job, &machine, found, arg);
 }

@@ -305,6 +305,18 @@ refuse_script 'a script that is not UTF-8' "the script 'latin.py' is not UTF-8, 
 refuse_script 'a script that is a folder' "'folder.py' is a folder, not a script" folder.py
 refuse_script 'a program that is missing' "no program 'nosuch' is in PATH" -- nosuch
 refuse_script 'a program that is not executable' "the program './rank.py' cannot be started: it is not executable .chmod [+]x." -- ./rank.py
+printf 'echo\n' >noline.sh
+printf '#!/bin/sh\r\n' >windows.sh
+printf '#!/nowhere/sh\n' >interpreter.sh
+cp noline.sh noexec.sh
+chmod +x noline.sh windows.sh interpreter.sh
+refuse_script 'a script without the right to execute it' "'./noexec.sh' is a program and is not executable: chmod [+]x ./noexec.sh, .*" ./noexec.sh
+refuse_script 'a script without an interpreter' "the program './noline.sh' cannot be started: its first line names no interpreter; .*" ./noline.sh
+refuse_script 'a script with the ends of lines of Windows' "the program './windows.sh' cannot be started: its lines end with CRLF.*" windows.sh
+refuse_script 'a script with an interpreter that is missing' "the program './interpreter.sh' .*names the interpreter '/nowhere/sh': No such file or directory" -- ./interpreter.sh
+expect 'a flag behind the script, and a variable that Holdfast sets, are noted' \
+	"note: --nproc stands behind 'rank.py', so it is an argument of the program.*note: --env RANK has no effect: Holdfast sets this variable.*rank 0 of 1" \
+	"$program" run -e RANK=7 rank.py --nproc 2
 refuse_script 'too many ranks' "--nproc 111: a node takes 110 pods, as in Kubernetes; --max-pods 111 raises the limit" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
@@ -361,6 +373,9 @@ cat >talks.py <<-'PY'
 	for i in range(3000):
 	    print("number", i, "x" * 100, flush=True)
 PY
+cat >crashes.py <<-'PY'
+	raise SystemExit(3)
+PY
 cat >ticks.py <<-'PY'
 	import signal
 	print("tick", flush=True)
@@ -384,12 +399,24 @@ deaf_run() {
 	local pid=$! rc=0
 	until_true 300 grep -q '[|] deaf' out
 	kill -INT "$pid"
-	until_true 100 grep -q 'stopping: ' out
+	until_true 100 grep -q 'waiting up to ' out
 	kill -INT "$pid"
 	wait "$pid" || rc=$?
 	cat out
 	echo "code $rc"
 	! pgrep -f "$dir/deaf.py" && only_what_is_kept
+}
+delayed_run() {
+	rm -f out
+	env --default-signal=INT "$program" run --max-restarts 3 crashes.py >out 2>&1 &
+	local pid=$!
+	until_true 300 grep -q 'restarting in ' out
+	# The state of the run is saved once a second.
+	until_true 100 grep -q ' are created in ' <("$program" why @1 2>/dev/null)
+	"$program" why @1
+	kill -INT "$pid"
+	wait "$pid"
+	cat out
 }
 follow_run() {
 	rm -f out
@@ -406,7 +433,10 @@ expect 'processes that a program left behind end with the program' 'forks succee
 expect 'terminal escapes reach no terminal' '[|] rednul1m.*  [|] rednul1m.*[^0-9]0.$' sh -c "'$program' run escapes.py >out 2>&1; cat out; LC_ALL=C tr -dc '\033\000\007\233' <out | wc -c"
 expect 'a program that closes its output' 'code 4: master-0 exited with code 4.master-0 printed nothing' code 4 "$program" run closes.py
 expect 'a program that ends before it reports' 'job/early succeeded' "$program" run early.py
-expect 'a program that ignores SIGTERM is killed by the second interrupt' 'stopping: .*code=137 .*code 130' deaf_run
+expect 'a program that ignores SIGTERM is killed by the second interrupt' \
+	'stopping: .*waiting up to [0-9]+ s for master-0 to end; Ctrl-C again kills it.*code=137 .*code 130' deaf_run
+expect 'a delayed restart says for how long, and why too' \
+	'application budget: 2 of 3 used.[ 0-9:]*next +1 pod.s. are created in .*job/crashes restarting in [0-9]+ s .restart 2 of 3.' delayed_run
 expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f prints the present logs of a kept run; to follow them: tail -F $dir/state/runs/ticks-[0-9]*/node/pods/[*]/logs/[*]|to follow them: .*tick" follow_run
 expect 'a program that fills the disk' \
 	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 may be missing; make room there.*[|] OSError: .Errno 28. No space left on device.*code 1.*@1 +fills +Failed.*)\$" \

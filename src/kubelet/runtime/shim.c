@@ -80,6 +80,7 @@ struct shim {
 	size_t n_pending;
 	struct container containers[HF_POD_CONTAINERS_MAX];
 	bool stopping, quitting, done;
+	bool spill_stuck; /* the last lines of a log could not be sent to a client in time */
 	/* Since this time no kubelet is connected; HF_TIME_NONE: one is connected. Only for a pod
 	 * with ends_with_kubelet. */
 	hf_time alone_since;
@@ -216,18 +217,21 @@ static void drain_output(struct container *c)
 }
 
 /* Sends a message to a client. If its socket is full, waits for SPILL_WAIT_MS: the client has unread
- * messages. */
-static bool send_lines(int client, const struct hf_strbuf *message)
+ * messages. After one such wait in vain, waits no more until a message was sent: the program must not be
+ * slowed down for ever by a client that does not read. */
+static bool send_lines(struct shim *shim, int client, const struct hf_strbuf *message)
 {
 	struct pollfd fd = {.fd = client, .events = POLLOUT};
+	bool sent = false;
 
-	for (int tries = 0; tries < 2; tries++) {
-		if (send(client, message->data, message->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
-			return true;
-		if (errno != EAGAIN || poll(&fd, 1, SPILL_WAIT_MS) <= 0)
-			return false;
+	for (int tries = 0; tries < 2 && !sent; tries++) {
+		sent = send(client, message->data, message->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+		if (!sent &&
+		    (errno != EAGAIN || shim->spill_stuck || poll(&fd, 1, SPILL_WAIT_MS) <= 0))
+			break;
 	}
-	return false;
+	shim->spill_stuck = !sent;
+	return sent;
 }
 
 /* Sends lines that could not be written to the log to the kubelet, in messages of whole lines. */
@@ -250,7 +254,7 @@ static bool spill_lines(void *arg, const char *lines, size_t len)
 		shown = false;
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
 			shown = (c->shim->clients[i] >= 0 &&
-				 send_lines(c->shim->clients[i], &message)) ||
+				 send_lines(c->shim, c->shim->clients[i], &message)) ||
 				shown;
 	}
 	return shown;
