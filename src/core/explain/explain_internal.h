@@ -3,6 +3,7 @@
 #ifndef HF_CORE_EXPLAIN_INTERNAL_H
 #define HF_CORE_EXPLAIN_INTERNAL_H
 
+#include "core/explain/record_text.h"
 #include "core/state/brain_internal.h"
 
 HF_BEGIN_DECLS
@@ -15,10 +16,7 @@ HF_BEGIN_DECLS
 
 /* ---- record_text.c: one record of the ledger ----------------------------------------------------- */
 
-/* The number of the signal: from the record, else derived from its exit code; 0: no signal. */
-int64_t hf_record_signal(const struct hf_record *record);
-/* "worker-3 was killed by SIGKILL (128+9) on node n1" */
-const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record *record);
+/* record_text.h has the texts that need no working state. */
 /* "application budget: 1 of 3 used".  Must not be called while the open incident is pending. */
 const char *hf_incident_charge_text(const struct hf_brain *b);
 /* " (worker-0 never started: StartError: …)" if a program that never started is the cause of the

@@ -30,23 +30,22 @@ int64_t hf_record_signal(const struct hf_record *record)
 #define SIGKILL_NUMBER 9
 
 /* "exited with code 1", "was killed by SIGKILL (128+9)" */
-static const char *describe_exit(const struct hf_brain *b, const struct hf_record *record)
+static const char *describe_exit(struct hf_arena *arena, const struct hf_record *record)
 {
 	long long code = (long long)record->exit_code.value;
 	long long number = (long long)hf_record_signal(record);
 	const char *name = hf_signal_name(number);
 
 	if (name && code == 128 + number)
-		return hf_arena_printf(b->arena, "was %s by %s (128+%lld)",
+		return hf_arena_printf(arena, "was %s by %s (128+%lld)",
 				       number == SIGKILL_NUMBER ? "killed" : "ended", name, number);
 	if (number != 0)
-		return hf_arena_printf(b->arena, "exited with code %lld (%s)", code,
-				       name ? name
-					    : hf_arena_printf(b->arena, "signal %lld", number));
-	return hf_arena_printf(b->arena, "exited with code %lld", code);
+		return hf_arena_printf(arena, "exited with code %lld (%s)", code,
+				       name ? name : hf_arena_printf(arena, "signal %lld", number));
+	return hf_arena_printf(arena, "exited with code %lld", code);
 }
 
-static const char *describe_termination(const struct hf_brain *b, const struct hf_record *record)
+static const char *describe_termination(struct hf_arena *arena, const struct hf_record *record)
 {
 	if (record->cause == HF_CLASS_USER)
 		return "was deleted by a user";
@@ -57,22 +56,22 @@ static const char *describe_termination(const struct hf_brain *b, const struct h
 	if (hf_exit_code_is_lost(record->reason))
 		return "ended with an unknown exit code";
 	if (record->exit_code.set)
-		return describe_exit(b, record);
+		return describe_exit(arena, record);
 	if (hf_streq(record->scope, "Container"))
 		return "had a container that ended and that the kubelet restarts";
 	return record->pod ? "ended" : "vanished";
 }
 
 /* ": StartError: exec: …", or "". */
-static const char *tell_reason(const struct hf_brain *b, const struct hf_record *record)
+static const char *tell_reason(struct hf_arena *arena, const struct hf_record *record)
 {
 	if (!record->reason && record->message)
-		return hf_arena_printf(b->arena, ": %s",
-				       hf_status_message_clean(b->arena, record->message));
+		return hf_arena_printf(arena, ": %s",
+				       hf_status_message_clean(arena, record->message));
 	if (!record->reason)
 		return "";
-	return hf_arena_printf(b->arena, ": %s%s%s", record->reason, record->message ? ": " : "",
-			       hf_status_message_clean(b->arena, record->message));
+	return hf_arena_printf(arena, ": %s%s%s", record->reason, record->message ? ": " : "",
+			       hf_status_message_clean(arena, record->message));
 }
 
 const char *hf_never_started_text(const struct hf_brain *b)
@@ -86,35 +85,36 @@ const char *hf_never_started_text(const struct hf_brain *b)
 	if (last->rule && hf_streq(last->reason, HF_REASON_INIT_FAILED))
 		return "";
 	return hf_arena_printf(b->arena, " (%s never started%s)", last->replica,
-			       tell_reason(b, last));
+			       tell_reason(b->arena, last));
 }
 
 /* "worker-3 was killed by SIGKILL (128+9) on node n1" */
-const char *hf_record_evidence(const struct hf_brain *b, const struct hf_record *record)
+const char *hf_record_evidence(struct hf_arena *arena, const struct hf_record *record)
 {
 	const char *who = hf_str_or(record->replica, "a replica");
 
 	if (hf_streq(record->rule, HF_ANNOTATION_RESTART))
-		return hf_arena_printf(b->arena, "a user asked for a restart of %s",
+		return hf_arena_printf(arena, "a user asked for a restart of %s",
 				       hf_str_or(record->replica, "all ranks"));
 	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
-		return hf_arena_printf(b->arena, "%s was lost with node %s", who,
+		return hf_arena_printf(arena, "%s was lost with node %s", who,
 				       hf_str_or(record->node, ""));
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
-		return hf_arena_printf(b->arena,
+		return hf_arena_printf(arena,
 				       "no rank advanced for progressDeadlineSeconds; %s%s%s stood "
 				       "still for longest",
 				       who, record->node ? " on node " : "",
 				       hf_str_or(record->node, ""));
 	if (record->cause == HF_CLASS_DEVICE && record->device)
-		return hf_arena_printf(b->arena, "%s%s%s on node %s: device %s failed (%s)", who,
+		return hf_arena_printf(arena, "%s%s%s on node %s: device %s failed (%s)", who,
 				       record->exit_code.set ? " " : "",
-				       record->exit_code.set ? describe_termination(b, record) : "",
+				       record->exit_code.set ? describe_termination(arena, record)
+							     : "",
 				       hf_str_or(record->node, ""), record->device,
 				       hf_str_or(record->reason, HF_DEVICE_UNHEALTHY));
-	return hf_arena_printf(b->arena, "%s %s%s%s%s", who, describe_termination(b, record),
+	return hf_arena_printf(arena, "%s %s%s%s%s", who, describe_termination(arena, record),
 			       record->node ? " on node " : "", hf_str_or(record->node, ""),
-			       tell_reason(b, record));
+			       tell_reason(arena, record));
 }
 
 /* The open incident must be decided. */
@@ -159,6 +159,6 @@ void hf_cause_event(const struct hf_brain *b)
 		rule = NULL;
 	hf_event(b, record->cause != HF_CLASS_USER, reasons[record->cause],
 		 hf_arena_printf(b->arena, "Incident %lld: %s%s%s; %s", (long long)record->incident,
-				 hf_record_evidence(b, record), rule ? "; rule " : "",
+				 hf_record_evidence(b->arena, record), rule ? "; rule " : "",
 				 hf_str_or(rule, ""), hf_incident_charge_text(b)));
 }

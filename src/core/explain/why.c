@@ -18,7 +18,8 @@
 
 static void say_evidence(const struct hf_brain *b, const struct hf_record *record)
 {
-	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s", hf_record_evidence(b, record));
+	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s",
+	       hf_record_evidence(b->arena, record));
 }
 
 /* Name the restart policy of the replica type, if that policy made the decision. */
