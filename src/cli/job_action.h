@@ -3,6 +3,7 @@
 #ifndef HF_CLI_JOB_ACTION_H
 #define HF_CLI_JOB_ACTION_H
 
+#include "cli/job_patch.h"
 #include "cli/request.h"
 
 HF_BEGIN_DECLS
@@ -43,10 +44,6 @@ int hf_cli_each_job(struct hf_cli *cli, hf_cli_job_fn act, const void *arg);
 /* Perform the action on each job named on the command line. Returns the exit code of the first job
  * that failed. */
 int hf_job_action_run_all(struct hf_cli *cli, const struct hf_job_action *act);
-
-/* Return HF_E_CONFLICT if the job has succeeded or failed, because such a job cannot be changed
- * any more. */
-int hf_job_refuse_ended(struct hf_doc *job, struct hf_error *err) HF_MUST_CHECK;
 
 /* Record --reason as an event of the job.  Does nothing if the flag is absent. */
 int hf_job_record_reason(struct hf_cli *cli, struct hf_doc *job, const char *event_reason,

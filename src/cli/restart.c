@@ -9,41 +9,18 @@
 #include "base/str.h"
 #include "cli/job_action.h"
 #include "cli/rank.h"
-#include "core/model/names.h"
 
 #include <stdlib.h>
 
-/* Makes the patch that restarts the job. The annotation causes one restart for each new value
- * (core/model/names.h), so the value contains the time. */
 static int prepare_restart(struct hf_cli *cli, const struct hf_framework *framework,
 			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
-	const char *word = hf_cli_flag(cli, "rank");
-	const struct hf_json *root = hf_doc_json(job);
-	HF_AUTOFREE char *rank = NULL;
-	HF_AUTOFREE char *value = NULL;
-	char now[HF_TIME_TEXT_MAX];
-	struct hf_json *patch;
-	int rc = hf_job_refuse_ended(job, err);
+	const struct hf_job_restart restart = {.framework = framework,
+					       .job = job,
+					       .word = hf_cli_flag(cli, "rank"),
+					       .now = hf_loop_wall(cli->loop)};
 
-	if (rc == 0 && word != NULL)
-		rc = hf_cli_rank_name(framework, root, word, &rank, err);
-	if (rc == 0 &&
-	    hf_json_true(hf_json_path(root, "spec", "runPolicy", "suspend", NULL), false))
-		rc = hf_error_set(
-			err, HF_E_CONFLICT,
-			"%s is suspended, so there is nothing to restart: 'holdfast resume %s' starts it",
-			hf_doc_name(job), hf_doc_name(job));
-	if (rc != 0)
-		return rc;
-	hf_time_format_micro(hf_loop_wall(cli->loop), now);
-	value = rank != NULL ? hf_xasprintf("%s %s", now, rank) : hf_xstrdup(now);
-	patch = hf_json_object();
-	hf_json_set_str(
-		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations"),
-		HF_ANNOTATION_RESTART, value);
-	*ret_patch = patch;
-	return 0;
+	return hf_job_patch_restart(&restart, ret_patch, err);
 }
 
 /* Appends which ranks restart. If the job's restartScope is Job, all ranks restart, even if --rank

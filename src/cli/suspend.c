@@ -6,33 +6,16 @@
 
 #include "cli/job_action.h"
 
-static int prepare_patch(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
-			 struct hf_error *err)
-{
-	const struct hf_json *now =
-		hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL);
-	struct hf_json *patch;
-	int rc = hf_job_refuse_ended(job, err);
-
-	if (rc != 0 || hf_json_true(now, false) == suspend)
-		return rc;
-	patch = hf_json_object();
-	hf_json_set_bool(hf_json_ensure_object(hf_json_ensure_object(patch, "spec"), "runPolicy"),
-			 "suspend", suspend);
-	*ret_patch = patch;
-	return 0;
-}
-
 static int prepare_suspend(struct hf_cli *cli, const struct hf_framework *framework,
 			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
-	return prepare_patch(job, true, ret_patch, err);
+	return hf_job_patch_suspend(job, true, ret_patch, err);
 }
 
 static int prepare_resume(struct hf_cli *cli, const struct hf_framework *framework,
 			  struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
 {
-	return prepare_patch(job, false, ret_patch, err);
+	return hf_job_patch_suspend(job, false, ret_patch, err);
 }
 
 static int verb_suspend(struct hf_cli *cli)
