@@ -104,7 +104,8 @@ struct hf_recorder {
 	hf_time routine_full_at;
 	struct hf_recorder_stats stats;
 	void (*refused)(void *arg, int code, const char *message);
-	void *refused_arg;
+	void (*recorded)(void *arg, const struct hf_event_note *note, hf_time now);
+	void *arg;                /* of refused and recorded */
 	bool refused_reported[2]; /* already reported: patches [1], creates [0] */
 };
 
@@ -392,7 +393,7 @@ static bool is_transient(int code)
 static void report_refused(struct hf_recorder *recorder, bool created, const struct hf_reply *reply)
 {
 	if (recorder->refused != NULL && !recorder->refused_reported[created])
-		recorder->refused(recorder->refused_arg, reply->code, reply->message);
+		recorder->refused(recorder->arg, reply->code, reply->message);
 	recorder->refused_reported[created] = true;
 }
 
@@ -477,7 +478,8 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->component = hf_xstrdup(options->component);
 	recorder->delay = options->delay;
 	recorder->refused = options->refused;
-	recorder->refused_arg = options->arg;
+	recorder->recorded = options->recorded;
+	recorder->arg = options->arg;
 	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free_event);
 	recorder->groups = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->sources = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
@@ -568,6 +570,8 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 	HF_AUTOFREE char *cut = cut_message(combine ? COMBINED : "", message);
 
 	record_event(recorder, note, hash_key(recorder, &key, buf), cut, now);
+	if (recorder->recorded != NULL)
+		recorder->recorded(recorder->arg, note, now);
 }
 
 void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)

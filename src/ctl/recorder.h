@@ -34,6 +34,8 @@ struct hf_recorder;
 #define HF_RECORDER_KEYS_MAX ((size_t)4096)
 #define HF_RECORDER_MESSAGE_MAX ((size_t)1024) /* bytes; an API server refuses more */
 
+struct hf_event_note;
+
 struct hf_recorder_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
@@ -47,6 +49,9 @@ struct hf_recorder_options {
 	/* Called when the server refuses a create or patch, and not again until a write has
 	 * succeeded. May be NULL; must not record an event. */
 	void (*refused)(void *arg, int code, const char *message);
+	/* Called with each event that is not dropped, before it is sent. May be NULL; must not record
+	 * an event. */
+	void (*recorded)(void *arg, const struct hf_event_note *note, hf_time now);
 	void *arg;
 };
 

@@ -114,6 +114,14 @@ static void event_refused(void *arg, int code, const char *message)
 	hf_operator_problem(arg, "events", code, message);
 }
 
+static void event_recorded(void *arg, const struct hf_event_note *note, hf_time now)
+{
+	const struct hf_operator *op = arg;
+
+	if (op->options.noted != NULL)
+		op->options.noted(op->options.arg, note, now);
+}
+
 static void queue_init(struct hf_operator *op)
 {
 	const struct hf_operator_options *options = &op->options;
@@ -132,6 +140,7 @@ static void queue_init(struct hf_operator *op)
 		.seed = options->seed,
 		.delay = EVENT_DELAY,
 		.refused = event_refused,
+		.recorded = event_recorded,
 		.arg = op,
 	};
 

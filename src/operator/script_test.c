@@ -175,6 +175,14 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
+static void on_seen(void *arg, const char *key)
+{
+	struct bench *bench = arg;
+
+	snprintf(bench->told, sizeof(bench->told), "%s", key);
+	bench->n_told++;
+}
+
 /* Options that differ between benches. */
 static int make_bench(void **state, struct hf_operator_options options)
 {
@@ -192,6 +200,7 @@ static int make_bench(void **state, struct hf_operator_options options)
 		options.frameworks = script_frameworks;
 	options.passed = on_passed;
 	options.problem = on_problem;
+	options.seen = on_seen;
 	options.arg = bench;
 	options.seed = 1;
 	options.loop = bench->loop;

@@ -31,6 +31,8 @@ struct bench {
 	bool last_gone;
 	int stopped;
 	char problem[TEXT_MAX];
+	char told[64]; /* the key that was last told as seen */
+	int n_told;
 	/* the nodes that the first list contains; the bench takes them over */
 	struct hf_doc *nodes[SEEN_MAX];
 	size_t n_nodes;

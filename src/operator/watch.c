@@ -66,6 +66,12 @@ static void note_deleted_job(struct hf_operator *op, const struct hf_cache_entry
 		hf_pod_history_forget(op->facts.history, job->uid);
 }
 
+static void tell_seen(const struct hf_operator *op, const char *key)
+{
+	if (op->options.seen != NULL)
+		op->options.seen(op->options.arg, key);
+}
+
 static void take_job_change(void *arg, enum hf_cache_change change,
 			    const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -83,6 +89,7 @@ static void take_job_change(void *arg, enum hf_cache_change change,
 		note_deleted_job(kind->op, entry);
 	if (change == HF_CACHE_ADDED)
 		note_added_job(kind->op, entry, key);
+	tell_seen(kind->op, key);
 	/* If the change is this operator's own routine status, a step would see nothing new. */
 	if (!kind->op->own_write)
 		hf_operator_enqueue_now(kind->op, key);
@@ -204,9 +211,11 @@ static void take_object_change(void *arg, enum hf_cache_change change,
 					  ? NULL
 					  : hf_map_get(kind->op->job_keys, view->controller_uid);
 
-		if (key != NULL && key != last)
+		if (key != NULL && key != last) {
 			queue_job(kind->op, key, weight);
-		else if (view != NULL && key == NULL && weight != WEIGHT_NONE)
+			tell_seen(kind->op, key);
+		}
+		if (view != NULL && key == NULL && weight != WEIGHT_NONE)
 			hf_operator_enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
 		last = key;
 	}
