@@ -21,16 +21,8 @@ int hf_plain_listen(struct hf_loop *loop, const char *address, hf_exchange_fn ha
 	rc = hf_bind_address_parse(address, host, &spec.port, err);
 	if (rc != 0)
 		return rc;
-	spec.address = hf_streq(host, "localhost") ? "127.0.0.1" : host;
-	if (host[0] == '\0') {
-		/* "::" also accepts IPv4 connections. Without IPv6, listen on all IPv4 addresses. */
-		spec.address = "::";
-		rc = hf_http_server_create(loop, &spec, ret_server, err);
-		if (rc == 0)
-			return 0;
-		spec.address = "0.0.0.0";
-	}
-	rc = hf_http_server_create(loop, &spec, ret_server, err);
+	spec.address = host;
+	rc = hf_http_server_create_at(loop, &spec, ret_server, err);
 	return rc == 0 ? 0 : hf_error_wrap(err, "cannot listen on '%s'", address);
 }
 

@@ -551,6 +551,23 @@ int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec
 	return 0;
 }
 
+int hf_http_server_create_at(struct hf_loop *loop, const struct hf_http_server_spec *spec,
+			     struct hf_http_server **ret_server, struct hf_error *err)
+{
+	struct hf_http_server_spec at = *spec;
+
+	if (hf_streq(spec->address, "localhost"))
+		at.address = "127.0.0.1";
+	if (!hf_str_is_empty(spec->address))
+		return hf_http_server_create(loop, &at, ret_server, err);
+	/* "::" also accepts IPv4 connections. */
+	at.address = "::";
+	if (hf_http_server_create(loop, &at, ret_server, err) == 0)
+		return 0;
+	at.address = "0.0.0.0";
+	return hf_http_server_create(loop, &at, ret_server, err);
+}
+
 struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server)
 {
 	if (!server)

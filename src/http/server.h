@@ -99,6 +99,11 @@ struct hf_http_server_spec {
  * loop is virtual. */
 int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec *spec,
 			  struct hf_http_server **ret_server, struct hf_error *err) HF_MUST_CHECK;
+/* As hf_http_server_create, with an address "" for all addresses: those of IPv6 and IPv4, or of IPv4 alone where
+ * the kernel has no IPv6. "localhost" is 127.0.0.1. */
+int hf_http_server_create_at(struct hf_loop *loop, const struct hf_http_server_spec *spec,
+			     struct hf_http_server **ret_server, struct hf_error *err)
+	HF_MUST_CHECK;
 /* Tests whether the address could be listened on now; the port is free again afterwards. */
 int hf_http_listen_check(const char *address, uint16_t port, struct hf_error *err) HF_MUST_CHECK;
 /* Calls the closed callback of every live exchange. Accepts NULL; returns NULL. */

@@ -99,5 +99,7 @@ typedef void (*hf_signal_fn)(void *arg, int signum);
 int hf_signal_create(struct hf_loop *loop, int signum, hf_signal_fn fn, void *arg,
 		     struct hf_signal **ret_signal, struct hf_error *err) HF_MUST_CHECK;
 struct hf_signal *hf_signal_destroy(struct hf_signal *signal); /* accepts NULL; returns NULL */
+/* True if this process ignores the signal, for instance SIGHUP under nohup. */
+bool hf_signal_is_ignored(int signum);
 
 #endif

@@ -273,6 +273,13 @@ int hf_signal_create(struct hf_loop *loop, int signum, hf_signal_fn fn, void *ar
 	return 0;
 }
 
+bool hf_signal_is_ignored(int signum)
+{
+	struct sigaction action;
+
+	return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 struct hf_signal *hf_signal_destroy(struct hf_signal *sig)
 {
 	if (!sig)
