@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_PAGE_JOBS_INTERNAL_H
+#define HF_PAGE_JOBS_INTERNAL_H
+
+#include "base/map.h"
+#include "page/jobs.h"
+
+/* Shared by jobs.c and jobs_list.c. */
+struct hf_page_jobs {
+	struct hf_loop *loop;
+	const struct hf_page_source *source;
+	struct hf_page_ranks *ranks;
+	struct hf_page_ring *ring;
+	hf_time settle;
+	uint64_t seed; /* of hash tables with names from outside */
+	void (*changed)(void *arg);
+	void (*dropped)(void *arg, const struct hf_page_row *row,
+			const struct hf_page_restart *restart);
+	void *arg;
+	struct hf_map *rows;               /* key → row */
+	struct hf_page_row *first, **last; /* rows that are marked, in the order of their marks */
+	bool pushed;                       /* a change went into the ring in this turn */
+	struct hf_timer *timer;
+	struct hf_arena *arena; /* of the row that is made */
+};
+
+#endif
