@@ -7,6 +7,7 @@
 #include "app/operator_flags.h"
 #include "app/operator_log.h"
 #include "app/otlp_exporter.h"
+#include "app/page_joint.h"
 #include "app/probes.h"
 #include "app/process_memory.h"
 #include "app/process_metrics.h"
@@ -52,6 +53,7 @@ struct process {
 	struct hf_metrics *metrics;
 	struct hf_family *requests, *retries, *request_time, *config_rejected;
 	struct hf_probes *probes;
+	struct hf_page_joint *page; /* NULL: no page */
 	struct hf_operator_log *log;
 	struct hf_otlp_exporter *traces; /* NULL: no collector */
 	struct hf_manager *manager;
@@ -133,6 +135,8 @@ static void on_state(void *arg, enum hf_manager_state state, const char *why)
 
 	process->trouble[0] = '\0';
 	hf_operator_log_state(process->log, state, why);
+	if (state == HF_MANAGER_LEADING)
+		hf_page_joint_changed(process->page);
 }
 
 static void on_trouble(void *arg, const char *what, int code, const char *message)
@@ -148,6 +152,7 @@ static void on_passed(void *arg, const struct hf_operator_pass *pass)
 	struct process *process = arg;
 
 	hf_operator_log_passed(process->log, pass);
+	hf_page_joint_passed(process->page, pass);
 	if (!hf_timer_armed(process->trim_timer))
 		hf_timer_arm(process->trim_timer, TRIM_AFTER);
 }
@@ -167,6 +172,16 @@ static void on_traces_problem(void *arg, const char *message)
 		hf_log(HF_LOG_WARN, "traces", "Traces cannot be sent", "error", message, NULL);
 	else
 		hf_log(HF_LOG_INFO, "traces", "Traces are sent again", NULL);
+}
+
+static void on_seen(void *arg, const char *key)
+{
+	hf_page_joint_seen(((struct process *)arg)->page, key);
+}
+
+static void on_noted(void *arg, const struct hf_event_note *note, hf_time now)
+{
+	hf_page_joint_noted(((struct process *)arg)->page, note, now);
 }
 
 static void on_started(void *arg)
@@ -223,6 +238,8 @@ static void render_metrics(void *arg, struct hf_strbuf *sb)
 	struct process *process = arg;
 
 	hf_manager_update_metrics(process->manager);
+	if (process->page != NULL)
+		hf_page_update_metrics(hf_page_joint_page(process->page));
 	hf_family_set(process->config_rejected, hf_config_file_is_rejected(process->config), NULL);
 	hf_process_metrics_update(process->metrics);
 	hf_metrics_render(process->metrics, sb);
@@ -333,6 +350,8 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.passed = on_passed,
 		.problem = on_problem,
 		.recovered = on_recovered,
+		.seen = on_seen,
+		.noted = on_noted,
 		.arg = process,
 	};
 }
@@ -443,6 +462,31 @@ static int create_probes(struct process *process, struct hf_error *err)
 	return hf_probes_create(&options, &process->probes, err);
 }
 
+static struct hf_operator *find_operator(void *arg)
+{
+	return hf_manager_operator(((const struct process *)arg)->manager);
+}
+
+static int create_page(struct process *process, struct hf_error *err)
+{
+	const struct hf_page_joint_options options = {
+		.loop = process->loop,
+		.store = process->store,
+		.find_operator = find_operator,
+		.arg = process,
+		.address = process->flags.page_address,
+		.hosts = process->flags.page_hosts,
+		.kube = &process->kube,
+		/* An operator of one namespace has no right to list nodes. */
+		.watch_nodes = process->flags.ns == NULL,
+		.metrics = process->metrics,
+	};
+
+	if (hf_str_is_empty(options.address) || hf_streq(options.address, "0"))
+		return 0;
+	return hf_page_joint_create(&options, &process->page, err);
+}
+
 /* Logs a warning for each kind that deploy/ has a CRD for but this build does not support. */
 static void log_missing_kinds(void)
 {
@@ -454,6 +498,14 @@ static void log_missing_kinds(void)
 			       "This build does not support a kind: the operator ignores its jobs",
 			       "kind", resource->kind, NULL);
 	}
+}
+
+static void log_page(const struct process *process)
+{
+	HF_AUTO_STRBUF url = HF_STRBUF_INIT(1024);
+
+	hf_page_joint_url(process->page, &url);
+	hf_log(HF_LOG_INFO, "setup", "Serving the page", "url", url.data, NULL);
 }
 
 static void log_start(const struct process *process)
@@ -470,6 +522,8 @@ static void log_start(const struct process *process)
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
 		       "reason", flags->ignored[i].why, NULL);
+	if (process->page != NULL)
+		log_page(process);
 	log_missing_kinds();
 }
 
@@ -497,6 +551,8 @@ static int begin_operator(struct process *process, struct hf_error *err)
 	if (rc == 0)
 		rc = create_probes(process, err);
 	if (rc == 0)
+		rc = create_page(process, err);
+	if (rc == 0)
 		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process, &process->sigterm,
 				      err);
 	if (rc == 0)
@@ -511,6 +567,7 @@ static void release_process(struct process *process)
 	hf_signal_destroy(process->sigint);
 	hf_probes_destroy(process->probes);
 	hf_manager_destroy(process->manager);
+	hf_page_joint_destroy(process->page);
 	/* Destroy the stores before the metrics: they update the metrics until their end. */
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);

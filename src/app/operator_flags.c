@@ -21,6 +21,7 @@ enum kind {
 	SCHEME,
 	LEVEL,
 	ENCODER,
+	NAME,
 	UNUSED,
 };
 
@@ -74,6 +75,8 @@ const struct hf_flag hf_operator_flag_table[] = {
 	{"otlp-endpoint", 0, "URL",
 	 "send a trace of each restart to this OpenTelemetry collector, by OTLP/HTTP",
 	 "$OTEL_EXPORTER_OTLP_ENDPOINT, else none"},
+	{"page", 0, "ADDRESS", "address of the page for browsers, such as :8082; 0: off", "0"},
+	{"page-host", 0, "NAME", "a name that the page is served under; may be repeated", NULL},
 	{"webhook-server-port", 0, "PORT", "no effect", NULL},
 	{"webhook-service-name", 0, "NAME", "no effect", NULL},
 	{"webhook-secret-name", 0, "NAME", "no effect", NULL},
@@ -114,6 +117,8 @@ static const struct {
 	{TEXT, AT(exec_image), 0, NULL},
 	{TEXT, AT(exec_csi_driver), 0, NULL},
 	{TEXT, AT(otlp_endpoint), 0, NULL},
+	{TEXT, AT(page_address), 0, NULL},
+	{NAME, 0, 0, NULL},
 	{UNUSED, 0, 0, WEBHOOK},
 	{UNUSED, 0, 0, WEBHOOK},
 	{UNUSED, 0, 0, WEBHOOK},
@@ -190,6 +195,24 @@ static const struct hf_resource *find_kind(const char *text)
 	return NULL;
 }
 
+/* The name is compared with the header Host, without the port. */
+static int add_page_host(const char *text, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	size_t n = 0;
+
+	while (flags->page_hosts[n] != NULL)
+		n++;
+	if (n == HF_PAGE_NAMES_MAX)
+		return hf_error_set(err, HF_E_INVALID, "--page-host: at most %d names are allowed",
+				    HF_PAGE_NAMES_MAX);
+	if (*text == '\0' || strpbrk(text, "/ ") != NULL)
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"--page-host takes a name such as holdfast.example.com, not '%s'", text);
+	flags->page_hosts[n] = text;
+	return 0;
+}
+
 static int add_scheme(const char *text, struct hf_operator_flags *flags, struct hf_error *err)
 {
 	const struct hf_resource *resource = find_kind(text);
@@ -241,6 +264,7 @@ static int set_flag(size_t i, const char *value, struct hf_operator_flags *flags
 	case SCHEME: return add_scheme(value, flags, err);
 	case LEVEL: return parse_level(value, flags, err);
 	case ENCODER: return parse_encoder(value, flags, err);
+	case NAME: return add_page_host(value, flags, err);
 	case UNUSED: break;
 	}
 	add_ignored(name, meanings[i].why, flags);
@@ -341,7 +365,13 @@ static int check_names(const struct hf_operator_flags *flags, struct hf_error *e
 
 static int check_flags(const struct hf_operator_flags *flags, struct hf_error *err)
 {
-	const char *const addresses[] = {flags->metrics_address, flags->health_address};
+	const struct {
+		const char *address, *flag;
+	} addresses[] = {
+		{flags->metrics_address, "--metrics-bind-address"},
+		{flags->health_address, "--health-probe-bind-address"},
+		{flags->page_address, "--page"},
+	};
 	char host[HF_HOST_BYTES_MAX];
 	uint16_t port;
 	int rc = check_names(flags, err);
@@ -349,11 +379,10 @@ static int check_flags(const struct hf_operator_flags *flags, struct hf_error *e
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < HF_ARRAY_LEN(addresses); i++) {
-		if (hf_streq(addresses[i], "0") || addresses[i][0] == '\0')
+		if (hf_streq(addresses[i].address, "0") || addresses[i].address[0] == '\0')
 			continue;
-		if (hf_bind_address_parse(addresses[i], host, &port, err) != 0)
-			return hf_error_wrap(err, "--%s-bind-address",
-					     i == 0 ? "metrics" : "health-probe");
+		if (hf_bind_address_parse(addresses[i].address, host, &port, err) != 0)
+			return hf_error_wrap(err, "%s", addresses[i].flag);
 	}
 	return 0;
 }
@@ -365,6 +394,7 @@ int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
 	struct hf_operator_flags flags = {
 		.metrics_address = DEFAULT_METRICS,
 		.health_address = DEFAULT_HEALTH,
+		.page_address = "0",
 		.lease_name = DEFAULT_LEASE,
 		.pod_ns = hf_str_or(env->my_pod_namespace, DEFAULT_POD_NS),
 		.ns = set_or_null(env->kubeflow_namespace),

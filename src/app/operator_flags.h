@@ -18,6 +18,7 @@
  */
 #define HF_SCHEMES_MAX 8
 #define HF_IGNORED_MAX 16
+#define HF_PAGE_NAMES_MAX 8
 
 enum hf_encoder { HF_ENCODER_AUTO, HF_ENCODER_JSON, HF_ENCODER_CONSOLE };
 
@@ -31,6 +32,9 @@ struct hf_operator_flags {
 	/* --config was given; false: the default file is used, and may be missing */
 	bool config_given;
 	const char *metrics_address, *health_address; /* "0": none */
+	const char *page_address;                     /* "0" or "": no page */
+	/* names that the page is served under; ends with NULL */
+	const char *page_hosts[HF_PAGE_NAMES_MAX + 1];
 	bool leader_elect;
 	const char *lease_name;
 	const char *lease_ns; /* NULL: not given */

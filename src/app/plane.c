@@ -9,6 +9,7 @@
 #include "agent/exec_socket.h"
 #include "apiserver/admission.h"
 #include "app/node_health.h"
+#include "app/page_joint.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -47,6 +48,7 @@ struct hf_plane {
 	struct hf_operator *op;
 	struct hf_report_socket *beats;
 	struct hf_exec_socket *execs;
+	struct hf_page_joint *page; /* NULL: no page */
 	struct hf_node_health
 		/* the agent; NULL: the node offers no GPUs, and no `holdfast exec` has
 		 * connected */
@@ -199,8 +201,19 @@ static void on_passed(void *arg, const struct hf_operator_pass *pass)
 {
 	struct hf_plane *plane = arg;
 
+	hf_page_joint_passed(plane->page, pass);
 	if (plane->options.passed != NULL)
 		plane->options.passed(plane->options.arg, pass);
+}
+
+static void on_seen(void *arg, const char *key)
+{
+	hf_page_joint_seen(((struct hf_plane *)arg)->page, key);
+}
+
+static void on_noted(void *arg, const struct hf_event_note *note, hf_time now)
+{
+	hf_page_joint_noted(((struct hf_plane *)arg)->page, note, now);
 }
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
@@ -230,6 +243,8 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 		.init_container_template = plane->options.no_init_containers ? "[]" : init_template,
 		.passed = on_passed,
 		.problem = on_problem,
+		.seen = on_seen,
+		.noted = on_noted,
 		.arg = plane,
 	};
 	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
@@ -242,6 +257,8 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 	rc = hf_operator_create(&options, &plane->op, err);
 	if (rc == 0)
 		hf_operator_start(plane->op);
+	if (rc == 0)
+		hf_page_joint_changed(plane->page);
 	return rc;
 }
 
@@ -306,6 +323,8 @@ static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 {
 	struct hf_plane *plane = arg;
 
+	if (plane->page != NULL)
+		hf_page_see_beat(hf_page_joint_page(plane->page), pod_uid, beat);
 	if (plane->options.heard != NULL)
 		plane->options.heard(plane->options.arg, pod_uid, beat);
 }
@@ -384,6 +403,37 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 	return rc;
 }
 
+static struct hf_operator *find_operator(void *arg)
+{
+	return ((const struct hf_plane *)arg)->op;
+}
+
+static int create_page(struct hf_plane *plane, struct hf_error *err)
+{
+	const struct hf_page_joint_options options = {
+		.loop = plane->options.loop,
+		.store = hf_memstore_store(plane->memstore),
+		.find_operator = find_operator,
+		.arg = plane,
+		.address = plane->options.page,
+		.watch_nodes = true,
+		.metrics = plane->metrics,
+	};
+
+	return plane->options.page == NULL ? 0 : hf_page_joint_create(&options, &plane->page, err);
+}
+
+void hf_plane_print_page(const struct hf_plane *plane, const char *prefix, FILE *out)
+{
+	HF_AUTO_STRBUF url = HF_STRBUF_INIT(1024);
+
+	if (plane->page == NULL)
+		return;
+	hf_page_joint_url(plane->page, &url);
+	fprintf(out, "%spage: %s\n", prefix, url.data);
+	(void)fflush(out);
+}
+
 int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
 		    struct hf_error *err)
 {
@@ -399,6 +449,8 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 		create_beats(plane);
 	if (rc == 0)
 		rc = create_kubelet(plane, err);
+	if (rc == 0)
+		rc = create_page(plane, err);
 	if (rc != 0) {
 		hf_plane_destroy(plane);
 		return rc;
@@ -412,6 +464,7 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	if (plane == NULL)
 		return NULL;
 	plane->op = hf_operator_destroy(plane->op);
+	plane->page = hf_page_joint_destroy(plane->page);
 	plane->metrics = hf_metrics_destroy(plane->metrics);
 	if (plane->memstore != NULL)
 		hf_memstore_set_logs(plane->memstore, NULL);
@@ -478,5 +531,7 @@ struct hf_operator *hf_plane_operator(struct hf_plane *plane)
 
 struct hf_metrics *hf_plane_metrics(struct hf_plane *plane)
 {
+	if (plane->page != NULL)
+		hf_page_update_metrics(hf_page_joint_page(plane->page));
 	return plane->metrics;
 }

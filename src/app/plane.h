@@ -10,6 +10,8 @@
 #include "memstore/memstore.h"
 #include "operator/operator.h"
 
+#include <stdio.h>
+
 /*
  * The embedded plane: the store with garbage collector and scheduler, the kubelet and the operator, on
  * one loop in one process.  `run` and `up` use it.
@@ -41,6 +43,8 @@ struct hf_plane_options {
 	/* "NAME=value" for every container; ends with NULL, outlives hf_plane_create. May be
 	 * NULL. */
 	const char *const *env;
+	/* address of the page, such as "127.0.0.1:0"; NULL: no page.  Needs the operator. */
+	const char *page;
 	void (*notice)(void *arg, const char *text); /* may be NULL */
 	/* Called when the store begins to refuse writes (err says why), and when it accepts writes
 	 * again (err NULL). May be NULL. */
@@ -73,7 +77,9 @@ struct hf_memstore *hf_plane_local(struct hf_plane *plane);
 struct hf_store *hf_plane_store(struct hf_plane *plane);
 struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane);
 struct hf_operator *hf_plane_operator(struct hf_plane *plane); /* NULL with no_operator */
-struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
+struct hf_metrics *hf_plane_metrics(struct hf_plane *plane); /* with the newest numbers of the page */
+/* Print "page: URL" behind the prefix. The URL has a token that works once. Prints nothing without a page. */
+void hf_plane_print_page(const struct hf_plane *plane, const char *prefix, FILE *out);
 
 /*
  * The folder for data that outlives the process: $HOLDFAST_DIR, else $XDG_STATE_HOME/holdfast, else

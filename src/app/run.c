@@ -11,6 +11,7 @@
 #include "app/job_resources.h"
 #include "app/keyboard.h"
 #include "app/local_gpus.h"
+#include "app/local_page.h"
 #include "app/log_tail.h"
 #include "app/plane.h"
 #include "app/rank_states.h"
@@ -787,13 +788,6 @@ static void create_timers(struct run *run, hf_time timeout)
 			hf_timer_create(run->loop, on_injection, &run->injections[i]);
 }
 
-static bool is_ignored(int signum)
-{
-	struct sigaction action;
-
-	return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 static int begin_run(struct run *run, struct hf_error *err)
 {
 	struct hf_plane_options options = {
@@ -808,6 +802,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 		.gpus = hf_local_gpus_option(run->cli),
 		.network = HF_KUBELET_NETWORK_AUTO,
 		.pods_max = run->pods_max,
+		.page = hf_local_page_address(run->cli),
 		.notice = on_notice,
 		.ready = on_ready,
 		.problem = on_problem,
@@ -820,7 +815,7 @@ static int begin_run(struct run *run, struct hf_error *err)
 	if (rc == 0)
 		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
 	/* Closing the terminal ends the job, except under nohup, which ignores SIGHUP. */
-	if (rc == 0 && !is_ignored(SIGHUP))
+	if (rc == 0 && !hf_signal_is_ignored(SIGHUP))
 		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
 		rc = has_keyboard(run)
@@ -828,6 +823,8 @@ static int begin_run(struct run *run, struct hf_error *err)
 			     : 0;
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
+	if (rc == 0)
+		hf_plane_print_page(run->plane, "", run->cli->err);
 	if (rc == 0)
 		hf_run_folder_attach(run->folder, hf_plane_local(run->plane));
 	return rc;
@@ -921,7 +918,9 @@ static int verb_run(struct hf_cli *cli)
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
-	rc = hf_run_input_load(cli, &run.in);
+	rc = hf_local_page_check(cli);
+	if (rc == 0)
+		rc = hf_run_input_load(cli, &run.in);
 	if (rc == 0 && run.in.print)
 		rc = hf_script_job_print(cli, &run.in.manifest);
 	if (rc == 0 && !run.in.print)
@@ -963,6 +962,7 @@ static const struct hf_flag run_flags[] = {
 	 "0"},
 	{"inject", 0, "FAULT",
 	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs", NULL},
+	HF_LOCAL_PAGE_FLAGS,
 	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none", "default"},
 	{NULL, 0, NULL, NULL, NULL},
 };

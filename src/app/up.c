@@ -8,6 +8,7 @@
 #include "apiserver/apiserver.h"
 #include "app/job_resources.h"
 #include "app/local_gpus.h"
+#include "app/local_page.h"
 #include "app/up_folder.h"
 #include "app/plane.h"
 #include "base/fs.h"
@@ -172,6 +173,7 @@ static void print_ready(const struct up *up)
 		v6 ? "[" : "", up->address, v6 ? "]" : "", (unsigned)up->port,
 		hf_cli_has(up->cli, "data-dir") ? " --data-dir " : "",
 		hf_cli_has(up->cli, "data-dir") ? up->home.dir : "");
+	hf_plane_print_page(up->plane, "# ", out);
 	if (!facts.pod_network)
 		fputs("# pods share this machine's network: two jobs cannot use the same port\n",
 		      out);
@@ -362,6 +364,7 @@ static int begin_up(struct up *up, const char *dir, enum hf_kubelet_network netw
 		.gpus = hf_local_gpus_option(up->cli),
 		.network = network,
 		.pods_max = up->pods_max,
+		.page = hf_local_page_address(up->cli),
 		.notice = on_notice,
 		.health = on_health,
 		.ready = on_ready,
@@ -466,6 +469,8 @@ static int start_detached(struct detach *detach, const char *dir, struct hf_erro
 			      hf_str_or(hf_cli_flag(cli, "max-pods"), "110"),
 			      "--gpus",
 			      hf_str_or(hf_cli_flag(cli, "gpus"), "all"),
+			      "--page-listen",
+			      hf_str_or(hf_local_page_address(cli), "none"),
 			      hf_cli_has(cli, "no-operator") ? "--no-operator" : NULL,
 			      NULL};
 	struct hf_process_spec spec = {.argv = argv, .cwd = "/", .new_session = true};
@@ -526,6 +531,8 @@ static int verb_up(struct hf_cli *cli)
 		rc = hf_max_pods_read(cli, &up.pods_max);
 	if (rc == 0)
 		rc = hf_local_gpus_check(cli);
+	if (rc == 0)
+		rc = hf_local_page_check(cli);
 	if (rc == 0 && hf_up_folder_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
 		rc = hf_cli_usage(cli, "%s", err.text);
 	if (rc == 0)
@@ -543,6 +550,7 @@ static const struct hf_flag up_flags[] = {
 	{"network", 0, "HOW",
 	 "auto: a network for each pod if possible; host: this machine's network", "auto"},
 	{"gpus", 0, "GPUS", "GPUs for pods: all, none, or numbers such as 0,2", "all"},
+	HF_LOCAL_PAGE_FLAGS,
 	{"no-operator", 0, NULL, "do not run the operator: 'holdfast operator' or another one does",
 	 NULL},
 	{NULL, 0, NULL, NULL, NULL},
