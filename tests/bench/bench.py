@@ -25,6 +25,7 @@ import agent
 import fleet
 import inplace
 import local
+import page
 import recovery
 
 JOBS = 1000
@@ -453,6 +454,9 @@ class Bench:
             name = f["words"][1]
             self.figures.add(f"pattern.{name}", float(f["ns"]) / 1000, "us", int(f["lines"]), PATTERN[name])
 
+    def page(self):
+        page.run(self)
+
     def operator(self):
         fleet.measure(self, self.jobs, self.alone)
 
@@ -521,6 +525,7 @@ PARTS = {
     "sim": "schedules of the simulator",
     "json": "reading and writing a Pod",
     "pattern": "steps from lines of log",
+    "page": "the page: 100 viewers, 1,000 changes a second, lists of 10,000 jobs",
 }
 # Only when named: they take long, most because they build a Kubernetes with Go first.
 BY_HAND = {

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""The page under load: page_bench serves it, and this program is the viewers."""
+
+import contextlib
+import http.client
+import os
+import re
+import resource
+import select
+import selectors
+import socket
+import subprocess
+import threading
+import time
+
+VIEWERS = 100
+CHANGES = 1000  # a second
+JOBS = 10000
+SECONDS = 10
+LISTS = 50
+
+
+def pause(seconds):
+    select.select([], [], [], seconds)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Server:
+    """page_bench with this many jobs and changes a second, and a session."""
+
+    def __init__(self, bench, jobs, changes):
+        self.process = subprocess.Popen([os.path.join(bench.build, "tests/bench/page_bench"), str(jobs), str(changes)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        found = re.match(r"http://127\.0\.0\.1:(\d+)(/\?token=\w+)", self.process.stdout.readline())
+        self.port = int(found[1])
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", found[2])
+        answer = connection.getresponse()
+        answer.read()
+        self.cookie = answer.headers["Set-Cookie"].split(";")[0]
+        self.connection = connection
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+    def get(self, path):
+        self.connection.request("GET", path, headers={"Cookie": self.cookie})
+        answer = self.connection.getresponse()
+        return answer.read()
+
+    def cpu_s(self):
+        fields = read(f"/proc/{self.process.pid}/stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss_mib(self):
+        return int(re.search(r"^VmRSS:\s+(\d+)", read(f"/proc/{self.process.pid}/status"), re.M)[1]) / 1024
+
+
+class Viewers:
+    """Open streams that are read as fast as they come."""
+
+    def __init__(self, server, count):
+        self.bytes = 0
+        self.selector = selectors.DefaultSelector()
+        self.stopped = False
+        self.sockets = []
+        request = f"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+        for _ in range(count):
+            sock = socket.create_connection(("127.0.0.1", server.port))
+            sock.sendall(request)
+            sock.setblocking(False)
+            self.sockets.append(sock)
+            self.selector.register(sock, selectors.EVENT_READ)
+        self.thread = threading.Thread(target=self.drain, daemon=True)
+        self.thread.start()
+
+    def drain(self):
+        buffer = bytearray(1 << 20)
+        while not self.stopped:
+            for key, _ in self.selector.select(0.1):
+                with contextlib.suppress(BlockingIOError):
+                    self.bytes += key.fileobj.recv_into(buffer)
+
+    def close(self):
+        self.stopped = True
+        self.thread.join()
+        for sock in self.sockets:
+            sock.close()
+
+
+def settle(server, jobs):
+    """Until the table has all jobs."""
+    for _ in range(200):
+        if f'"total":{jobs}'.encode() in server.get("/api/v1/jobs?limit=1"):
+            return
+        pause(0.05)
+    raise SystemExit("bench: page: the jobs were not listed in time")
+
+
+def measure_streams(bench, viewers):
+    with Server(bench, JOBS, CHANGES) as server:
+        settle(server, JOBS)
+        before = server.rss_mib()
+        streams = Viewers(server, viewers)
+        server.get("/api/v1/session")
+        cpu, start, size = server.cpu_s(), time.monotonic(), streams.bytes
+        longest = 0.0
+        while time.monotonic() - start < SECONDS:
+            asked = time.monotonic()
+            server.get("/api/v1/session")
+            longest = max(longest, time.monotonic() - asked)
+            pause(0.02)
+        spent = time.monotonic() - start
+        name = f"page_cpu_{viewers}_viewers"
+        bench.figures.add(name, 100 * (server.cpu_s() - cpu) / spent, "% core", 1,
+                          f"{viewers} viewers, {CHANGES:,} changes a second of {JOBS:,} jobs", memory_MiB=server.rss_mib(),
+                          memory_before_MiB=before, MiB_s_read=(streams.bytes - size) / spent / 2**20,
+                          longest_answer_ms=longest * 1e3)
+        streams.close()
+
+
+def measure_lists(bench):
+    queries = {"page_list": "/api/v1/jobs?sort=age", "page_search": "/api/v1/jobs?q=job-09&sort=restarts&limit=50",
+               "page_recovery": "/api/v1/recovery?window=24h", "page_index": "/"}
+    with Server(bench, JOBS, 0) as server:
+        settle(server, JOBS)
+        for name, path in queries.items():
+            took = []
+            for _ in range(LISTS):
+                start = time.perf_counter()
+                size = len(server.get(path))
+                took.append((time.perf_counter() - start) * 1e3)
+            took.sort()
+            bench.figures.add(name, took[len(took) // 2], "ms", LISTS, f"{path} of {JOBS:,} jobs",
+                              p99_ms=took[int(len(took) * 0.99)], bytes=size)
+        bench.figures.add("page_memory", server.rss_mib(), "MiB", 1, f"the process with {JOBS:,} jobs, test data included")
+
+
+def run(bench):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    measure_lists(bench)
+    measure_streams(bench, 0)
+    measure_streams(bench, VIEWERS)
