@@ -49,6 +49,9 @@ CLUSTER["", "serviceaccounts"] = {
     **EXTRA, "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE")}
 # deploy/operator/gang.yaml, with --gang-scheduler-name.
 GANG = {("scheduling.volcano.sh", "podgroups"): GROUPS, ("scheduling.x-k8s.io", "podgroups"): GROUPS}
+# deploy/page/page.yaml, with --page.
+PAGE = {("authentication.k8s.io", "tokenreviews"): {"create": ("src/page/access.c", ".resource = &token_reviews")},
+        ("authorization.k8s.io", "subjectaccessreviews"): {"create": ("src/page/access.c", ".resource = &access_reviews")}}
 CLUSTER["", "pods/exec"] = {"create": ("src/framework/mpi.c", "pods/exec")}
 CLUSTER["", "pods/status"] = {
     "patch": ("src/operator/perform.c", "hf_fail_pod_patch("),

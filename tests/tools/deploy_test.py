@@ -160,12 +160,13 @@ def granted(text):
 
 
 class RightsTest(unittest.TestCase):
-    documents = [d for name in ("rbac.yaml", "gang.yaml")
-                 for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "operator", name))
+    documents = [d for name in ("operator/rbac.yaml", "operator/gang.yaml", "page/page.yaml")
+                 for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", *name.split("/")))
                  .split("\n---\n")]
 
     needed = (("ClusterRole", "holdfast-operator", rbac_rules.CLUSTER),
               ("ClusterRole", "holdfast-operator-gang-scheduling", rbac_rules.GANG),
+              ("ClusterRole", "holdfast-operator-page", rbac_rules.PAGE),
               ("Role", "holdfast-operator", rbac_rules.NAMESPACE),
               ("Role", "holdfast-operator-node-leases", rbac_rules.NODE_LEASES))
 

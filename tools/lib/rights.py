@@ -14,7 +14,7 @@ RULE = re.compile(r"((?:^  #.*\n)*)^  - apiGroups:", re.M)
 KINDS = [plural for plural, *_ in crd_schema.KINDS.values()]
 READS = {"get", "list", "watch"}
 # Files that only a flag of `holdfast manifests` prints.
-FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/mender/rbac.yaml": "--mender"}
+FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/page/page.yaml": "--page", "deploy/mender/rbac.yaml": "--mender"}
 
 
 class Role:

@@ -15,6 +15,9 @@ Copyright The Holdfast authors */}}
 {{- if and .Values.admission.deny .Values.crds.enabled .Values.crds.jobs }}
 {{- fail "admission.deny repeats the rules of Holdfast's CRDs: set crds.jobs=false, or admission.deny=false" }}
 {{- end }}
+{{- if and .Values.page.enabled (gt (int .Values.operator.replicas) 1) }}
+{{- fail "page.enabled needs operator.replicas=1: only the leader knows the jobs, and sessions are in its memory" }}
+{{- end }}
 {{- if and .Values.agent.enabled (eq .Values.agent.namespace .Release.Namespace) }}
 {{- fail (printf "agent.namespace is the namespace of the release, %s: the agent is privileged and needs a namespace of its own" .Release.Namespace) }}
 {{- end }}
@@ -57,6 +60,12 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if and $.Values.agent.enabled $.Values.agent.csi }}
 - --exec-csi-driver=exec.holdfast.dev
+{{- end }}
+{{- if $.Values.page.enabled }}
+- --page=:8082
+{{- range $.Values.page.hosts }}
+- {{ printf "--page-host=%s" . | quote }}
+{{- end }}
 {{- end }}
 {{- range .extraArgs }}
 - {{ . | quote }}
