@@ -83,9 +83,8 @@ static void on_known(void *arg)
 static void answer(struct fake_call *call, const char *status)
 {
 	HF_AUTOFREE char *text = hf_xasprintf("{\"status\":%s}", status);
-	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
 
-	fake_answer_object(call, doc);
+	fake_answer_object(call, hf_doc_from_text(text, strlen(text)));
 }
 
 static const char *part(const struct fake_call *call, const char *key)

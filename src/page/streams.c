@@ -28,6 +28,7 @@ struct viewer {
 	bool waits;         /* a write did not fit */
 	hf_time written_at; /* monotonic: the last write that fitted */
 	hf_time summary_at; /* monotonic: the last summary */
+	bool owes_summary;  /* changes came too soon after the last summary */
 };
 
 /* Bytes for viewers at one place with the same rights. */
@@ -227,6 +228,7 @@ static void write_summary(struct viewer *viewer, struct hf_strbuf *shared)
 				       ? shared
 				       : &own;
 
+	viewer->owes_summary = true;
 	if (now_of(streams) - viewer->summary_at < HF_PAGE_SUMMARY_EVERY || viewer->waits)
 		return;
 	if (sb->len == 0) {
@@ -237,8 +239,10 @@ static void write_summary(struct viewer *viewer, struct hf_strbuf *shared)
 		hf_json_write(object, HF_JSON_COMPACT, sb);
 		hf_strbuf_addstr(sb, "\n\n");
 	}
-	if (write_viewer(viewer, sb->data, sb->len))
-		viewer->summary_at = now_of(streams);
+	if (!write_viewer(viewer, sb->data, sb->len))
+		return;
+	viewer->summary_at = now_of(streams);
+	viewer->owes_summary = false;
 }
 
 void hf_page_streams_push(struct hf_page_streams *streams)
@@ -293,7 +297,8 @@ static void on_rights(void *arg)
 }
 
 /* False: the viewer was ended. */
-static bool sweep_viewer(struct hf_page_streams *streams, struct viewer *viewer)
+static bool sweep_viewer(struct hf_page_streams *streams, struct viewer *viewer,
+			 struct hf_strbuf *shared)
 {
 	hf_time now = now_of(streams);
 	hf_time quiet = now - viewer->written_at;
@@ -309,6 +314,8 @@ static bool sweep_viewer(struct hf_page_streams *streams, struct viewer *viewer)
 	}
 	/* A session with an open stream is in use. */
 	viewer->session->used_at = now;
+	if (viewer->owes_summary)
+		write_summary(viewer, shared);
 	if (!viewer->waits && quiet >= streams->options.ping)
 		(void)write_viewer(viewer, ": ping\n\n", strlen(": ping\n\n"));
 	return true;
@@ -317,11 +324,12 @@ static bool sweep_viewer(struct hf_page_streams *streams, struct viewer *viewer)
 static void on_sweep(void *arg)
 {
 	struct hf_page_streams *streams = arg;
+	HF_AUTO_STRBUF shared = HF_STRBUF_INIT(SUMMARY_BYTES_MAX);
 	struct viewer *next;
 
 	for (struct viewer *viewer = streams->first; viewer != NULL; viewer = next) {
 		next = viewer->next;
-		if (sweep_viewer(streams, viewer) && !viewer->session->all &&
+		if (sweep_viewer(streams, viewer, &shared) && !viewer->session->all &&
 		    now_of(streams) - viewer->session->learned_at >= HF_PAGE_RIGHTS_FRESH) {
 			hf_page_access_forget(streams->options.access, viewer);
 			hf_page_access_learn(streams->options.access, viewer->session, on_rights,

@@ -157,7 +157,8 @@ class PageTest(unittest.TestCase):
         plane.until(f"{name} runs", lambda: self.row(name)["state"] == "Running" and self.row(name)["ready"] > 0)
 
     def row(self, name):
-        return next(item for item in self.page.get("/api/v1/jobs?limit=500")["items"] if item["name"] == name)
+        """Returns the job's row. KeyError: it is not listed."""
+        return {item["name"]: item for item in self.page.get("/api/v1/jobs?limit=500")["items"]}[name]
 
     def test_10_without_a_session_nothing_is_shown(self):
         for path in ("/api/v1/session", "/api/v1/jobs", "/api/v1/nodes", "/api/v1/recovery", "/api/v1/events",
@@ -247,10 +248,11 @@ class PageTest(unittest.TestCase):
         self.assertIn(b">one</a>", self.page.ask("/").body)
 
     def test_21_one_job_has_its_detail(self):
-        detail = self.page.get("/api/v1/jobs/default/PyTorchJob/one")
         why = subprocess.run([HOLDFAST, "why", "one"], capture_output=True, text=True, check=True,
                              env={**os.environ, "KUBECONFIG": str(self.page.folder / "kubeconfig")}).stdout
-        self.assertEqual(why.splitlines()[0], "default/one is " + detail["sentence"])
+        detail = self.page.get("/api/v1/jobs/default/PyTorchJob/one")
+        plain = [re.sub(r"[0-9]+[smh]", "N", text) for text in (why.splitlines()[0], "default/one is " + detail["sentence"])]
+        self.assertEqual(plain[0], plain[1])
         self.assertEqual(detail["command"], "holdfast why -n default pytorchjob one")
         self.assertEqual([g["number"] for g in detail["generations"]], [1])
         self.assertIn("Running", [c["type"] for c in detail["conditions"]])
@@ -301,7 +303,7 @@ class PageTest(unittest.TestCase):
         self.assertFalse(last.find("reset"))
 
     def test_31_a_version_of_another_server_is_reset(self):
-        for since in ("0000000000000000-1", "1", "x", "%00"[:1]):
+        for since in ("0000000000000000-1", "1", "x"):
             stream = Stream(self.page, f"?since={since}&once=1")
             self.assertTrue(stream.ended.wait(20))
             self.assertEqual(stream.events[0][0], "reset")
@@ -341,11 +343,13 @@ class PageTest(unittest.TestCase):
         self.assertTrue([e for e in events if e["reason"] == "SuspendRequested" and "making room" in e["message"]])
 
     def test_41_the_page_has_metrics(self):
-        text = subprocess.run(["curl", "-sk", "-H", "Authorization: Bearer " + (self.page.folder / "token").read_text().strip(),
+        text = plane.until("no stream is open", lambda: next((t for t in [self.metrics()] if "holdfast_page_streams 0" in t), ""))
+        self.assertRegex(text, r'holdfast_page_requests_total\{path="jobs",code="200"\} \d+')
+
+    def metrics(self):
+        return subprocess.run(["curl", "-sk", "-H", "Authorization: Bearer " + (self.page.folder / "token").read_text().strip(),
                                re.search(r"server: (\S+)", (self.page.folder / "kubeconfig").read_text())[1] + "/metrics"],
                               capture_output=True, text=True, check=True).stdout
-        self.assertRegex(text, r'holdfast_page_requests_total\{path="jobs",code="200"\} \d+')
-        self.assertIn("holdfast_page_streams 0", text)
 
     def test_50_a_slow_reader_is_cut_and_others_go_on(self):
         sock = socket.create_connection(("127.0.0.1", self.page.port))

@@ -140,6 +140,7 @@ static struct page_source_job *make(struct page_source *source, const char *ns, 
 				   .deletion_time = HF_TIME_NONE,
 				   .conditions = &job->ready,
 				   .conditions_len = 1};
+	job->number = source->len;
 	source->jobs[source->len++] = job;
 	bool put = hf_map_put(source->by_name, key, job);
 
@@ -152,15 +153,16 @@ const char *page_source_put(struct page_source *source, const char *ns, const ch
 {
 	static char key[200];
 	struct page_source_job *job = find(source, ns, name);
+
+	if (job == NULL)
+		job = make(source, ns, name);
 	HF_AUTOFREE char *text = hf_xasprintf(
 		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"%s\","
 		"\"namespace\":\"%s\",\"uid\":\"uid-%s\",\"creationTimestamp\":\"2026-01-01T00:00:%02zuZ\"},"
 		"\"spec\":{\"pytorchReplicaSpecs\":{\"Master\":{\"replicas\":1,\"template\":{\"spec\":"
 		"{\"containers\":[{\"name\":\"pytorch\",\"image\":\"train\"}]}}}}},\"status\":%s}",
-		name, ns, name, source->len % 60, status);
+		name, ns, name, job->number % 60, status);
 
-	if (job == NULL)
-		job = make(source, ns, name);
 	hf_doc_unref(job->doc);
 	job->doc = hf_doc_from_text(text, strlen(text));
 	snprintf(key, sizeof(key), "pytorchjobs/%s/%s", ns, name);

@@ -14,6 +14,7 @@
 struct page_source_job {
 	char ns[64], name[64], uid[64];
 	struct hf_doc *doc;
+	size_t number; /* of its creation, from 0 */
 	struct hf_pod pod;
 	struct hf_pod_condition ready;
 	char pod_name[80], pod_uid[80];
