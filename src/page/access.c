@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* TokenReviews and SubjectAccessReviews, with what waits for them. */
+/* Sends TokenReviews and SubjectAccessReviews, and calls the waiting callers back. */
 #include "page/access.h"
 
 #include "base/map.h"
@@ -195,7 +195,7 @@ static void end_round(struct round *round)
 		at = &(*at)->next;
 	*at = round->next;
 	round->session->learned_at = hf_loop_mono(round->access->loop);
-	/* A waiter may forget another one meanwhile; that one has no function then. */
+	/* A callback may call hf_page_access_forget, which removes the function of another waiter. */
 	for (size_t i = 0; i < round->waiters.len; i++)
 		if (round->waiters.items[i].done != NULL)
 			round->waiters.items[i].done(round->waiters.items[i].arg);
@@ -284,7 +284,7 @@ static struct hf_doc *access_doc(const struct hf_page_session *session, const ch
 }
 
 /* Sends the review of one right, if its answer is missing or old. */
-static void ask(struct round *round, const char *plural, const char *ns)
+static void ask_right(struct round *round, const char *plural, const char *ns)
 {
 	struct hf_page_access *access = round->access;
 	struct hf_page_grant *grant = hf_page_session_grant(round->session, plural, ns);
@@ -320,7 +320,7 @@ static void ask_namespaces(struct round *round)
 		const struct hf_page_grant *all = hf_page_session_grant(round->session, plural, "");
 
 		if (all != NULL && all->right != HF_PAGE_RIGHT_ALLOWED)
-			ask(round, plural, row->ns);
+			ask_right(round, plural, row->ns);
 	}
 }
 
@@ -372,8 +372,8 @@ void hf_page_access_learn(struct hf_page_access *access, struct hf_page_session 
 	round->open = 1;
 	add_waiter(round, &waiter);
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
-		ask(round, hf_frameworks[i]->plural, "");
-	ask(round, hf_nodes.plural, "");
+		ask_right(round, hf_frameworks[i]->plural, "");
+	ask_right(round, hf_nodes.plural, "");
 	end_review(round);
 }
 

@@ -10,11 +10,9 @@
 HF_BEGIN_DECLS
 
 /*
- * Asks the API server of a cluster who a token belongs to (TokenReview), and what that user may list
- * (SubjectAccessReview). The page shows a session only what these answers allow.
+ * Asks the API server of a cluster for the user of a token (TokenReview), and for the kinds that this user may list (SubjectAccessReview). The page shows a session only what these answers allow.
  *
- * Answers count for HF_PAGE_RIGHTS_FRESH; then they are asked again, and the old ones count meanwhile. An answer that was
- * not renewed for HF_PAGE_RIGHTS_STALE does not count any more.
+ * An answer is valid for HF_PAGE_RIGHTS_FRESH; then the page asks again, and the old answer stays valid meanwhile. An answer without a renewal for HF_PAGE_RIGHTS_STALE is not valid.
  */
 struct hf_page_access;
 

@@ -37,7 +37,7 @@ static int open_bench(void **state)
 	bench->source = page_source_create();
 	bench->ranks = hf_page_ranks_create();
 	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create();
+	bench->sessions = hf_page_sessions_create(8082);
 	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
 	options.loop = bench->loop;
 	options.source = &bench->source->source;
@@ -164,7 +164,7 @@ static void a_login_that_was_forgotten_calls_nobody(void **state)
 	assert_int_equal(bench->logins, 0);
 }
 
-/* Answers all reviews that wait: allowed for one plural in one namespace. */
+/* Answers all waiting reviews: one plural in one namespace is allowed. */
 static int answer_reviews(struct bench *bench, const char *plural, const char *ns)
 {
 	struct fake_call *call;

@@ -2,8 +2,7 @@
  * Copyright The Holdfast authors */
 
 /*
- * Logs and actions. Both are requests with the caller's own token, so the API server decides what the caller may do; on one
- * machine the caller is the user who started the process.
+ * Reads logs and performs actions. Both are requests with the caller's token, so the API server decides about them. On one machine the caller is the user of this process.
  */
 #include "page/page_internal.h"
 

@@ -11,7 +11,7 @@
 
 #define NOON (1767268800 * HF_SECOND)
 
-/* One job of a fake source, and its JSON. */
+/* A job of a fake source, and the JSON of this job. */
 struct made {
 	struct page_source *source;
 	struct hf_page_job job;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory for the pods of one job and its ledger. */
+/* Memory for the pods and the ledger of a job. */
 #define ROW_BYTES_MAX ((size_t)256 << 20)
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
 /* Bytes of a sentence that a row keeps. */
@@ -103,17 +103,32 @@ void hf_page_jobs_touch_all(struct hf_page_jobs *jobs)
 	jobs->source->each_job(jobs->source->arg, touch_job, jobs);
 }
 
-void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *sentence)
+/* Copies a summary such as "Restarting for 12s: worker-3 …" without the span, which would be that of the last pass
+ * for hours. The member "since" has the time. */
+static char *copy_sentence(const char *summary)
+{
+	static const char span[] = " for ";
+	const char *at = strstr(summary, span);
+	size_t state = strcspn(summary, " :");
+	const char *rest;
+
+	if (at == NULL || (size_t)(at - summary) != state)
+		return hf_xstrndup(summary, hf_utf8_cut(summary, SENTENCE_MAX));
+	rest = at + strlen(span);
+	rest += strcspn(rest, ":");
+	return hf_xasprintf("%.*s%.*s", (int)state, summary, (int)hf_utf8_cut(rest, SENTENCE_MAX),
+			    rest);
+}
+
+void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *summary)
 {
 	struct hf_page_row *row = find_row(jobs, key);
-	size_t len = sentence == NULL ? 0 : hf_utf8_cut(sentence, SENTENCE_MAX);
+	HF_AUTOFREE char *sentence = hf_str_is_empty(summary) ? NULL : copy_sentence(summary);
 
-	if (row == NULL || len == 0 ||
-	    (row->sentence != NULL && strlen(row->sentence) == len &&
-	     memcmp(row->sentence, sentence, len) == 0))
+	if (row == NULL || sentence == NULL || hf_streq(row->sentence, sentence))
 		return;
 	free(row->sentence);
-	row->sentence = hf_xstrndup(sentence, len);
+	row->sentence = hf_steal(&sentence);
 	mark_row(jobs, row);
 }
 

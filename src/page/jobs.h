@@ -44,7 +44,7 @@ struct hf_page_row {
 	bool finished;
 	char *sentence;                  /* of the last plan; NULL: none */
 	struct hf_page_text_ref *text;   /* NULL: not made yet */
-	uint64_t version;                /* number of its last change in the ring; 0: none */
+	uint64_t version;                /* number of the row's last change in the ring; 0: none */
 	struct hf_page_restart *records; /* the newest first */
 	size_t records_len;
 	bool marked;
@@ -61,7 +61,7 @@ struct hf_page_jobs_options {
 	uint64_t seed;
 	/* Called after changes went into the ring. */
 	void (*changed)(void *arg);
-	/* Called with each restart that leaves a row's records. */
+	/* Called with each restart that is removed from the records of a row. */
 	void (*dropped)(void *arg, const struct hf_page_row *row,
 			const struct hf_page_restart *restart);
 	void *arg;
@@ -74,8 +74,8 @@ struct hf_page_jobs *hf_page_jobs_destroy(
 void hf_page_jobs_touch(struct hf_page_jobs *jobs, const char *key);
 /* Every job may have changed, for instance because the operator has begun to lead. */
 void hf_page_jobs_touch_all(struct hf_page_jobs *jobs);
-/* The sentence of the job's newest plan. */
-void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *sentence);
+/* The summary of the job's newest plan. */
+void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *summary);
 
 size_t hf_page_jobs_len(const struct hf_page_jobs *jobs);
 /* NULL: no such job. */
@@ -88,7 +88,7 @@ void hf_page_jobs_list(const struct hf_page_jobs *jobs, const struct hf_page_ses
 /* The number of rows that the session may see, by state: {"Running": 3}. The caller owns the result. */
 struct hf_json *hf_page_jobs_count(const struct hf_page_jobs *jobs,
 				   const struct hf_page_session *session, int64_t *ret_total);
-/* Fills in what hf_page_job_json needs of this job, beside its tree. */
+/* Fills in the input of hf_page_job_json for this job, except the tree. */
 void hf_page_jobs_input(const struct hf_page_jobs *jobs, const struct hf_page_job *job,
 			struct hf_arena *arena, struct hf_page_job_input *ret_input);
 

@@ -19,7 +19,7 @@ struct hf_page_jobs {
 			const struct hf_page_restart *restart);
 	void *arg;
 	struct hf_map *rows;               /* key → row */
-	struct hf_page_row *first, **last; /* rows that are marked, in the order of their marks */
+	struct hf_page_row *first, **last; /* marked rows, in the order of the marks */
 	bool pushed;                       /* a change went into the ring in this turn */
 	struct hf_timer *timer;
 	struct hf_arena *arena; /* of the row that is made */

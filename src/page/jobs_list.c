@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Lists of jobs: filters, order, pages. A page goes on behind the last row of the page before, whatever has changed since. */
+/* Lists of jobs: filters, order, pages. A page begins behind the last row of the page before, also if rows have changed since. */
 #include "page/jobs_internal.h"
 
 #include "base/ascii.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define HEAD_BYTES_MAX ((size_t)1 << 20)
-/* Namespaces that a list names; a filter may name others. */
+/* Limit of the namespaces in the answer; a filter may have any namespace. */
 #define NAMESPACES_MAX 500
 
 /* The part of a row that decides about its place in a list. */
@@ -51,7 +51,7 @@ static int64_t order_number(const struct hf_page_row *row, enum hf_page_sort sor
 	return 0;
 }
 
-/* True if the text has the word, whatever the case of ASCII letters. */
+/* True if the text has the word; upper and lower case of ASCII letters are equal. */
 static bool has_word(const char *text, const char *word)
 {
 	for (; *text != '\0'; text++) {

@@ -45,7 +45,7 @@ static int open_bench(void **state)
 	bench->source = page_source_create();
 	bench->ranks = hf_page_ranks_create();
 	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create();
+	bench->sessions = hf_page_sessions_create(8082);
 	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
 	bench->session->all = true;
 	options.loop = bench->loop;
@@ -179,10 +179,29 @@ static void the_sentence_is_that_of_the_last_plan(void **state)
 	put(bench, "a", "one", "Running", 0);
 	settle(bench);
 	assert_non_null(strstr(hf_page_ring_at(bench->ring, 1)->text->bytes, "\"sentence\":\"m\""));
-	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "running since 12:00");
+	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Held: wait for it");
 	settle(bench);
 	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes,
-			       "\"sentence\":\"running since 12:00\""));
+			       "\"sentence\":\"Held: wait for it\""));
+}
+
+static void a_sentence_has_no_span_that_would_grow_old(void **state)
+{
+	struct bench *bench = *state;
+
+	put(bench, "a", "one", "Running", 0);
+	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Running for 1s");
+	settle(bench);
+	assert_non_null(
+		strstr(hf_page_ring_at(bench->ring, 1)->text->bytes, "\"sentence\":\"Running\""));
+	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Running for 2m10s");
+	settle(bench);
+	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
+	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one",
+			  "Restarting for 12s: worker-3 waits for a node");
+	settle(bench);
+	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes,
+			       "\"sentence\":\"Restarting: worker-3 waits for a node\""));
 }
 
 static void many_changes_are_made_in_slices(void **state)
@@ -319,6 +338,7 @@ int main(void)
 		BENCH_TEST(a_job_that_is_gone_is_told_and_its_restarts_are_kept),
 		BENCH_TEST(while_no_operator_runs_here_the_rows_stay),
 		BENCH_TEST(the_sentence_is_that_of_the_last_plan),
+		BENCH_TEST(a_sentence_has_no_span_that_would_grow_old),
 		BENCH_TEST(many_changes_are_made_in_slices),
 		BENCH_TEST(lists_are_filtered_and_sorted),
 		BENCH_TEST(a_list_counts_states_and_names_namespaces),

@@ -38,13 +38,13 @@ static bool is_secure(const struct hf_exchange *ex)
 	return hf_streq(hf_exchange_header(ex, "X-Forwarded-Proto"), "https");
 }
 
-static void set_cookie(struct hf_exchange *ex, const struct hf_page_session *session)
+static void set_cookie(const struct hf_page *page, struct hf_exchange *ex,
+		       const struct hf_page_session *session)
 {
 	int life = session == NULL ? 0 : (int)(HF_PAGE_SESSION_LIFE / HF_SECOND);
-	HF_AUTOFREE char *cookie =
-		hf_xasprintf(HF_PAGE_COOKIE "=%s" COOKIE_ATTRIBUTES "; Max-Age=%d%s",
-			     session == NULL ? "" : session->key, life,
-			     is_secure(ex) ? "; Secure" : "");
+	HF_AUTOFREE char *cookie = hf_xasprintf(
+		"%s=%s" COOKIE_ATTRIBUTES "; Max-Age=%d%s", hf_page_sessions_cookie(page->sessions),
+		session == NULL ? "" : session->key, life, is_secure(ex) ? "; Secure" : "");
 
 	hf_exchange_add_header(ex, "Set-Cookie", cookie);
 }
@@ -58,11 +58,11 @@ bool hf_page_redeem(struct hf_page *page, struct hf_exchange *ex)
 		return false;
 	if (page->token[0] != '\0' && hf_page_same_secret(page->token, token)) {
 		page->token[0] = '\0';
-		session = create_session(page, ex, hf_str_or(getenv("USER"), "you"));
+		session = create_session(page, ex, "local user");
 		if (session == NULL)
 			return true;
 		session->all = true;
-		set_cookie(ex, session);
+		set_cookie(page, ex, session);
 	}
 	/* The token must not stay in the address bar, in the history or in a Referer. A token that was used already
 	 * leads to the page too: the browser may have the session. */
@@ -122,7 +122,7 @@ static void on_reviewed(void *arg, const struct hf_json *identity, const struct 
 		if (session != NULL) {
 			session->identity = hf_json_share(identity);
 			session->token = hf_xstrdup(login->token);
-			set_cookie(ex, session);
+			set_cookie(page, ex, session);
 			hf_json_set_str(object, "user", session->user);
 			hf_page_answer_json(page, ex, 200, object);
 		}
@@ -202,6 +202,6 @@ void hf_page_logout(struct hf_page *page, struct hf_exchange *ex, struct hf_page
 	HF_AUTO_JSON object = hf_json_object();
 
 	hf_page_sessions_close(page->sessions, session);
-	set_cookie(ex, NULL);
+	set_cookie(page, ex, NULL);
 	hf_page_answer_json(page, ex, 200, object);
 }

@@ -19,7 +19,7 @@
 #define DEVICES_BYTES_MAX ((size_t)1 << 20)
 #define SENTENCE_MAX ((size_t)2048)
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
 	return hf_str_is_empty(text) ? NULL : hf_xstrdup(text);
 }
@@ -55,8 +55,8 @@ struct hf_page_node *hf_page_node_read(struct hf_doc *doc)
 	if (marks.quarantine != NULL && hf_node_has_quarantine_taint(&marks) &&
 	    hf_quarantine_mark_read(marks.quarantine, arena, &mark)) {
 		node->quarantined = true;
-		node->policy = copy(mark.policy);
-		node->cls = copy(mark.cls);
+		node->policy = copy_text(mark.policy);
+		node->cls = copy_text(mark.cls);
 		node->since = mark.at;
 	}
 	return node;
@@ -149,8 +149,8 @@ struct hf_page_health *hf_page_health_read(struct hf_doc *doc, struct hf_page_ra
 	hf_device_health_read(doc, arena, &health);
 	view->since = HF_TIME_NONE;
 	view->state = hf_xstrdup(hf_str_or(health.state, "Unknown"));
-	view->cls = hf_streq(health.cls, "none") ? NULL : copy(health.cls);
-	view->action = hf_streq(health.action, "none") ? NULL : copy(health.action);
+	view->cls = hf_streq(health.cls, "none") ? NULL : copy_text(health.cls);
+	view->action = hf_streq(health.action, "none") ? NULL : copy_text(health.action);
 	view->observed_at = health.observed_at;
 	take_devices(view, &health);
 	for (size_t i = 0; i < health.ranks.len; i++) {
@@ -189,7 +189,7 @@ struct hf_page_mend *hf_page_mend_read(struct hf_doc *doc)
 	mend->rung = hf_xstrdup(hf_str_or(hf_json_path_str(tree, "spec", "rung", NULL), ""));
 	mend->phase =
 		hf_xstrdup(hf_str_or(hf_json_path_str(tree, "status", "phase", NULL), "Pending"));
-	mend->message = copy(hf_json_path_str(tree, "status", "message", NULL));
+	mend->message = copy_text(hf_json_path_str(tree, "status", "message", NULL));
 	mend->at = hf_page_time_of(hf_json_get(tree, "metadata"), "creationTimestamp");
 	return mend;
 }
@@ -242,23 +242,29 @@ static const char *answer_part(const struct hf_page_node_input *input, const cha
 	return hf_str_or(hf_json_path_str(input->answer, key, NULL), "");
 }
 
-static void write_sentence(const struct hf_page_node_input *input, struct hf_strbuf *sb)
+static void write_marks(const struct hf_page_node *node, struct hf_strbuf *sb)
 {
-	const struct hf_page_node *node = input->node;
-	const struct hf_page_health *health = input->health;
-
-	hf_strbuf_addstr(sb, node == NULL    ? "no Node object"
-			     : node->ready   ? "Ready"
+	hf_strbuf_addstr(sb, node->ready     ? "Ready"
 			     : node->unknown ? "Unknown: its kubelet has stopped reporting"
 					     : "not ready");
-	if (node != NULL && node->quarantined)
+	if (node->quarantined)
 		hf_strbuf_addf(sb, ", quarantined by Holdfast under policy %s, class %s",
 			       hf_str_or(node->policy, "(unknown)"),
 			       hf_str_or(node->cls, "unknown"));
-	if (node != NULL && node->cordoned)
+	if (node->cordoned)
 		hf_strbuf_addstr(sb, ", cordoned");
-	if (node != NULL && node->paused)
+	if (node->paused)
 		hf_strbuf_addstr(sb, ", paused: Holdfast does nothing to this node");
+}
+
+static void write_sentence(const struct hf_page_node_input *input, struct hf_strbuf *sb)
+{
+	const struct hf_page_health *health = input->health;
+
+	if (input->node == NULL)
+		hf_strbuf_addstr(sb, "no Node object");
+	else
+		write_marks(input->node, sb);
 	if (health == NULL)
 		hf_strbuf_addstr(sb, "; no agent reports its devices");
 	else if (health->total > 0 && health->well < health->total)

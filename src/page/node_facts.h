@@ -19,7 +19,7 @@ struct hf_page_node {
 
 struct hf_page_health {
 	char *state, *cls, *action; /* cls and action NULL: none */
-	hf_time since;              /* when a device last changed its state; NONE: never */
+	hf_time since;              /* time of the last change of a device's state; NONE: never */
 	hf_time observed_at;        /* the node's clock */
 	int32_t well, total;        /* devices, without the node itself */
 	char *devices;              /* JSON: the list "devices" of the page of one node */
@@ -45,7 +45,7 @@ struct hf_page_node_input {
 	const char *name;
 	const struct hf_page_node *node;     /* NULL: the Node is gone or cannot be seen */
 	const struct hf_page_health *health; /* NULL: no agent */
-	/* the policy's answer about this node, as its status says: {"answer", "next", "why"}; NULL: none */
+	/* the answer about this node in the status of a HealthPolicy: {"answer", "next", "why"}; NULL: none */
 	const struct hf_json *answer;
 	hf_time now;
 };

@@ -17,7 +17,7 @@
 
 #define NODES_MAX ((size_t)20000)
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
-/* Jobs of one node that its row names. */
+/* Limit of the jobs in the row of a node. */
 #define JOBS_SHOWN 32
 #define MENDS_SHOWN 20
 
@@ -74,13 +74,21 @@ static const struct hf_json *find_answer(const struct hf_page_nodes *nodes, cons
 	return NULL;
 }
 
-static struct hf_page_node_input input_of(const struct hf_page_nodes *nodes, const char *name)
+/* What the state of a node depends on. */
+static struct hf_page_node_input facts_of(const struct hf_page_nodes *nodes, const char *name)
 {
 	return (struct hf_page_node_input){.name = name,
 					   .node = view_of(nodes, KIND_NODE, name),
 					   .health = view_of(nodes, KIND_HEALTH, name),
-					   .answer = find_answer(nodes, name),
 					   .now = hf_loop_wall(nodes->options.loop)};
+}
+
+static struct hf_page_node_input input_of(const struct hf_page_nodes *nodes, const char *name)
+{
+	struct hf_page_node_input input = facts_of(nodes, name);
+
+	input.answer = find_answer(nodes, name);
+	return input;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
@@ -189,7 +197,7 @@ static void take_node(void *arg, enum hf_cache_change change, const struct hf_ca
 		mark_row(arg, now != NULL ? now->name : before->name);
 }
 
-/* A policy's status names the nodes that it answers for. */
+/* The status of a HealthPolicy has an answer for each of these nodes. */
 static void mark_nodes_of(struct hf_page_nodes *nodes, const struct hf_cache_entry *policy)
 {
 	const struct hf_json *list =
@@ -319,14 +327,14 @@ static void add_job(void *arg, const struct hf_page_job *job)
 }
 
 static struct hf_json *node_json(const struct hf_page_nodes *nodes,
-				 const struct hf_page_session *session,
-				 const struct hf_page_node_input *input)
+				 const struct hf_page_session *session, const char *name)
 {
 	const struct hf_page_source *source = nodes->options.source;
-	struct hf_json *object = hf_page_node_json(input);
+	const struct hf_page_node_input input = input_of(nodes, name);
+	struct hf_json *object = hf_page_node_json(&input);
 	struct job_list jobs = {hf_json_ensure_array(object, "jobs"), session};
 
-	source->jobs_on_node(source->arg, input->name, add_job, &jobs);
+	source->jobs_on_node(source->arg, name, add_job, &jobs);
 	return object;
 }
 
@@ -426,7 +434,7 @@ struct hf_json *hf_page_nodes_list(struct hf_page_nodes *nodes,
 			rows[len++] = value;
 	qsort(rows, len, sizeof(*rows), by_name);
 	for (size_t i = 0; i < len; i++) {
-		const struct hf_page_node_input input = input_of(nodes, rows[i]->name);
+		const struct hf_page_node_input input = facts_of(nodes, rows[i]->name);
 		const char *state = hf_page_node_state(&input);
 
 		count_state(states, state);
@@ -437,7 +445,7 @@ struct hf_json *hf_page_nodes_list(struct hf_page_nodes *nodes,
 		    shown > query->limit)
 			continue;
 		if (shown++ < query->limit) {
-			hf_json_append(items, node_json(nodes, session, &input));
+			hf_json_append(items, node_json(nodes, session, rows[i]->name));
 			last = rows[i]->name;
 		}
 	}
@@ -469,12 +477,12 @@ static void add_mends(const struct hf_page_nodes *nodes, const char *name, struc
 struct hf_json *hf_page_nodes_one(struct hf_page_nodes *nodes,
 				  const struct hf_page_session *session, const char *name)
 {
-	const struct hf_page_node_input input = input_of(nodes, name);
+	const struct hf_page_node_input input = facts_of(nodes, name);
 	struct hf_json *object, *devices = NULL;
 
 	if (input.node == NULL && input.health == NULL)
 		return NULL;
-	object = node_json(nodes, session, &input);
+	object = node_json(nodes, session, name);
 	/* The counts of lists stand beside the devices themselves. */
 	hf_json_set(object, "deviceCounts", hf_json_share(hf_json_get(object, "devices")));
 	if (input.health == NULL ||
@@ -494,11 +502,7 @@ struct hf_json *hf_page_nodes_count(struct hf_page_nodes *nodes, int64_t *ret_to
 
 	*ret_total = 0;
 	for (size_t it = 0; hf_map_next(nodes->rows, &it, &key, &value);) {
-		const struct hf_page_node_input input = {
-			.name = key,
-			.node = view_of(nodes, KIND_NODE, key),
-			.health = view_of(nodes, KIND_HEALTH, key),
-		};
+		const struct hf_page_node_input input = facts_of(nodes, key);
 
 		count_state(states, hf_page_node_state(&input));
 		(*ret_total)++;

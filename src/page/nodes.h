@@ -3,6 +3,7 @@
 #ifndef HF_PAGE_NODES_H
 #define HF_PAGE_NODES_H
 
+#include "loop/loop.h"
 #include "page/node_facts.h"
 #include "page/query.h"
 #include "page/ring.h"

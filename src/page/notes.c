@@ -45,7 +45,7 @@ struct hf_page_notes *hf_page_notes_destroy(struct hf_page_notes *notes)
 }
 
 /* The i-th newest note. */
-static struct note *newest(const struct hf_page_notes *notes, size_t i)
+static struct note *find_newest(const struct hf_page_notes *notes, size_t i)
 {
 	size_t at = (notes->at + HF_PAGE_NOTES_MAX - 1 - i) % HF_PAGE_NOTES_MAX;
 
@@ -56,7 +56,7 @@ void hf_page_notes_add(struct hf_page_notes *notes, const struct hf_event_note *
 {
 	const char *message = hf_str_or(note->message, "");
 	HF_AUTOFREE char *cut = hf_xstrndup(message, hf_utf8_cut(message, HF_PAGE_NOTE_TEXT));
-	struct note *known = notes->len == 0 ? NULL : newest(notes, 0);
+	struct note *known = notes->len == 0 ? NULL : find_newest(notes, 0);
 
 	if (hf_str_is_empty(note->uid))
 		return;
@@ -82,7 +82,7 @@ void hf_page_notes_write(const struct hf_page_notes *notes, const char *uid, str
 	struct hf_json *list = hf_json_ensure_array(object, "events");
 
 	for (size_t i = 0; i < notes->len && hf_json_len(list) < HF_PAGE_NOTES_SHOWN; i++) {
-		const struct note *note = newest(notes, i);
+		const struct note *note = find_newest(notes, i);
 		struct hf_json *item;
 
 		if (!hf_streq(note->uid, uid))

@@ -13,7 +13,7 @@
  */
 #define HF_PAGE_NOTES_MAX 2048
 #define HF_PAGE_NOTE_TEXT 512
-/* Events of one job that its page shows. */
+/* Limit of the events in the page of a job. */
 #define HF_PAGE_NOTES_SHOWN 50
 
 struct hf_page_notes;

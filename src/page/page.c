@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* The page's life, what the operator tells it, and its metrics. */
+/* Creates and destroys the page, takes news of the operator, and updates metrics. */
 #include "page/page.h"
 
 #include "base/fs.h"
@@ -173,7 +173,6 @@ static int create_tables(struct hf_page *page, struct hf_error *err)
 		return rc;
 	for (size_t i = 0; i < sizeof(random) && !page->options.cluster; i++)
 		snprintf(&page->token[2 * i], 3, "%02x", random[i]);
-	page->sessions = hf_page_sessions_create();
 	page->ranks = hf_page_ranks_create();
 	page->ring = hf_page_ring_create(epoch);
 	page->notes = hf_page_notes_create();
@@ -226,6 +225,8 @@ int hf_page_create(const struct hf_page_options *options, struct hf_page **ret_p
 	rc = create_tables(page, err);
 	if (rc == 0)
 		rc = listen_page(page, err);
+	if (rc == 0)
+		page->sessions = hf_page_sessions_create(hf_http_server_port(page->server));
 	if (rc != 0) {
 		hf_page_destroy(page);
 		return rc;

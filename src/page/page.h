@@ -15,8 +15,7 @@ HF_BEGIN_DECLS
 /*
  * The page: a small HTTP server with the state of jobs and nodes for a browser, from this process's memory.
  *
- * Two worlds. On one machine the user who started the process gets a URL with a token that works once. In a cluster a user
- * logs in with a token of the API server, and sees and does what that token allows. README.md lists the requests.
+ * Two worlds. On one machine the user of this process gets a URL with a token that works once. In a cluster a user logs in with a token of the API server, and has on the page the rights of that token. README.md lists the requests.
  */
 struct hf_page;
 

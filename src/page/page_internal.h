@@ -47,7 +47,7 @@ struct hf_page {
 	struct hf_page_recovery *recovery;
 	struct hf_page_access *access;
 	struct hf_page_streams *streams;
-	struct hf_page_request *requests; /* those that wait for rights or for a login */
+	struct hf_page_request *requests; /* requests that wait for the rights of their session */
 	struct hf_page_login *logins;
 	struct hf_page_act *acts;
 	size_t acts_len;
@@ -59,7 +59,7 @@ struct hf_page {
 	} metrics;
 };
 
-/* A request after the checks that need no session. It lives until it is answered. */
+/* A request that has passed the checks without a session. It lives until the answer. */
 struct hf_page_request {
 	struct hf_page_request *prev, *next;
 	struct hf_page *page;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Tests of the page in a cluster, over real sockets: the API server is a store whose answers the test gives. */
+/* Tests of the page in a cluster, over real sockets. A fake store is the API server. */
 #include "page/page.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ struct bench {
 	struct hf_timer *poll;
 };
 
-/* The page destroys the store that it opened, and the test reads what was sent. So each one is a new one. */
+/* The page destroys each store that it opens, so each call creates a store. */
 static int open_store(void *arg, const char *token, struct hf_store **ret_store,
 		      struct hf_error *err)
 {

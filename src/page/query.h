@@ -37,7 +37,7 @@ struct hf_page_query {
 	hf_time bucket;    /* of the recovery report: the length of one bar */
 	const char *rank;  /* NULL: none */
 	int64_t tail;      /* lines of a log */
-	bool once;         /* a stream that ends once it has caught up */
+	bool once;         /* the stream ends after the catch-up */
 };
 
 /* Returns the value of a parameter; NULL: absent. */

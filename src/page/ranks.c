@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank whose own work takes this much longer than the median of its peers delays the job. */
+/* A rank with own work above this multiple of the median delays the job. */
 #define BEHIND_SCORE 1.2
 
 struct rank {

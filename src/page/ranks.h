@@ -35,7 +35,7 @@ struct hf_page_ranks *hf_page_ranks_destroy(
 void hf_page_ranks_report(struct hf_page_ranks *ranks, const struct hf_page_rank_report *report);
 /* The pod is gone. */
 void hf_page_ranks_forget(struct hf_page_ranks *ranks, const char *uid);
-/* What the reports of these pods say of their job. */
+/* Computes the progress of a job from the reports of these pods. */
 struct hf_page_progress hf_page_ranks_progress(const struct hf_page_ranks *ranks,
 					       const struct hf_pod *pods, size_t len);
 /* The JSON of a page of the job's ranks. */

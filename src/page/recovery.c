@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Restarts whose stages are counted for percentiles; the newest count. */
+/* Limit of the spans of a stage for percentiles. */
 #define SPANS_MAX 8192
 
 struct kept {
@@ -182,7 +182,7 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-static double percentile(const struct spans *spans, size_t percent)
+static double find_percentile(const struct spans *spans, size_t percent)
 {
 	return spans->len == 0 ? -1 : spans->seconds[(spans->len - 1) * percent / 100];
 }
@@ -195,8 +195,8 @@ static void write_stages(struct count *count, struct hf_json *object)
 		struct hf_json *stage = hf_json_ensure_object(mttr, stages[i]);
 
 		qsort(count->spans[i].seconds, count->spans[i].len, sizeof(double), by_number);
-		hf_page_set_number(stage, "p50", percentile(&count->spans[i], 50));
-		hf_page_set_number(stage, "p90", percentile(&count->spans[i], 90));
+		hf_page_set_number(stage, "p50", find_percentile(&count->spans[i], 50));
+		hf_page_set_number(stage, "p90", find_percentile(&count->spans[i], 90));
 		hf_page_set_count(stage, "count", (int64_t)count->spans[i].len);
 	}
 }

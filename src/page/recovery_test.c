@@ -40,7 +40,7 @@ static int open_bench(void **state)
 	bench->source = page_source_create();
 	bench->ranks = hf_page_ranks_create();
 	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create();
+	bench->sessions = hf_page_sessions_create(8082);
 	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
 	bench->session->all = true;
 	bench->recovery = hf_page_recovery_create(MIDNIGHT);

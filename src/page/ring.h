@@ -19,7 +19,7 @@ HF_BEGIN_DECLS
  * that lags gets only the newest state of an object.
  */
 
-/* Text that is shared. Never changed once it is made. */
+/* A shared text. It never changes. */
 struct hf_page_text_ref {
 	size_t refs;
 	size_t len;
@@ -42,7 +42,8 @@ struct hf_page_delta {
 	enum hf_page_change change;
 	/* namespace and plural of the job; "": a node. They belong to the ring. */
 	const char *ns, *plural;
-	struct hf_page_text_ref *text; /* JSON; NULL: a newer change has replaced this one */
+	struct hf_page_text_ref
+		*text; /* JSON; NULL: a newer change of the object replaces this change */
 };
 
 #define HF_PAGE_RING_MAX 4096

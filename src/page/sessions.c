@@ -16,6 +16,7 @@
 #define RIGHT_KEY_MAX 160
 
 struct hf_page_sessions {
+	char cookie[HF_PAGE_COOKIE_MAX];
 	struct hf_map *by_key; /* key → session; the table's references */
 };
 
@@ -27,9 +28,11 @@ static void drop_session(void *value)
 	hf_page_session_unref(session);
 }
 
-struct hf_page_sessions *hf_page_sessions_create(void)
+struct hf_page_sessions *hf_page_sessions_create(uint16_t port)
 {
 	struct hf_page_sessions *sessions = hf_xcalloc(1, sizeof(*sessions));
+
+	snprintf(sessions->cookie, sizeof(sessions->cookie), HF_PAGE_COOKIE "%u", (unsigned)port);
 
 	/* Keys are random numbers of this process, so the table needs no secret seed. */
 	sessions->by_key = hf_map_create(HF_PAGE_SESSIONS_MAX, 0, drop_session);
@@ -43,6 +46,11 @@ struct hf_page_sessions *hf_page_sessions_destroy(struct hf_page_sessions *sessi
 	hf_map_destroy(sessions->by_key);
 	free(sessions);
 	return NULL;
+}
+
+const char *hf_page_sessions_cookie(const struct hf_page_sessions *sessions)
+{
+	return sessions->cookie;
 }
 
 size_t hf_page_sessions_len(const struct hf_page_sessions *sessions)
@@ -162,7 +170,7 @@ struct hf_page_session *hf_page_sessions_find(struct hf_page_sessions *sessions,
 	char key[HF_PAGE_KEY_TEXT];
 	struct hf_page_session *session;
 
-	if (cookie == NULL || !hf_page_cookie(cookie, HF_PAGE_COOKIE, key, sizeof(key)))
+	if (cookie == NULL || !hf_page_cookie(cookie, sessions->cookie, key, sizeof(key)))
 		return NULL;
 	session = hf_map_get(sessions->by_key, key);
 	if (session == NULL || !hf_page_same_secret(session->key, key))

@@ -13,9 +13,9 @@
 HF_BEGIN_DECLS
 
 /*
- * The sessions of the page: who is logged in, with which rights. Pure: times and random bytes are arguments.
+ * The sessions of the page: users who are logged in, and the rights of each. Pure: times and random bytes are arguments.
  *
- * A session is named by a random key that only the browser's cookie and this table have. Lifetime: until it
+ * The key of a session is a random number in the browser's cookie and in this table. Lifetime: until it
  * expires, is closed, or gives way as the least recently used one of a full table. A caller that keeps a pointer
  * across the loop must hold a reference.
  */
@@ -24,8 +24,10 @@ HF_BEGIN_DECLS
 #define HF_PAGE_SESSION_LIFE (8 * HF_HOUR)
 #define HF_PAGE_KEY_BYTES 32
 #define HF_PAGE_KEY_TEXT (2 * HF_PAGE_KEY_BYTES + 1) /* hexadecimal digits with the NUL */
-#define HF_PAGE_COOKIE "holdfast_page"
-/* Rights of one session: one for each namespace and kind, and those for all namespaces. */
+/* Browsers share cookies between the ports of a host, so the name of a cookie has the port behind this. */
+#define HF_PAGE_COOKIE "holdfast-page-"
+#define HF_PAGE_COOKIE_MAX 32
+/* Limit of the rights of a session: a right for each namespace and kind, and for all namespaces. */
 #define HF_PAGE_RIGHTS_MAX 1024
 
 /* An answer of the API server about one right. */
@@ -53,7 +55,9 @@ struct hf_page_grant {
 };
 
 struct hf_page_sessions;
-struct hf_page_sessions *hf_page_sessions_create(void);
+struct hf_page_sessions *hf_page_sessions_create(uint16_t port);
+/* The name of the cookie. */
+const char *hf_page_sessions_cookie(const struct hf_page_sessions *sessions);
 struct hf_page_sessions *hf_page_sessions_destroy(
 	struct hf_page_sessions *sessions); /* NULL is fine */
 size_t hf_page_sessions_len(const struct hf_page_sessions *sessions);

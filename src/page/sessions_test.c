@@ -17,27 +17,27 @@ static struct hf_page_session *add(struct hf_page_sessions *sessions, unsigned n
 
 static char *cookie_of(const struct hf_page_session *session)
 {
-	return hf_xasprintf("theme=dark; " HF_PAGE_COOKIE "=%s; other=1", session->key);
+	return hf_xasprintf("theme=dark; " HF_PAGE_COOKIE "8082=%s; other=1", session->key);
 }
 
 static void a_session_is_found_by_its_cookie(void **state)
 {
-	struct hf_page_sessions *sessions = hf_page_sessions_create();
+	struct hf_page_sessions *sessions = hf_page_sessions_create(8082);
 	struct hf_page_session *session = add(sessions, 1, 0);
 	HF_AUTOFREE char *cookie = cookie_of(session);
 
 	assert_ptr_equal(hf_page_sessions_find(sessions, cookie, HF_SECOND), session);
 	assert_null(hf_page_sessions_find(sessions, NULL, HF_SECOND));
-	assert_null(hf_page_sessions_find(sessions, HF_PAGE_COOKIE "=", HF_SECOND));
-	assert_null(hf_page_sessions_find(sessions, HF_PAGE_COOKIE "=1234", HF_SECOND));
-	cookie[strlen("theme=dark; " HF_PAGE_COOKIE "=")] ^= 1;
+	assert_null(hf_page_sessions_find(sessions, HF_PAGE_COOKIE "8082=", HF_SECOND));
+	assert_null(hf_page_sessions_find(sessions, HF_PAGE_COOKIE "8082=1234", HF_SECOND));
+	cookie[strlen("theme=dark; " HF_PAGE_COOKIE "8082=")] ^= 1;
 	assert_null(hf_page_sessions_find(sessions, cookie, HF_SECOND));
 	hf_page_sessions_destroy(sessions);
 }
 
 static void a_session_ends_after_its_life_and_when_it_is_closed(void **state)
 {
-	struct hf_page_sessions *sessions = hf_page_sessions_create();
+	struct hf_page_sessions *sessions = hf_page_sessions_create(8082);
 	struct hf_page_session *session = hf_page_session_ref(add(sessions, 1, 0));
 	HF_AUTOFREE char *cookie = cookie_of(session);
 
@@ -55,7 +55,7 @@ static void a_session_ends_after_its_life_and_when_it_is_closed(void **state)
 
 static void a_full_table_drops_the_session_that_was_not_used_for_longest(void **state)
 {
-	struct hf_page_sessions *sessions = hf_page_sessions_create();
+	struct hf_page_sessions *sessions = hf_page_sessions_create(8082);
 	struct hf_page_session *first = add(sessions, 0, 0), *second = add(sessions, 1, 1);
 	HF_AUTOFREE char *cookie = cookie_of(first);
 	HF_AUTOFREE char *lost = cookie_of(second);
@@ -72,7 +72,7 @@ static void a_full_table_drops_the_session_that_was_not_used_for_longest(void **
 
 static void rights_are_by_kind_and_namespace(void **state)
 {
-	struct hf_page_sessions *sessions = hf_page_sessions_create();
+	struct hf_page_sessions *sessions = hf_page_sessions_create(8082);
 	struct hf_page_session *session = add(sessions, 1, 0);
 
 	assert_false(hf_page_session_may(session, "pytorchjobs", "team-a"));
@@ -92,7 +92,7 @@ static void rights_are_by_kind_and_namespace(void **state)
 
 static void a_session_has_a_limit_of_rights(void **state)
 {
-	struct hf_page_sessions *sessions = hf_page_sessions_create();
+	struct hf_page_sessions *sessions = hf_page_sessions_create(8082);
 	struct hf_page_session *session = add(sessions, 1, 0);
 
 	for (int i = 0; i < HF_PAGE_RIGHTS_MAX; i++) {

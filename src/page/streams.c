@@ -140,7 +140,7 @@ static void free_viewer(struct viewer *viewer)
 	if (viewer->next != NULL)
 		viewer->next->prev = viewer->prev;
 	streams->stats.open--;
-	/* The batch may be for this session, whose memory may become another one's. */
+	/* The batch may be for this session, and the next session may get the same address. */
 	if (streams->batch.session == viewer->session)
 		streams->batch.valid = false;
 	hf_page_access_forget(streams->options.access, viewer);
@@ -184,7 +184,7 @@ static bool reset_viewer(struct viewer *viewer)
 	return true;
 }
 
-/* Writes what the viewer lacks, as far as it fits. */
+/* Writes the changes behind the viewer's place, as far as they fit. */
 static void advance_viewer(struct viewer *viewer)
 {
 	struct hf_page_streams *streams = viewer->streams;
@@ -217,8 +217,7 @@ static void add_counts(struct hf_page_streams *streams, const struct viewer *vie
 	hf_json_set_i64(object, "nodes", total);
 }
 
-/* How many jobs are in which state. Viewers who see everything get the same text, which `shared` keeps for one
- * push. */
+/* Writes the number of jobs in each state. `shared` has the text for viewers with all rights during one push. */
 static void write_summary(struct viewer *viewer, struct hf_strbuf *shared)
 {
 	struct hf_page_streams *streams = viewer->streams;
@@ -251,7 +250,7 @@ void hf_page_streams_push(struct hf_page_streams *streams)
 
 	streams->batch.valid = false;
 	for (struct viewer *viewer = streams->first; viewer != NULL; viewer = viewer->next) {
-		/* A viewer whose buffer is full goes on when it is drained. */
+		/* If the buffer of a viewer is full, on_drained continues. */
 		if (!viewer->waits)
 			advance_viewer(viewer);
 		write_summary(viewer, &shared);
@@ -270,7 +269,7 @@ static void end_viewer(struct viewer *viewer, bool cut)
 		hf_exchange_finish(ex);
 }
 
-/* Ends a viewer that wanted the catch-up alone, once it has all of it. */
+/* Ends a viewer with `once` after the catch-up. */
 static void end_if_caught_up(struct viewer *viewer)
 {
 	if (viewer->once && !viewer->waits &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Tests of streams over real sockets: who gets which changes, shared bytes, slow viewers. */
+/* Tests of streams over real sockets: rights, resume, shared bytes, slow viewers. */
 #include "page/streams.h"
 
 #include "base/mem.h"
@@ -70,7 +70,7 @@ static void create_tables(struct bench *bench)
 	bench->source = page_source_create();
 	bench->ranks = hf_page_ranks_create();
 	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create();
+	bench->sessions = hf_page_sessions_create(8082);
 	bench->session =
 		hf_page_sessions_add(bench->sessions, random, "ada", hf_loop_mono(bench->t.loop));
 	bench->session->all = true;

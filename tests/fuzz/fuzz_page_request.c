@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t number;
 
 	if (sessions == NULL) {
-		sessions = hf_page_sessions_create();
+		sessions = hf_page_sessions_create(8082);
 		ring = hf_page_ring_create(1);
 	}
 	if (hf_target_parse(raw, &target, NULL) == 0) {
