@@ -66,8 +66,7 @@ bool hf_page_redeem(struct hf_page *page, struct hf_exchange *ex)
 	}
 	/* The token must not stay in the address bar, in the history or in a Referer. A token that was used already
 	 * leads to the page too: the browser may have the session. */
-	hf_page_add_headers(ex);
-	hf_exchange_add_header(ex, "Cache-Control", "no-store");
+	hf_page_add_no_store(ex);
 	hf_exchange_add_header(ex, "Location", hf_exchange_path(ex));
 	hf_page_count(page, HF_PAGE_INDEX, 303);
 	hf_exchange_respond(ex, 303, NULL, "", 0);

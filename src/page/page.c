@@ -134,12 +134,24 @@ static void write_refusal(void *arg, int code, const char *text, struct hf_strbu
 	hf_json_write(object, HF_JSON_COMPACT, ret_body);
 }
 
+/* A connection is trusted with the first request of a session. So connections of strangers cannot keep users out. */
+static int admit(void *arg, const struct hf_exchange *ex, struct hf_error *err)
+{
+	const struct hf_page *page = arg;
+
+	if (hf_page_sessions_find(page->sessions, hf_exchange_header(ex, "Cookie"),
+				  hf_loop_mono(page->options.loop)) != NULL)
+		hf_exchange_trust(ex);
+	return 0;
+}
+
 static int listen_page(struct hf_page *page, struct hf_error *err)
 {
 	const struct hf_http_server_spec spec = {
 		.address = page->options.address,
 		.port = page->options.port,
 		.handler = hf_page_serve,
+		.admit = admit,
 		.refusal = write_refusal,
 		.refusal_content_type = "application/json",
 		.arg = page,

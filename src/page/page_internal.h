@@ -18,6 +18,7 @@
  * What the files that answer requests share.
  *   page.c      life; what the operator tells; metrics
  *   serve.c     a request: Host, Origin, method, session, rights; which file answers
+ *   answer.c    answers, with their headers
  *   login.c     sessions: the token of the URL, login, logout
  *   index.c     the document with its first rows
  *   read.c      answers from memory
@@ -69,8 +70,7 @@ struct hf_page_request {
 	struct hf_page_session *session; /* a reference */
 };
 
-/* serve.c */
-void hf_page_serve(void *page, struct hf_exchange *ex);
+/* answer.c */
 void hf_page_answer_json(struct hf_page *page, struct hf_exchange *ex, int status,
 			 const struct hf_json *object);
 HF_PRINTF(4, 5)
@@ -80,8 +80,13 @@ void hf_page_answer_error(struct hf_page *page, struct hf_exchange *ex, int stat
 void hf_page_answer_text(struct hf_page *page, struct hf_exchange *ex, const char *type,
 			 struct hf_strbuf *text);
 void hf_page_count(const struct hf_page *page, enum hf_page_route route, int status);
-/* The headers of every answer; then those of an answer that no cache may keep. */
+/* The headers of every answer. */
 void hf_page_add_headers(struct hf_exchange *ex);
+/* Those, and that no cache may keep the answer. */
+void hf_page_add_no_store(struct hf_exchange *ex);
+
+/* serve.c */
+void hf_page_serve(void *page, struct hf_exchange *ex);
 /* Drops the requests that wait, when the page is destroyed. */
 void hf_page_drop_requests(struct hf_page *page);
 

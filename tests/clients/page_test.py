@@ -238,6 +238,16 @@ class PageTest(unittest.TestCase):
         self.assertRegex(got.split(b"\r\n")[0], rb" 4\d\d ")
         self.assertEqual(self.page.ask("/healthz").status, 200)
 
+    def test_18_connections_of_strangers_do_not_keep_users_out(self):
+        strangers = []
+        for _ in range(400):
+            sock = socket.create_connection(("127.0.0.1", self.page.port), timeout=20)
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            strangers.append(sock)
+        self.assertEqual(self.page.ask("/api/v1/session").status, 200)
+        for sock in strangers:
+            sock.close()
+
     def test_20_a_job_is_listed_with_its_facts(self):
         self.make(job("one", ranks=2))
         listed = self.page.get("/api/v1/jobs")
