@@ -137,6 +137,20 @@ class RenderTest(unittest.TestCase):
         self.equal(render.helm("crds.keep=false", "operator.gangSchedulerName=volcano"),
                    manifests("--gang-scheduler-name", "volcano"))
 
+    def test_the_page_brings_its_rights_its_service_and_its_flags(self):
+        plain = render.objects(render.helm(NO_CRDS))
+        found = render.objects(render.helm(NO_CRDS, "page.enabled=true", "page.hosts={localhost,h.example}"))
+        with open(os.path.join(TOP, "deploy", "page", "page.yaml"), encoding="utf-8") as f:
+            wanted = render.objects(f.read())
+        self.assertEqual({k: found[k] for k in set(found) - set(plain)}, wanted)
+        self.assertNotIn("page", "".join(plain.values()))
+        deployment = found[("Deployment", "holdfast-operator", "holdfast-system")]
+        for line in ("--page=:8082", "--page-host=localhost", "--page-host=h.example", "containerPort: 8082"):
+            self.assertIn(line, deployment)
+        policy = render.objects(render.helm(NO_CRDS, "page.enabled=true", "networkPolicy.enabled=true",
+                                            "networkPolicy.pageFrom[0].podSelector.matchLabels.a=b"))
+        self.assertIn("port: page", policy[("NetworkPolicy", "holdfast-operator", "holdfast-system")])
+
     def test_a_cluster_with_upstreams_crds_gets_the_policies(self):
         self.equal(render.helm("crds.keep=false", "crds.jobs=false", "admission.deny=true"),
                    manifests("--operator", "--policy"))
@@ -246,6 +260,8 @@ class RenderTest(unittest.TestCase):
                 (["operator.watchNamespace=A_B"], "watchNamespace"),
                 (["networkPolicy.apiServerCIDRs={10.0.0.1}"], "apiServerCIDRs"),
                 (["networkPolicy.apiServerPorts={0}"], "apiServerPorts"),
+                (["page.enabled=true", "operator.replicas=2"], "needs operator.replicas=1"),
+                (["page.hosts={a b}"], "hosts"),
                 (["admission.deny=true"], "set crds.jobs=false, or admission.deny=false"),
                 (["agent.enabled=true", "agent.namespace=holdfast-system"], "needs a namespace of its own")):
             with self.assertRaises(AssertionError) as caught:

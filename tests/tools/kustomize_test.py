@@ -77,6 +77,18 @@ class BuildTest(unittest.TestCase):
             for key, document in plain.items():
                 self.assertEqual(found[key].strip(), document.strip(), key)
 
+    def test_the_page_adds_its_objects_and_three_lines(self):
+        for overlay, ns in (("standalone", "holdfast-system"), ("kubeflow", "kubeflow")):
+            plain, found = ({render.identity(d): d for d in render.kustomize_with(
+                resources=["overlays/" + overlay], components=more).split("\n---\n")} for more in ([], ["components/page"]))
+            added = {key: found[key] for key in set(found) - set(plain)}
+            self.assertEqual(set(added), {("ClusterRole", "holdfast-operator-page", ""),
+                                          ("ClusterRoleBinding", "holdfast-operator-page", ns), ("Service", "holdfast-page", ns)})
+            changed = [key for key in plain if plain[key].strip() != found[key].strip()]
+            self.assertEqual(changed, [("Deployment", "holdfast-operator", ns)])
+            for line in ("--page=:8082", "--page-host=localhost", "containerPort: 8082"):
+                self.assertIn(line, found[changed[0]])
+
     def test_csi_adds_a_driver_a_flag_of_each_program_and_three_folders(self):
         before, after = (render.objects(render.kustomize_with(resources=["overlays/standalone"],
                                                               components=["components/agent", *more]))
