@@ -181,7 +181,7 @@ static void take_records(struct hf_page_jobs *jobs, struct hf_page_row *row,
 		const struct hf_record *record = &ledger->records[i];
 
 		/* A record without scope is of the termination that ended the job: no restart. */
-		if (record->scope == NULL || record->detected_at == HF_TIME_NONE)
+		if (hf_str_is_empty(record->scope) || record->detected_at == HF_TIME_NONE)
 			continue;
 		records[len++] = (struct hf_page_restart){.at = record->detected_at,
 							  .cause = hf_page_cause_of(record->cause),

@@ -128,6 +128,22 @@ static void restarts_of_jobs_that_are_gone_still_count(void **state)
 	assert_int_equal(hf_json_len(hf_json_get(json, "worst")), 0);
 }
 
+static void the_termination_that_ended_a_job_is_no_restart(void **state)
+{
+	static const char status[] =
+		"{\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\"}],\"recovery\":{\"schema\":1,"
+		"\"generation\":1,\"last\":{\"generation\":1,\"incident\":1,\"cause\":\"application\","
+		"\"scope\":\"\",\"detectedAt\":\"2026-01-01T00:02:00.000000Z\"}}}";
+	struct bench *bench = *state;
+	HF_AUTO_JSON json = NULL;
+
+	hf_page_jobs_touch(bench->jobs, page_source_put(bench->source, "a", "one", status));
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	json = report(bench, true);
+	assert_int_equal(count_of(json), 0);
+	assert_int_equal(hf_json_len(hf_json_get(json, "worst")), 0);
+}
+
 static void a_session_counts_what_it_may_see(void **state)
 {
 	struct bench *bench = *state;
@@ -184,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(restarts_are_counted_in_their_bucket),
 		BENCH_TEST(restarts_of_jobs_that_are_gone_still_count),
+		BENCH_TEST(the_termination_that_ended_a_job_is_no_restart),
 		BENCH_TEST(a_session_counts_what_it_may_see),
 		BENCH_TEST(samples_give_ettr_and_lost_device_hours),
 		BENCH_TEST(the_worst_jobs_are_at_most_ten),

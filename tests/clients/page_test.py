@@ -382,5 +382,66 @@ class PageTest(unittest.TestCase):
         self.assertTrue(stream.ended.wait(20), "the stream of a closed session ends")
 
 
+class OtherVerbsTest(unittest.TestCase):
+    """The page of `run` and of `operator`, and flags that are refused."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        self.running = []
+
+    def tearDown(self):
+        for process in self.running:
+            process.terminate()
+            process.wait(60)
+            for pipe in (process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
+        self.temporary.cleanup()
+
+    def start(self, *words, **options):
+        process = subprocess.Popen([HOLDFAST, *words], text=True, **options)
+        self.running.append(process)
+        return process
+
+    def test_flags_that_would_open_the_page_to_others_are_refused(self):
+        for words in (["up", "--page-listen", "0.0.0.0:0"], ["up", "--page-listen", "x"], ["up", "--page", "--no-operator"],
+                      ["run", "--page-listen", "192.0.2.1:0", "--", "true"], ["operator", "--page", "x"],
+                      ["operator", "--page-host", "a/b"]):
+            done = subprocess.run([HOLDFAST, *words], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "HOLDFAST_DIR": str(self.folder)})
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn("page", done.stderr)
+
+    def test_run_serves_its_job_while_it_runs(self):
+        run = self.start("run", "--page", "--", "sh", "-c", "sleep 1000", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         env={**os.environ, "HOLDFAST_DIR": str(self.folder)})
+        url = next(m for m in (re.search(r"page: http://127\.0\.0\.1:(\d+)(/\?token=\w+)", line) for line in run.stderr) if m)
+        page = Page.__new__(Page)
+        page.port, page.cookie = int(url[1]), ""
+        page.cookie = page.ask(url[2]).headers["Set-Cookie"].split(";")[0]
+        # 503 until the operator has listed the jobs.
+        plane.until("the job is listed", lambda: page.ask("/api/v1/jobs").json()["total"] == 1)
+
+    def test_the_operator_asks_the_api_server_about_a_login(self):
+        """The embedded plane knows no TokenReview, so no token is accepted."""
+        up = self.start("up", "--listen", "127.0.0.1:0", "--data-dir", str(self.folder / "plane"), "--no-operator",
+                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        config = next(m[1] for m in (re.match(r"export KUBECONFIG=(.*)", line) for line in up.stdout) if m)
+        operator = self.start("operator", "--kubeconfig", config, "--metrics-bind-address", "0", "--health-probe-bind-address", "0",
+                              "--page", "127.0.0.1:0", "--page-host", "page.example", stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE)
+        line = next(m for m in (re.search(r'"url":"http://127\.0\.0\.1:(\d+)/"', text) for text in operator.stderr) if m)
+        page = Page.__new__(Page)
+        page.port, page.cookie = int(line[1]), ""
+        self.assertEqual(page.ask("/api/v1/session").status, 401)
+        self.assertEqual(page.ask("/", headers={"Host": "page.example"}).status, 200)
+        self.assertEqual(page.ask("/", headers={"Host": "other.example"}).status, 403)
+        login = page.ask("/api/v1/login", "POST", {"token": "x"})
+        self.assertEqual(login.status, 503)
+        self.assertIn("could not be asked", login.json()["error"])
+        self.assertIsNone(login.headers["Set-Cookie"])
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)
