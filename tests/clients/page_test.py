@@ -5,17 +5,20 @@
 import contextlib
 import gzip
 import http.client
+import http.server
 import json
 import os
 import pathlib
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.parse
 
 import plane
 
@@ -441,6 +444,169 @@ class OtherVerbsTest(unittest.TestCase):
         self.assertEqual(login.status, 503)
         self.assertIn("could not be asked", login.json()["error"])
         self.assertIsNone(login.headers["Set-Cookie"])
+
+
+class ApiServer(http.server.ThreadingHTTPServer):
+    """Reviews tokens and rights as an API server does, and passes all else on to a plane. Notes who asked for what."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, folder):
+        super().__init__(("127.0.0.1", 0), ApiHandler)
+        self.plane = urllib.parse.urlsplit(re.search(r"server: (\S+)", (folder / "kubeconfig").read_text())[1])
+        self.token = (folder / "token").read_text().strip()
+        self.context = ssl.create_default_context(cafile=folder / "ca.pem")
+        self.reviews = []
+        self.asked = []  # (token, method, path)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, *_):
+        pass  # a client that leaves a watch
+
+
+class ApiHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def review(self, path, body):
+        spec = json.loads(body)["spec"]
+        self.server.reviews.append((path, spec))
+        if path == "/apis/authentication.k8s.io/v1/tokenreviews":
+            good = spec["token"] == "ada-secret"
+            status = {"authenticated": good} | ({"user": {"username": "ada", "uid": "7", "groups": ["team"],
+                                                          "extra": {"a": ["b"]}}} if good else {})
+        else:
+            part = spec["resourceAttributes"]
+            status = {"allowed": (part["resource"], part.get("namespace")) == ("pytorchjobs", "team-a")}
+        self.answer(201, json.loads(body) | {"status": status})
+
+    def pass_on(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        path = self.path.split("?")[0]
+        self.server.asked.append((token, self.command, path))
+        if path.endswith("reviews") and self.command == "POST":
+            self.review(path, body)
+            return
+        if token not in ("operator-secret", "ada-secret") or (token == "ada-secret" and "/team-a/" not in self.path):
+            self.answer(403, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+                              "message": "ada may not do this"})
+            return
+        there = http.client.HTTPSConnection(self.server.plane.hostname, self.server.plane.port, context=self.server.context,
+                                            timeout=600)
+        kept = {k: v for k, v in self.headers.items() if k.lower() in ("content-type", "accept")}
+        there.request(self.command, self.path, body=body or None, headers={**kept, "Authorization": "Bearer " + self.server.token})
+        response = there.getresponse()
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.headers.get("Content-Type", "application/json"))
+        self.send_header("Connection", "close")
+        self.close_connection = True
+        self.end_headers()
+        while piece := response.read1(65536):
+            self.wfile.write(piece)
+            self.wfile.flush()
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = pass_on
+
+
+class ClusterTest(unittest.TestCase):
+    """The page of an operator, whose API server reviews tokens."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.temporary.name)
+        cls.folder = folder / "plane"
+        cls.up = subprocess.Popen([HOLDFAST, "up", "--listen", "127.0.0.1:0", "--data-dir", str(cls.folder), "--no-operator"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        plane.until("the plane is ready", lambda: "export" in cls.up.stdout.readline())
+        cls.api = ApiServer(cls.folder)
+        config = folder / "config"
+        config.write_text(f"""apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{cls.api.server_port}"}}}}]
+users: [{{name: u, user: {{token: operator-secret}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+""")
+        cls.operator = subprocess.Popen([HOLDFAST, "operator", "--kubeconfig", str(config), "--metrics-bind-address", "0",
+                                         "--health-probe-bind-address", "0", "--page", "127.0.0.1:0"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        found = next(m for m in (re.search(r'"url":"http://127\.0\.0\.1:(\d+)/"', line) for line in cls.operator.stderr) if m)
+        threading.Thread(target=cls.operator.stderr.read, daemon=True).start()
+        cls.page = Page.__new__(Page)
+        cls.page.port, cls.page.cookie = int(found[1]), ""
+        for ns in ("team-a", "team-b"):
+            plane.call(cls.folder, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ns}})
+            plane.call(cls.folder, JOBS.replace("default", ns), job("ddp", "echo hello; exec sleep 1000"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.operator.terminate()
+        cls.operator.wait(60)
+        cls.api.shutdown()
+        subprocess.run([HOLDFAST, "down", "--data-dir", str(cls.folder), "--timeout", "60s"], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.up.wait(60)
+        cls.up.stdout.close()
+        cls.api.server_close()
+        cls.temporary.cleanup()
+
+    def test_1_a_wrong_token_is_refused_late(self):
+        began = time.monotonic()
+        answer = self.page.ask("/api/v1/login", "POST", {"token": "wrong"})
+        self.assertEqual((answer.status, answer.headers["Set-Cookie"]), (401, None))
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+
+    def test_2_a_user_sees_what_the_api_server_allows(self):
+        answer = self.page.ask("/api/v1/login", "POST", {"token": "ada-secret"})
+        self.assertEqual((answer.status, answer.json()), (200, {"user": "ada"}))
+        self.page.cookie = answer.headers["Set-Cookie"].split(";")[0]
+        listed = plane.until("the job is listed", lambda: self.allowed())
+        self.assertEqual(listed["namespaces"], ["team-a"])
+        self.assertEqual(self.page.get("/api/v1/session")["user"], "ada")
+        self.assertEqual(self.page.ask("/api/v1/nodes").status, 403)
+        self.assertEqual(self.page.ask("/api/v1/jobs/team-b/pytorchjobs/ddp").status, 403)
+        spec = next(s for path, s in self.api.reviews if path == "/apis/authorization.k8s.io/v1/subjectaccessreviews")
+        self.assertEqual((spec["user"], spec["uid"], spec["groups"], spec["extra"]), ("ada", "7", ["team"], {"a": ["b"]}))
+        self.assertEqual((spec["resourceAttributes"]["verb"], spec["resourceAttributes"]["group"]), ("list", "kubeflow.org"))
+
+    def allowed(self):
+        # Rights of namespaces that are new are asked within half a minute.
+        listed = self.page.get("/api/v1/jobs")
+        return listed if listed["total"] == 1 and listed["states"] == {"Running": 1} else None
+
+    def test_3_logs_and_actions_go_with_the_token_of_the_user(self):
+        self.api.asked.clear()
+        log = plane.until("the log has a line", lambda: self.page.ask("/api/v1/jobs/team-a/pytorchjobs/ddp/log?rank=master-0").body)
+        self.assertEqual(log, b"hello\n")
+        path = "/api/v1/jobs/team-a/pytorchjobs/ddp/action"
+        answer = self.page.ask(path, "POST", {"action": "suspend"})
+        self.assertEqual((answer.status, answer.json()["message"]), (202, "pytorchjob/ddp suspended"))
+        mine = [(method, p) for token, method, p in self.api.asked if token == "ada-secret"]
+        self.assertIn(("GET", "/api/v1/namespaces/team-a/pods/ddp-master-0/log"), mine)
+        self.assertIn(("PATCH", JOBS.replace("default", "team-a") + "/ddp"), mine)
+        plane.until("the job is suspended", lambda: self.page.get("/api/v1/jobs")["states"] == {"Suspended": 1})
+
+    def test_4_the_stream_has_what_the_user_may_see(self):
+        stream = Stream(self.page)
+        for ns in ("team-b", "team-a"):
+            plane.call(self.folder, JOBS.replace("default", ns), job("late"))
+        plane.until("the job is in the stream", lambda: stream.find("job", "late"))
+        self.assertEqual({e[2]["namespace"] for e in stream.find("job")}, {"team-a"})
+        self.assertFalse(stream.find("node"))
+        stream.close()
 
 
 if __name__ == "__main__":
