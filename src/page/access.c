@@ -54,6 +54,7 @@ struct round {
 	struct hf_page_access *access;
 	struct hf_page_session *session;
 	size_t open;     /* reviews without an answer */
+	uint64_t places; /* hf_page_jobs_places when namespaces were asked for */
 	bool namespaces; /* the reviews of single namespaces are sent */
 	HF_VEC(struct waiter) waiters;
 };
@@ -195,6 +196,7 @@ static void end_round(struct round *round)
 		at = &(*at)->next;
 	*at = round->next;
 	round->session->learned_at = hf_loop_mono(round->access->loop);
+	round->session->learned_places = round->places;
 	/* A callback may call hf_page_access_forget, which removes the function of another waiter. */
 	for (size_t i = 0; i < round->waiters.len; i++)
 		if (round->waiters.items[i].done != NULL)
@@ -225,6 +227,7 @@ static void end_review(struct round *round)
 		return;
 	if (!round->namespaces) {
 		round->namespaces = true;
+		round->places = hf_page_jobs_places(round->access->jobs);
 		ask_namespaces(round);
 	}
 	if (round->open == 0)
@@ -338,6 +341,7 @@ static bool is_known(const struct hf_page_access *access, const struct hf_page_s
 {
 	return session->all ||
 	       (session->learned_at != HF_TIME_NONE &&
+		session->learned_places == hf_page_jobs_places(access->jobs) &&
 		hf_loop_mono(access->loop) - session->learned_at < HF_PAGE_RIGHTS_FRESH);
 }
 

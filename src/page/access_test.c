@@ -222,6 +222,20 @@ static void answers_count_for_half_a_minute(void **state)
 	assert_int_equal(bench->known, 3);
 }
 
+static void a_new_namespace_is_asked_for_at_once(void **state)
+{
+	struct bench *bench = *state;
+
+	put_job(bench, "team-a");
+	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	assert_int_equal(answer_reviews(bench, "pytorchjobs", "team-a"), 8);
+	put_job(bench, "team-c");
+	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	assert_int_equal(answer_reviews(bench, "pytorchjobs", "team-c"), 1);
+	assert_int_equal(bench->known, 2);
+	assert_true(hf_page_session_may(bench->session, "pytorchjobs", "team-c"));
+}
+
 static void requests_of_one_session_share_the_reviews(void **state)
 {
 	struct bench *bench = *state;
@@ -266,6 +280,7 @@ int main(void)
 		BENCH_TEST(a_login_that_was_forgotten_calls_nobody),
 		BENCH_TEST(namespaces_are_asked_for_where_a_kind_is_not_allowed_everywhere),
 		BENCH_TEST(answers_count_for_half_a_minute),
+		BENCH_TEST(a_new_namespace_is_asked_for_at_once),
 		BENCH_TEST(requests_of_one_session_share_the_reviews),
 		BENCH_TEST(a_right_is_lost_if_the_api_server_cannot_be_asked_for_long),
 	};

@@ -251,6 +251,15 @@ static void take_keys(struct hf_page_row *row, const struct hf_page_job *job,
 		hf_streq(keys->state, HF_COND_SUCCEEDED) || hf_streq(keys->state, HF_COND_FAILED);
 }
 
+static void note_place(struct hf_page_jobs *jobs, const struct hf_page_row *row)
+{
+	HF_AUTOFREE char *place = hf_xasprintf("%s/%s", row->framework->plural, row->ns);
+
+	/* If the table is full, new namespaces are seen when rights are asked again. */
+	if (!hf_map_has(jobs->places, place))
+		(void)!hf_map_put(jobs->places, place, jobs);
+}
+
 static void make_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 {
 	const struct hf_page_source *source = jobs->source;
@@ -278,6 +287,8 @@ static void make_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 	if (sb.full || (row->text != NULL && row->text->len == sb.len &&
 			memcmp(row->text->bytes, sb.data, sb.len) == 0))
 		return;
+	if (row->text == NULL)
+		note_place(jobs, row);
 	hf_page_text_unref(row->text);
 	row->text = hf_page_text_make(sb.data, sb.len);
 	push_change(jobs, row, HF_PAGE_CHANGE_JOB, row->text);
@@ -325,6 +336,7 @@ struct hf_page_jobs *hf_page_jobs_create(const struct hf_page_jobs_options *opti
 	jobs->dropped = options->dropped;
 	jobs->arg = options->arg;
 	jobs->last = &jobs->first;
+	jobs->places = hf_map_create(HF_PAGE_ROWS_MAX, options->seed, NULL);
 	jobs->rows = hf_map_create_borrowing(HF_PAGE_ROWS_MAX, options->seed, free_row);
 	jobs->arena = hf_arena_create(ROW_BYTES_MAX);
 	jobs->timer = hf_timer_create(jobs->loop, on_settled, jobs);
@@ -337,9 +349,15 @@ struct hf_page_jobs *hf_page_jobs_destroy(struct hf_page_jobs *jobs)
 		return NULL;
 	hf_timer_destroy(jobs->timer);
 	hf_map_destroy(jobs->rows);
+	hf_map_destroy(jobs->places);
 	hf_arena_destroy(jobs->arena);
 	free(jobs);
 	return NULL;
+}
+
+uint64_t hf_page_jobs_places(const struct hf_page_jobs *jobs)
+{
+	return hf_map_len(jobs->places);
 }
 
 size_t hf_page_jobs_len(const struct hf_page_jobs *jobs)

@@ -77,6 +77,8 @@ void hf_page_jobs_touch_all(struct hf_page_jobs *jobs);
 /* The summary of the job's newest plan. */
 void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *summary);
 
+/* Rises when a kind is first seen in a namespace. */
+uint64_t hf_page_jobs_places(const struct hf_page_jobs *jobs);
 size_t hf_page_jobs_len(const struct hf_page_jobs *jobs);
 /* NULL: no such job. */
 const struct hf_page_row *hf_page_jobs_find(const struct hf_page_jobs *jobs, const char *key);

@@ -18,6 +18,8 @@ struct hf_page_jobs {
 	void (*dropped)(void *arg, const struct hf_page_row *row,
 			const struct hf_page_restart *restart);
 	void *arg;
+	/* "plural/ns" of all rows so far; the values have no meaning */
+	struct hf_map *places;
 	struct hf_map *rows;               /* key → row */
 	struct hf_page_row *first, **last; /* marked rows, in the order of the marks */
 	bool pushed;                       /* a change went into the ring in this turn */

@@ -45,6 +45,7 @@ struct hf_page_session {
 	hf_time created_at, used_at;
 	struct hf_map *rights;   /* "plural/ns" or "plural/" → struct hf_page_grant */
 	hf_time learned_at;      /* monotonic: when all rights were asked; NONE: never */
+	uint64_t learned_places; /* hf_page_jobs_places at that time */
 	uint64_t rights_version; /* rises when a right changes */
 };
 

@@ -328,12 +328,10 @@ static void on_sweep(void *arg)
 
 	for (struct viewer *viewer = streams->first; viewer != NULL; viewer = next) {
 		next = viewer->next;
-		if (sweep_viewer(streams, viewer, &shared) && !viewer->session->all &&
-		    now_of(streams) - viewer->session->learned_at >= HF_PAGE_RIGHTS_FRESH) {
-			hf_page_access_forget(streams->options.access, viewer);
-			hf_page_access_learn(streams->options.access, viewer->session, on_rights,
-					     viewer);
-		}
+		if (!sweep_viewer(streams, viewer, &shared))
+			continue;
+		hf_page_access_forget(streams->options.access, viewer);
+		hf_page_access_learn(streams->options.access, viewer->session, on_rights, viewer);
 	}
 	if (streams->first != NULL)
 		hf_timer_arm(streams->timer, SWEEP);

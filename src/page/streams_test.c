@@ -220,6 +220,7 @@ static void a_viewer_gets_only_what_its_session_may_see(void **state)
 
 	bench->session->all = false;
 	bench->session->learned_at = hf_loop_mono(bench->t.loop);
+	bench->session->learned_places = hf_page_jobs_places(bench->jobs);
 	hf_page_session_grant(bench->session, "pytorchjobs", "a")->right = HF_PAGE_RIGHT_ALLOWED;
 	view(bench, 0, "");
 	add(bench, "b", "\"secret\"", 8);

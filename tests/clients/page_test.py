@@ -328,6 +328,11 @@ class PageTest(unittest.TestCase):
         plane.until("the job is gone", lambda: stream.find("gone", "two"))
         stream.close()
 
+    def test_32_a_request_for_the_headers_of_a_stream_opens_none(self):
+        for _ in range(STREAMS_MAX + 10):
+            self.assertEqual(self.page.ask("/api/v1/events", "HEAD").status, 200)
+        self.assertEqual(self.page.ask("/api/v1/events?once=1").status, 200)
+
     def test_33_only_a_hundred_streams_are_open(self):
         streams = [Stream(self.page) for _ in range(STREAMS_MAX)]
         refused = self.page.ask("/api/v1/events")
@@ -415,6 +420,17 @@ class OtherVerbsTest(unittest.TestCase):
                                   env={**os.environ, "HOLDFAST_DIR": str(self.folder)})
             self.assertEqual(done.returncode, 2, words)
             self.assertIn("page", done.stderr)
+
+    def test_the_background_process_of_up_serves_the_page(self):
+        done = subprocess.run([HOLDFAST, "up", "--detach", "--page", "--listen", "127.0.0.1:0", "--data-dir", str(self.folder / "plane")],
+                              capture_output=True, text=True, check=True)
+        try:
+            url = re.search(r"^# page: http://127\.0\.0\.1:(\d+)(/\?token=\w+)$", done.stdout, re.M)
+            page = Page.__new__(Page)
+            page.port, page.cookie = int(url[1]), ""
+            self.assertIn("Set-Cookie", page.ask(url[2]).headers)
+        finally:
+            subprocess.run([HOLDFAST, "down", "--data-dir", str(self.folder / "plane")], check=True, stdout=subprocess.DEVNULL)
 
     def test_run_serves_its_job_while_it_runs(self):
         run = self.start("run", "--page", "--", "sh", "-c", "sleep 1000", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -583,8 +599,7 @@ current-context: x
         self.assertEqual((spec["resourceAttributes"]["verb"], spec["resourceAttributes"]["group"]), ("list", "kubeflow.org"))
 
     def allowed(self):
-        # Rights of namespaces that are new are asked within half a minute.
-        listed = self.page.get("/api/v1/jobs")
+        listed = self.page.ask("/api/v1/jobs").json()  # 503 until the operator leads
         return listed if listed["total"] == 1 and listed["states"] == {"Running": 1} else None
 
     def test_3_logs_and_actions_go_with_the_token_of_the_user(self):
