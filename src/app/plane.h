@@ -77,7 +77,8 @@ struct hf_memstore *hf_plane_local(struct hf_plane *plane);
 struct hf_store *hf_plane_store(struct hf_plane *plane);
 struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane);
 struct hf_operator *hf_plane_operator(struct hf_plane *plane); /* NULL with no_operator */
-struct hf_metrics *hf_plane_metrics(struct hf_plane *plane); /* with the newest numbers of the page */
+struct hf_metrics *hf_plane_metrics(
+	struct hf_plane *plane); /* with the newest numbers of the page */
 /* Print "page: URL" behind the prefix. The URL has a token that works once. Prints nothing without a page. */
 void hf_plane_print_page(const struct hf_plane *plane, const char *prefix, FILE *out);
 

@@ -189,7 +189,7 @@ static void begin_request(struct hf_page *page, struct hf_exchange *ex,
 {
 	struct hf_page_request *request;
 	struct hf_page_query query;
-	struct hf_error err;
+	struct hf_error err = {0};
 
 	if (hf_page_query_read(find_param, ex, &query, &err) != 0) {
 		hf_page_answer_error(page, ex, 400, "%s", err.text);
