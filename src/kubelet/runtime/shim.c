@@ -38,7 +38,6 @@
 #define READ_AT_ONCE ((size_t)64 << 10) /* capacity of a pipe */
 #define RETRY_MS 1000 /* delay in ms before records are tried again that could not be written */
 #define DRAIN_ROUNDS_MAX 64
-#define SPILL_WAIT_MS 1000 /* until a client that does not read misses lines of a log */
 /* delay in ms between two looks for a kubelet, of a shim that must not outlive it */
 #define LOOK_MS 1000
 /* the first kubelet connects within this time, even if many pods start at once */
@@ -216,24 +215,6 @@ static void drain_output(struct container *c)
 	hf_log_sink_close(c->log, wall_now());
 }
 
-/* Sends a message to a client. If its socket is full, waits for SPILL_WAIT_MS: the client has unread
- * messages. After one such wait in vain, waits no more until a message was sent: the program must not be
- * slowed down for ever by a client that does not read. */
-static bool send_lines(struct shim *shim, int client, const struct hf_strbuf *message)
-{
-	struct pollfd fd = {.fd = client, .events = POLLOUT};
-	bool sent = false;
-
-	for (int tries = 0; tries < 2 && !sent; tries++) {
-		sent = send(client, message->data, message->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
-		if (!sent &&
-		    (errno != EAGAIN || shim->spill_stuck || poll(&fd, 1, SPILL_WAIT_MS) <= 0))
-			break;
-	}
-	shim->spill_stuck = !sent;
-	return sent;
-}
-
 /* Sends lines that could not be written to the log to the kubelet, in messages of whole lines. */
 static bool spill_lines(void *arg, const char *lines, size_t len)
 {
@@ -254,7 +235,8 @@ static bool spill_lines(void *arg, const char *lines, size_t len)
 		shown = false;
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++)
 			shown = (c->shim->clients[i] >= 0 &&
-				 send_lines(c->shim, c->shim->clients[i], &message)) ||
+				 hf_log_send(c->shim->clients[i], &message,
+					     &c->shim->spill_stuck)) ||
 				shown;
 	}
 	return shown;

@@ -190,6 +190,10 @@ int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int
  * and counted, and the log reports their number once it can. */
 void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
 		     hf_time now);
+/* Sends a message with lines to a client. If its socket is full, waits a second: the client has unread
+ * messages. *stuck, which begins as false: such a wait was in vain, and nothing was sent since; then it does
+ * not wait, because the program must not be slowed down for ever by a client that does not read. */
+bool hf_log_send(int client, const struct hf_strbuf *message, bool *stuck);
 /* Writes the unfinished lines of both streams and closes the log. */
 void hf_log_sink_close(struct hf_log_sink *sink, hf_time now);
 

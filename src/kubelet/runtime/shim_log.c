@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +30,8 @@
 #define HOLD_BYTES ((int64_t)64 << 10)
 #define AHEAD_BYTES (HOLD_BYTES / 2)
 #define NOTES_BYTES 512
+/* how long to wait for a client that does not read */
+#define SEND_WAIT_MS 1000
 
 static const char *const stream_names[] = {"stdout", "stderr"};
 
@@ -308,4 +312,18 @@ void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
 			sink->lost = 0;
 	}
 	close_file(sink);
+}
+
+bool hf_log_send(int client, const struct hf_strbuf *message, bool *stuck)
+{
+	struct pollfd fd = {.fd = client, .events = POLLOUT};
+	bool sent = false;
+
+	for (int tries = 0; tries < 2 && !sent; tries++) {
+		sent = send(client, message->data, message->len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+		if (!sent && (errno != EAGAIN || *stuck || poll(&fd, 1, SEND_WAIT_MS) <= 0))
+			break;
+	}
+	*stuck = !sent;
+	return sent;
 }
