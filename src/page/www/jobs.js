@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Holdfast authors
+//
+// The screens Jobs (/) and Job (/j/NAMESPACE/KIND/NAME), and what their lists share with the other screens.
+
+import {CAUSES, NONE, Table, badge, button, causeBadge, causeLegend, clockNode, count, decimal, el, icon, jobPath, legend, link,
+	nodePath, now, plural, seconds, section, setAge, setCause, setFlag, setNote, setState, setText, share, spark, stageLegend,
+	stageStrip, stateBadge, sum, svg, timeAxis, when} from './dom.js';
+import {get, post, query} from './live.js';
+
+const PAGE = 50;             // rows of a page
+const RELOAD_MS = 2000;      // at most one fetch of a screen in this time, however many changes come
+const TYPING_MS = 250;       // a search begins this long after the last key
+const RANKS_MS = 5000;       // how often ranks are fetched
+const RANKS_MANY_MS = 15000; // with more than RANKS_PAGE ranks
+const RANKS_PAGE = 500;      // the most that the server sends at once
+const RANKS_MAX = 10000;
+const MAP_MAX = 2000;        // ranks that the map draws
+const SLOW = 1.2;            // score of a rank that delays its peers; the server's ranksBehind uses the same
+const LOG_MS = 2000;
+const LOG_LINES = 200;
+const ORDER = ['Failed', 'Unhealthy', 'holdfast.dev/Held', 'Restarting', 'Quarantined', 'Remediating', 'Degraded', 'Suspect', 'Created', 'Suspended'];
+
+// [['Failed', 1], ['Running', 3]]: trouble first, and no state without an object.
+const stateCounts = states => Object.entries(states || {}).filter(([, number]) => number)
+	.sort(([a], [b]) => (ORDER.indexOf(a) + 99) % 99 - (ORDER.indexOf(b) + 99) % 99);
+
+// "3 jobs: 1 Failed, 2 Running"
+export const stateSummary = (states, total, word) => [plural(total, word),
+	stateCounts(states).map(([state, number]) => `${count(number)} ${state.replace('holdfast.dev/', '')}`).join(', ')].filter(Boolean).join(': ');
+
+// ---- cells
+
+const restartsKey = job => CAUSES.map(cause => job.restarts?.[cause] || 0).join(' ');
+const readyText = job => job.ranks == null ? NONE : `${job.ready ?? 0}/${job.ranks}`;
+
+function drawRestarts(cell, value, job) {
+	const parts = CAUSES.filter(cause => job.restarts?.[cause]).map(cause =>
+		causeBadge(cause, [count(job.restarts[cause]), el('span.aside', ' ' + cause)]));
+	cell.replaceChildren(...parts.length ? parts : ['0']);
+}
+
+function drawStep(cell, value, job) {
+	if (job.step == null) {
+		cell.replaceChildren(NONE);
+		return;
+	}
+	if (!cell.querySelector('progress'))
+		cell.replaceChildren(el('span'), el('span.soft.small'), el('progress', {'aria-hidden': 'true'}));
+	const [step, rate, bar] = cell.children;
+	setText(step, count(job.step));
+	setText(rate, (job.totalSteps ? ' of ' + count(job.totalSteps) : '') + (job.stepsPerSecond ? ` · ${decimal(job.stepsPerSecond)}/s` : ''));
+	bar.hidden = !job.totalSteps;
+	bar.max = job.totalSteps || 1;
+	bar.value = job.step;
+}
+
+// The name, what is smaller below it, and the sentence for narrow screens, which show no column for it.
+export function drawName(cell, item, path, more) {
+	if (!cell.firstChild)
+		cell.append(link(path, item.name, 'a.open'), el('span.soft.small', more), el('span.sentence'));
+	setText(cell.lastChild, item.sentence);
+}
+
+const nodeLink = (cell, name) => cell.replaceChildren(name ? link(nodePath(name), name) : NONE);
+
+export const jobTable = (caption, empty) => new Table(caption, 'jobs', jobPath, [
+	['State', '', 'state', setState],
+	['Job', 'row name', job => job.name + '\n' + job.sentence, (cell, value, job) => drawName(cell, job, jobPath(job), `${job.namespace} · ${job.kind}`)],
+	['What happens', 'wide text', 'sentence'],
+	['Ready', 'num', readyText],
+	['Step', 'num mid', job => [job.step, job.totalSteps, job.stepsPerSecond].join(' '), drawStep],
+	['ETTR', 'num mid', job => share(job.ettr)],
+	['Restarts', 'mid', restartsKey, drawRestarts],
+	['Age', 'num mid', 'created', setAge],
+], empty);
+
+// ---- filters
+
+const field = (label, input, spec = 'label.field') => el(spec, el('span', label), input);
+
+// options: [[value, text]]
+function setOptions(select, options, chosen = select.value) {
+	const known = JSON.stringify(options);
+	if (select.known !== known)
+		select.replaceChildren(...options.map(([value, text]) => el('option', {value}, text)));
+	select.known = known;
+	select.value = chosen;
+	if (select.selectedIndex < 0)
+		select.selectedIndex = 0;
+}
+
+function choice(label, name, page) {
+	const select = el('select', {name, onchange: () => page.setParams({[name]: select.value, continue: null})});
+	return {
+		node: field(label, select),
+		// The value in the address stays although no item has it.
+		update(options) {
+			const chosen = page.params.get(name) || '';
+			setOptions(select, options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]], chosen);
+		},
+	};
+}
+
+export function searchBox(page) {
+	let timer;
+	const input = el('input', {type: 'search', name: 'q', placeholder: 'press / to search', autocomplete: 'off', spellcheck: 'false', maxlength: 200, oninput() {
+		clearTimeout(timer);
+		timer = setTimeout(() => page.setParams({q: input.value.trim(), continue: null}, {replace: true}), TYPING_MS);
+	}});
+	return {
+		node: field('Search', input, 'label.field.search'),
+		update: () => document.activeElement === input || (input.value = page.params.get('q') || ''),
+	};
+}
+
+// Links "All 12", "Failed 1", …: each sets the filter state.
+export function stateChips(page, label) {
+	const list = el('ul.chips', {'aria-label': label});
+	const chips = new Map();
+	const chipOf = state => {
+		if (!chips.has(state))
+			chips.set(state, el('li', el('a.chip', state ? stateBadge(state) : 'All', ' ', el('b'))));
+		return chips.get(state);
+	};
+	return {
+		node: list,
+		update(states, total) {
+			const chosen = page.params.get('state') || '';
+			const entries = [['', total], ...stateCounts(states)];
+			if (!entries.some(([state]) => state === chosen))
+				entries.push([chosen, 0]);
+			const items = entries.map(([state, number]) => {
+				const item = chipOf(state);
+				const chip = item.firstChild;
+				const params = new URLSearchParams(page.params);
+				params.delete('continue');
+				params.delete('state');
+				if (state && state !== chosen)
+					params.set('state', state);
+				chip.setAttribute('href', location.pathname + (params.size ? '?' + params : ''));
+				setFlag(chip, 'aria-current', state === chosen && 'true');
+				setText(chip.lastChild, count(number));
+				return item;
+			});
+			if (items.length === list.childElementCount && items.every((item, at) => item === list.children[at]))
+				return;
+			const focused = document.activeElement;
+			list.replaceChildren(...items);
+			if (list.contains(focused))
+				focused.focus();
+		},
+	};
+}
+
+// "51 to 100 of 10,000" with buttons.
+function turner(back, on) {
+	const text = el('span.soft');
+	const buttons = [button('← Back', back), button('Next →', on)];
+	const node = el('nav.pager', {'aria-label': 'Pages'}, text, buttons);
+	return {node, update(start, shown, total, hasBack, hasNext) {
+		setText(text, shown ? `${count(start + 1)} to ${count(start + shown)} of ${count(total)}` : '');
+		buttons[0].hidden = !hasBack;
+		buttons[1].hidden = !hasNext;
+		node.hidden = !hasBack && !hasNext;
+	}};
+}
+
+// Pages of a list of the server. The tokens of earlier pages are in the history's state.
+export function pager(page) {
+	let next = null;
+	const turn = (token, pages) => page.setParams({continue: token}, {pages}).then(() => scrollTo(0, 0));
+	const pages = () => (history.state?.pages || []).slice();
+	const view = turner(() => {
+		const stack = pages();
+		turn(stack.pop() || null, stack);
+	}, () => turn(next, [...pages(), page.params.get('continue')]));
+	return {
+		node: view.node,
+		update(list) {
+			next = list.continue;
+			view.update(pages().length * PAGE, list.items.length, list.total, page.params.get('continue'), next);
+		},
+	};
+}
+
+export const pickFilters = (page, ...names) => ({...Object.fromEntries(names.map(name => [name, page.params.get(name)])), limit: PAGE});
+
+// Renews the row of a change, and fetches the list if a row's state or the number of objects in a state has changed.
+export function listEvents(page, table, kind, counts) {
+	let known = '';
+	return ({event, data}) => {
+		const row = table.rows.get(table.key(data));
+		const state = row?.values[0];
+		if (event === kind && row)
+			table.set(data);
+		if (event === 'gone' && row || event === kind && row && state !== data.state || event === 'summary' && known !== (known = JSON.stringify(data[counts])))
+			page.refresh(RELOAD_MS);
+	};
+}
+
+// ---- Jobs
+
+export function jobsScreen(page) {
+	const table = jobTable('Jobs', 'No job matches.');
+	const chips = stateChips(page, 'Jobs by state');
+	const choices = [['Namespace', 'namespace'], ['Kind', 'kind'], ['Last cause', 'cause'], ['Sort by', 'sort']].map(([label, name]) => choice(label, name, page));
+	const box = searchBox(page);
+	const pages = pager(page);
+	const options = (first, names) => [['', first], ...(names || []).map(name => [name, name])];
+	const screen = {
+		title: 'Jobs',
+		node: el('div', el('h1', {tabindex: -1}, 'Jobs'), chips.node, el('div.filters', {role: 'search'}, box.node, choices.map(one => one.node)),
+			table.node, pages.node),
+
+		async load(signal) {
+			const filters = pickFilters(page, 'namespace', 'kind', 'state', 'cause', 'q', 'sort', 'continue');
+			const list = await get('jobs' + query({...filters, sort: filters.sort || 'state'}), signal);
+			screen.version = list.resourceVersion;
+			table.update(list.items);
+			pages.update(list);
+			[['all', list.namespaces], ['all', list.kinds], ['all', CAUSES], ['state', ['name', 'age', 'restarts']]]
+				.forEach((names, at) => choices[at].update(options(...names)));
+			box.update();
+			const total = sum(Object.values(list.states || {})) || list.total;
+			chips.update(list.states, total);
+			page.summary(stateSummary(list.states, total, 'job'));
+		},
+
+		event: listEvents(page, table, 'job', 'states'),
+	};
+	return screen;
+}
+
+// ---- Job: the time bar
+
+function causeText(one) {
+	return (one.cause === 'planned' ? 'a planned restart' : `a fault of class ${one.cause}`) + (one.inPlace ? ', restarted in place' : '');
+}
+
+// Generations as plain lengths, and after each one the time until the next, in the pattern of the cause that ended it.
+function timeBar() {
+	const bar = el('div.timebar', {role: 'img'});
+	const axis = timeAxis();
+	const list = el('ol.aside');
+	const part = (spec, ms, title, text) => el(spec, {title, css: {flexGrow: Math.max(0, ms)}}, text);
+	return {
+		node: el('div', bar, axis.node, list),
+		update(generations, ended) {
+			const last = ended ? Date.parse(ended) : now();
+			const known = generations.filter(one => one.start || one.end)
+				.map(one => ({...one, from: Date.parse(one.start || one.end), to: one.end ? Date.parse(one.end) : last}));
+			const texts = [];
+			const parts = known.flatMap((one, at) => {
+				const text = `Generation ${one.number}: ${one.start ? `from ${when(one.start)} for ${seconds((one.to - one.from) / 1000)}` : 'start not kept'}` +
+					(one.cause ? `, ended by ${causeText(one)}` : one.end ? '' : ', still running');
+				const next = at + 1 < known.length ? known[at + 1].from : one.to;
+				texts.push(text);
+				return [part('i.run', one.to - one.from, text, String(one.number)),
+					one.cause && part('i.down.' + one.cause, next - one.to, `${causeText(one)}: ${seconds((next - one.to) / 1000)} until all ranks ran`)];
+			});
+			bar.replaceChildren(...parts.filter(Boolean));
+			bar.setAttribute('aria-label', `${plural(known.length, 'generation')}, listed below`);
+			list.replaceChildren(...texts.map(text => el('li', text)));
+			axis.update(known[0]?.from ?? last, known.at(-1)?.to ?? last, !ended && 'now');
+		},
+	};
+}
+
+// ---- Job: restarts
+
+const exitText = one => one.code == null ? one.signal && `signal ${one.signal}` : one.code + (one.signal ? ` (signal ${one.signal})` : '');
+
+const restartTable = () => new Table('Restarts, the last one first', 'restarts', one => [one.at, one.rank, one.cause].join(' '), [
+	['When', 'row nowrap', 'at', (cell, at) => cell.replaceChildren(clockNode(at))],
+	['Cause', '', 'cause', setCause],
+	['What happened', 'wide text', one => one.sentence || one.reason],
+	['Rank', 'nowrap', 'rank'],
+	['Node', 'mid', 'node', nodeLink],
+	['Device', 'wide', 'device'],
+	['Exit', 'mid', exitText],
+	['Steps lost', 'num mid', one => count(one.stepsLost)],
+	['Until all ranks stepped', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
+		cell.replaceChildren(seconds(one.seconds?.total), stageStrip(one.seconds || {}, one.scale))],
+], 'No restart is recorded.');
+
+// ---- Job: ranks
+
+function rankTone({phase, score}) {
+	if (phase === 'Running')
+		return score >= SLOW ? 'slow' : 'ok';
+	return {Failed: 'bad', Succeeded: 'ended'}[phase] || 'off';
+}
+
+const TONES = {bad: ['failed', 'fail'], slow: ['slow', 'turn'], off: ['not running', 'wait'], ok: ['running', 'run'], ended: ['succeeded', 'done']};
+
+const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
+	['Rank', 'row nowrap', 'name', (cell, name) => cell.replaceChildren(button(name, () => openLog(name), 'button.open.plain'))],
+	['State', '', 'phase', setState],
+	['Step', 'num', rank => count(rank.step)],
+	['Score', 'num', 'score', (cell, score) => cell.replaceChildren(score >= SLOW ? badge([decimal(score), el('span.aside', ' slow')], 'turn', 'warn') : decimal(score))],
+	['Step time', 'num mid', rank => seconds(rank.stepSeconds)],
+	['Own', 'num mid', rank => seconds(rank.ownSeconds)],
+	['Wait', 'num mid', rank => seconds(rank.waitSeconds)],
+	['Last steps', 'mid', rank => (rank.spark || []).join(' '), (cell, value, {spark: values}) =>
+		cell.replaceChildren(value ? spark(values, `seconds of the last ${plural(values.length, 'step')}, now ${decimal(values.at(-1))}`) : NONE)],
+	['Node', 'wide', 'node', nodeLink],
+	['Restarts', 'num wide', rank => count(rank.restarts)],
+	['Reported', 'num wide', 'reportedAt', setAge],
+], 'No rank has a pod.');
+
+// A mark for each rank in the order of ranks; its shape tells the state, too.
+function rankMap() {
+	const map = svg('svg.map', {role: 'img'});
+	let columns = 0;
+	return {
+		node: map,
+		update(ranks) {
+			const shown = ranks.slice(0, MAP_MAX);
+			const wanted = Math.min(64, Math.max(16, Math.ceil(Math.sqrt(shown.length * 3))));
+			map.toggleAttribute('hidden', shown.length < 9);
+			if (shown.length < 9)
+				return;
+			if (columns !== wanted || map.childElementCount > shown.length)
+				map.replaceChildren();
+			columns = wanted;
+			map.setAttribute('viewBox', `0 0 ${columns * 12} ${Math.ceil(shown.length / columns) * 12}`);
+			map.style.maxWidth = columns * 18 + 'px';
+			const sums = {};
+			shown.forEach((rank, at) => {
+				const cell = map.children[at] || map.appendChild(svg('use', {width: 10, height: 10, x: at % columns * 12 + 1, y: Math.floor(at / columns) * 12 + 1}, svg('title')));
+				const tone = rankTone(rank);
+				sums[tone] = (sums[tone] || 0) + 1;
+				if (cell.tone !== tone) {
+					cell.setAttribute('class', 'rank-' + tone);
+					cell.setAttribute('href', '#m-' + tone);
+				}
+				cell.tone = tone;
+				setText(cell.firstChild, `${rank.name}: ${rank.phase}${rank.step == null ? '' : ', step ' + count(rank.step)}`);
+			});
+			map.setAttribute('aria-label', `Map of ${plural(shown.length, 'rank')}: ` +
+				Object.entries(TONES).filter(([tone]) => sums[tone]).map(([tone, [word]]) => `${sums[tone]} ${word}`).join(', '));
+		},
+	};
+}
+
+function ranksPart(path, openLog) {
+	const table = rankTable(openLog);
+	const map = rankMap();
+	const text = el('p.soft');
+	const pages = turner(() => turn(-PAGE), () => turn(PAGE));
+	const sort = el('select', {onchange: () => turn(-start)}, el('option', {value: ''}, 'slowest first'), el('option', {value: 'rank'}, 'rank'));
+	let slowest = [];
+	let ranks = [];
+	let start = 0;
+
+	function turn(by) {
+		const list = sort.value ? ranks : slowest;
+		start = Math.max(0, Math.min(start + by, Math.floor((list.length - 1) / PAGE) * PAGE));
+		const rows = list.slice(start, start + PAGE);
+		table.update(rows);
+		pages.update(start, rows.length, list.length, start > 0, start + PAGE < list.length);
+	}
+
+	return {
+		node: section('Ranks', text, map.node, legend(Object.entries(TONES).map(([tone, [word, shape]]) => [icon(shape, '.rank-' + tone), word])),
+			el('div.filters', field('Sort by', sort)), table.node, pages.node),
+		get names() {
+			return ranks.map(({name}) => [name, name]);
+		},
+		async load(signal) {
+			const all = [];
+			let reply;
+			do {
+				reply = await get(path + '/ranks' + query({limit: RANKS_PAGE, sort: 'straggler', continue: reply?.continue}), signal);
+				all.push(...reply.items);
+			} while (reply.continue && all.length < RANKS_MAX);
+			slowest = all;
+			ranks = all.slice().sort((a, b) => a.rank - b.rank);
+			setText(text, plural(reply.total, 'rank') + (reply.ranksBehind ? `, ${count(reply.ranksBehind)} slower than the others` : '') +
+				(reply.total > all.length ? `; ${count(all.length)} are shown` : ''));
+			map.update(ranks);
+			turn(0);
+		},
+	};
+}
+
+// ---- Job: log
+
+function logPart(path) {
+	const text = el('pre.log', {tabindex: 0, role: 'region', 'aria-label': 'Log of a rank'});
+	const follow = el('input', {type: 'checkbox', onchange: () => load()});
+	const select = el('select', {onchange: () => load()});
+	const node = section('Log', el('div.filters', field('Rank', select), el('label.check', follow, 'Renew each 2 s'), button('Renew', () => load())), text);
+	let timer;
+	node.hidden = true;
+
+	async function load() {
+		clearTimeout(timer);
+		const rank = select.value;
+		let log;
+		try {
+			log = await get(path + '/log' + query({rank, tail: LOG_LINES})) || 'The log is empty.';
+		} catch (error) {
+			log = error.message;
+		}
+		if (rank !== select.value)
+			return;
+		const atEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 30;
+		setText(text, log);
+		if (atEnd)
+			text.scrollTop = text.scrollHeight;
+		if (follow.checked && node.isConnected && !document.hidden)
+			timer = setTimeout(load, LOG_MS);
+	}
+
+	return {
+		node,
+		select,
+		open(rank) {
+			node.hidden = false;
+			select.value = rank;
+			select.focus();
+			load();
+		},
+	};
+}
+
+// ---- Job: actions
+
+const ACTIONS = {
+	suspend: ['Suspend', 'All pods of the job end. Ranks that can save do so before. Resume starts the job again.'],
+	resume: ['Resume', 'The operator creates the pods of the job again.'],
+	restart: ['Restart', 'All ranks end and start again as a new generation. This counts as a planned restart.'],
+	rank: ['Restart a rank', 'The rank ends and starts again. This counts as a planned restart.'],
+};
+
+// Buttons, each with a dialog that asks for a reason and a confirmation.
+function actionsPart(path, name, done) {
+	const title = el('h2', {id: 'act-title'});
+	const effect = el('p');
+	const reason = el('input', {type: 'text', maxlength: 200, autocomplete: 'off'});
+	const ranks = el('select');
+	const rankField = field('Rank', ranks);
+	const problem = el('p.note.bad', {role: 'alert'});
+	const confirm = el('button.main', {type: 'submit'});
+	const form = el('form', {onsubmit: send}, title, effect, rankField, field('Reason, for the job\'s events', reason), problem,
+		el('p.end', button('Cancel', () => dialog.close()), confirm));
+	const dialog = el('dialog', {'aria-labelledby': 'act-title'}, form);
+	const result = el('p.soft', {role: 'status'});
+	const buttons = Object.fromEntries(Object.entries(ACTIONS).map(([action, [word]]) => [action, button(word + '…', () => ask(action))]));
+	let asked = null;
+
+	function ask(action) {
+		asked = action;
+		setText(title, `${ACTIONS[action][0]}${action === 'rank' ? ' of' : ''} ${name}?`);
+		setText(effect, ACTIONS[action][1]);
+		setText(confirm, ACTIONS[action][0]);
+		rankField.hidden = action !== 'rank';
+		reason.value = '';
+		setNote(problem, '');
+		dialog.showModal();
+	}
+
+	async function send(event) {
+		event.preventDefault();
+		confirm.disabled = true;
+		try {
+			const ofRank = asked === 'rank';
+			const reply = await post(path + '/action', {action: ofRank ? 'restart' : asked, rank: ofRank ? ranks.value : null, reason: reason.value.trim()});
+			dialog.close();
+			setText(result, reply.message);
+			done();
+		} catch (error) {
+			setNote(problem, error.message);
+		}
+		confirm.disabled = false;
+	}
+
+	return {
+		node: el('div.actions', Object.values(buttons), result, dialog),
+		ranks,
+		update(job, mayAct) {
+			const open = mayAct && !job.ended && !['Succeeded', 'Failed'].includes(job.state);
+			const suspended = job.state === 'Suspended';
+			buttons.resume.hidden = !open || !suspended;
+			buttons.suspend.hidden = buttons.restart.hidden = buttons.rank.hidden = !open || suspended;
+		},
+	};
+}
+
+// ---- Job
+
+function copyLine() {
+	const code = el('code');
+	const copy = button('Copy', async () => {
+		try {
+			await navigator.clipboard.writeText(code.textContent);
+			setText(copy, 'Copied');
+		} catch {
+			getSelection().selectAllChildren(code); // no right to the clipboard: Ctrl-C copies the selection
+			setText(copy, 'Selected');
+		}
+	}, 'button.plain');
+	return {node: el('p.command', code, copy), update: text => setText(code, text)};
+}
+
+// Figures with names: each has a value that is changed in place.
+export function figures(...names) {
+	const values = Object.fromEntries(names.map(name => [name, el('dd')]));
+	return {node: el('dl.figures', names.map(name => el('div', el('dt', name), values[name]))), values};
+}
+
+export function jobScreen(page, namespace, kind, name) {
+	const path = 'jobs/' + [namespace, kind, name].map(encodeURIComponent).join('/');
+	const state = el('span');
+	const sentence = el('p.lead');
+	const next = el('p.soft');
+	const advice = el('p.note');
+	const why = el('ol.why');
+	const command = copyLine();
+	const {node: facts, values} = figures('Ready', 'Step', 'ETTR', 'Restarts', 'Generation', 'Last save', 'Age');
+	const bar = timeBar();
+	const restarts = restartTable();
+	const kept = el('p.soft');
+	const log = logPart(path);
+	const ranks = ranksPart(path, rank => log.open(rank));
+	const actions = actionsPart(path, name, () => page.refresh(500));
+	const conditions = new Table('Conditions', 'plain', one => one.type, [['Condition', 'row', 'type'], ['Status', '', 'status'],
+		['Reason', 'mid', 'reason'], ['Message', 'text', 'message'], ['Since', 'num', 'since', setAge]], 'The job has no conditions.');
+	const events = new Table('Events', 'plain', one => [one.at, one.reason, one.message].join(' '), [['Last seen', 'row num', 'at', setAge], ['Type', '', 'type', setState],
+		['Reason', 'mid', 'reason'], ['Message', 'text', 'message'], ['Count', 'num mid', one => count(one.count)]], 'No event is kept.');
+	const yaml = el('pre.log', {tabindex: 0, role: 'region', 'aria-label': 'YAML of the job'});
+	const source = el('details.data', {ontoggle: () => source.open && get(path + '/yaml').then(text => setText(yaml, text), error => setText(yaml, error.message))},
+		el('summary', 'YAML'), yaml);
+	let ranksAt = 0;
+
+	function show(job) {
+		setState(state, job.state);
+		setText(sentence, job.sentence);
+		setText(values.Ready, readyText(job));
+		drawStep(values.Step, null, job);
+		setText(values.ETTR, share(job.ettr));
+		drawRestarts(values.Restarts, null, job);
+		setText(values.Generation, count(job.generation));
+		setAge(values.Age, job.created);
+		page.summary(`${name}: ${job.state}, ${readyText(job)} ready`);
+	}
+
+	async function loadRanks(signal) {
+		if (now() - ranksAt < (ranks.names.length > RANKS_PAGE ? RANKS_MANY_MS : RANKS_MS) - 100)
+			return;
+		ranksAt = now();
+		await ranks.load(signal).catch(error => {
+			ranksAt = 0;
+			throw error;
+		});
+		setOptions(log.select, ranks.names);
+		setOptions(actions.ranks, ranks.names);
+	}
+
+	const timer = setInterval(() => document.hidden || page.session && loadRanks().catch(() => {}), RANKS_MS);
+	return {
+		title: name,
+		node: el('div', el('nav.crumbs', {'aria-label': 'Path'}, link('/', 'Jobs'), link('/' + query({namespace}), namespace), el('span', kind)),
+			el('div.head', el('h1', {tabindex: -1}, name), state, actions.node), sentence, next, command.node, facts, advice, section('Why', why),
+			section('Generations and restarts', bar.node, causeLegend(), restarts.node, stageLegend(), kept), ranks.node, log.node,
+			el('div.columns', section('Conditions', conditions.node), section('Events', events.node)), source),
+
+		async load(signal) {
+			const job = await get(path, signal);
+			show(job);
+			setNote(next, job.next);
+			setNote(advice, job.advice);
+			why.replaceChildren(...(job.why || []).map(one => el('li', one.at ? clockNode(one.at) : el('span'), el('span.soft', one.topic), el('span', one.text))));
+			why.parentNode.hidden = !job.why?.length;
+			command.update(job.command);
+			setText(values['Last save'], job.lastStepSaved == null ? NONE : 'step ' + count(job.lastStepSaved));
+			bar.update(job.generations || [], job.ended);
+			const records = (job.restartRecords || []).toSorted((a, b) => a.at < b.at ? 1 : -1);
+			const scale = Math.max(...records.map(one => one.seconds?.total || 0), 0);
+			restarts.update(records.map(one => ({...one, scale})));
+			const total = sum(CAUSES.map(cause => job.restarts?.[cause]));
+			setNote(kept, total > records.length && `The job has restarted ${plural(total, 'time')} and keeps the records of the last ${count(records.length)}.`);
+			conditions.update(job.conditions || []);
+			events.update(job.events || []);
+			actions.update(job, page.session?.mayAct);
+			await loadRanks(signal);
+		},
+
+		event({event, data}) {
+			if (data?.namespace !== namespace || data.kind !== kind || data.name !== name)
+				return;
+			if (event === 'job')
+				show(data);
+			page.refresh(RELOAD_MS);
+		},
+
+		leave: () => clearInterval(timer),
+	};
+}
