@@ -92,7 +92,7 @@ class Browser:
         threading.Thread(target=self.driver.stdout.read, daemon=True).start()
         options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
                             "--no-first-run", "--disable-background-networking", "--force-device-scale-factor=1", "--lang=en-GB",
-                            "--window-size=1280,900", f"--user-data-dir={self.folder}/profile"]}
+                            "--hide-scrollbars", "--window-size=1280,900", f"--user-data-dir={self.folder}/profile"]}
         reply = self.send("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
         self.session = reply["sessionId"]

@@ -43,7 +43,7 @@ from holdfast_report import report
 rank = int(os.environ["RANK"])
 for step in range(1, 100000):
     threading.Event().wait(0.05)
-    report(step, total=100000)
+    report(step, 90 if rank == 2 else 45, 5, total=100000)
     print("step", step, flush=True)
     if rank == 1 and step == 20 and os.environ["HOLDFAST_GENERATION"] == "1":
         os.kill(os.getpid(), 9)

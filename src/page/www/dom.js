@@ -182,7 +182,6 @@ export const setState = (cell, state) => cell.replaceChildren(stateBadge(state))
 
 const box = name => el('i.swatch.' + name, {'aria-hidden': 'true'});
 export const causeBadge = (cause, text) => el('span.cause', {title: cause}, box(cause), text);
-export const setCause = (cell, cause) => cell.replaceChildren(CAUSES.includes(cause) ? causeBadge(cause, cause) : cause || NONE);
 export const legend = items => el('ul.legend', items.map(([mark, text]) => el('li', mark, text)));
 export const causeLegend = () => legend(CAUSES.map(cause => [box(cause), cause]));
 export const stageLegend = () => legend(STAGES.map(([, name], at) => [box('stage' + at), name]));
@@ -274,9 +273,9 @@ export function dataTable(label, heads) {
 const percent = value => value.toFixed(3) + '%';
 const image = (spec, label, ...children) => el(spec, {role: 'img', 'aria-label': label}, ...children);
 
-// A small line of the last values, drawn from 0, so that a tall line means slow.
+// A small line of the last values from 0. The median is in the middle unless a value is more than twice as high.
 export function spark(values, label) {
-	const top = Math.max(...values, 1e-9);
+	const top = Math.max(...values, 2 * values.toSorted((a, b) => a - b)[values.length >> 1], 1e-9);
 	const step = 96 / Math.max(1, values.length - 1);
 	return svg('svg.spark', {viewBox: '0 0 100 24', preserveAspectRatio: 'none', role: 'img', 'aria-label': label},
 		svg('polyline', {points: values.map((value, at) => `${(2 + at * step).toFixed(1)},${(22 - 20 * value / top).toFixed(1)}`).join(' ')}));

@@ -4,7 +4,7 @@
 // The screens Jobs (/) and Job (/j/NAMESPACE/KIND/NAME), and what their lists share with the other screens.
 
 import {CAUSES, NONE, Table, badge, button, causeBadge, causeLegend, clockNode, count, decimal, el, icon, jobPath, legend, link,
-	nodePath, now, plural, seconds, section, setAge, setCause, setFlag, setNote, setState, setText, share, spark, stageLegend,
+	nodePath, now, plural, seconds, section, setAge, setFlag, setNote, setState, setText, share, spark, stageLegend,
 	stageStrip, stateBadge, sum, svg, timeAxis, when} from './dom.js';
 import {get, post, query} from './live.js';
 
@@ -15,6 +15,7 @@ const RANKS_MS = 5000;       // how often ranks are fetched
 const RANKS_MANY_MS = 15000; // with more than RANKS_PAGE ranks
 const RANKS_PAGE = 500;      // the most that the server sends at once
 const RANKS_MAX = 10000;
+const MAP_MIN = 9;           // fewer ranks need no map
 const MAP_MAX = 2000;        // ranks that the map draws
 const SLOW = 1.2;            // score of a rank that delays its peers; the server's ranksBehind uses the same
 const LOG_MS = 2000;
@@ -273,12 +274,12 @@ const exitText = one => one.code == null ? one.signal && `signal ${one.signal}` 
 
 const restartTable = () => new Table('Restarts, the last one first', 'restarts', one => [one.at, one.rank, one.cause].join(' '), [
 	['When', 'row nowrap', 'at', (cell, at) => cell.replaceChildren(clockNode(at))],
-	['Cause', '', 'cause', setCause],
-	['What happened', 'wide text', one => one.sentence || one.reason],
-	['Rank', 'nowrap', 'rank'],
-	['Node', 'mid', 'node', nodeLink],
+	['Cause', 'name', 'cause', (cell, cause, one) => cell.replaceChildren(el('span', causeBadge(cause, cause)), el('span.sentence', one.sentence))],
+	['What happened', 'wide text', 'sentence'],
+	['Rank', 'nowrap mid', 'rank'],
+	['Node', 'wide', 'node', nodeLink],
 	['Device', 'wide', 'device'],
-	['Exit', 'mid', exitText],
+	['Exit', 'wide', exitText],
 	['Steps lost', 'num mid', one => count(one.stepsLost)],
 	['Until all ranks stepped', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
 		cell.replaceChildren(seconds(one.seconds?.total), stageStrip(one.seconds || {}, one.scale))],
@@ -295,11 +296,11 @@ function rankTone({phase, score}) {
 const TONES = {bad: ['failed', 'fail'], slow: ['slow', 'turn'], off: ['not running', 'wait'], ok: ['running', 'run'], ended: ['succeeded', 'done']};
 
 const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
-	['Rank', 'row nowrap', 'name', (cell, name) => cell.replaceChildren(button(name, () => openLog(name), 'button.open.plain'))],
+	['Rank', 'row nowrap', 'name', (cell, name) => cell.replaceChildren(button(name, () => openLog(name), 'button.open.quiet'))],
 	['State', '', 'phase', setState],
 	['Step', 'num', rank => count(rank.step)],
 	['Score', 'num', 'score', (cell, score) => cell.replaceChildren(score >= SLOW ? badge([decimal(score), el('span.aside', ' slow')], 'turn', 'warn') : decimal(score))],
-	['Step time', 'num mid', rank => seconds(rank.stepSeconds)],
+	['Step time', 'num wide', rank => seconds(rank.stepSeconds)],
 	['Own', 'num mid', rank => seconds(rank.ownSeconds)],
 	['Wait', 'num mid', rank => seconds(rank.waitSeconds)],
 	['Last steps', 'mid', rank => (rank.spark || []).join(' '), (cell, value, {spark: values}) =>
@@ -312,14 +313,16 @@ const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
 // A mark for each rank in the order of ranks; its shape tells the state, too.
 function rankMap() {
 	const map = svg('svg.map', {role: 'img'});
+	const marks = legend(Object.entries(TONES).map(([tone, [word, shape]]) => [icon(shape, '.rank-' + tone), word]));
+	const node = el('div', map, marks);
 	let columns = 0;
 	return {
-		node: map,
+		node,
 		update(ranks) {
 			const shown = ranks.slice(0, MAP_MAX);
 			const wanted = Math.min(64, Math.max(16, Math.ceil(Math.sqrt(shown.length * 3))));
-			map.toggleAttribute('hidden', shown.length < 9);
-			if (shown.length < 9)
+			node.hidden = shown.length < MAP_MIN;
+			if (node.hidden)
 				return;
 			if (columns !== wanted || map.childElementCount > shown.length)
 				map.replaceChildren();
@@ -363,8 +366,7 @@ function ranksPart(path, openLog) {
 	}
 
 	return {
-		node: section('Ranks', text, map.node, legend(Object.entries(TONES).map(([tone, [word, shape]]) => [icon(shape, '.rank-' + tone), word])),
-			el('div.filters', field('Sort by', sort)), table.node, pages.node),
+		node: section('Ranks', text, map.node, el('div.filters', field('Sort by', sort)), table.node, pages.node),
 		get names() {
 			return ranks.map(({name}) => [name, name]);
 		},
@@ -501,7 +503,7 @@ function copyLine() {
 			getSelection().selectAllChildren(code); // no right to the clipboard: Ctrl-C copies the selection
 			setText(copy, 'Selected');
 		}
-	}, 'button.plain');
+	}, 'button.quiet');
 	return {node: el('p.command', code, copy), update: text => setText(code, text)};
 }
 

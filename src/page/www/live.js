@@ -17,7 +17,7 @@ export class ApiError extends Error {
 async function send(path, options) {
 	let reply;
 	try {
-		reply = await fetch(API + path, {credentials: 'same-origin', cache: 'no-store', ...options});
+		reply = await fetch(API + path, options);
 	} catch (error) {
 		if (error.name === 'AbortError')
 			throw error;
@@ -176,8 +176,7 @@ export class Live {
 		const watch = setTimeout(() => abort.abort(), PING_MS);
 		let status = 0;
 		try {
-			const reply = await fetch(API + 'events' + query({since: known}), {credentials: 'same-origin', cache: 'no-store',
-				headers: {Accept: 'text/event-stream'}, signal: abort.signal});
+			const reply = await fetch(API + 'events' + query({since: known}), {signal: abort.signal});
 			clearTimeout(watch);
 			status = reply.status;
 			if (reply.ok) {
