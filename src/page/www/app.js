@@ -115,6 +115,7 @@ async function route({first = false, back = false} = {}) {
 	const [match, kind, make] = ROUTES.map(([pattern, ...rest]) => [location.pathname.match(pattern), ...rest])
 		.find(([found]) => found) || [[null], 'jobs', jobsScreen];
 	screen?.leave?.();
+	page.summary('');
 	path = location.pathname;
 	const next = screen = make(page, ...match.slice(1).map(decodeURIComponent));
 	for (const anchor of document.querySelectorAll('nav a[data-screen]'))
@@ -197,6 +198,7 @@ function showLogin(message) {
 	screen = loginScreen(message);
 	document.title = 'Log in · Holdfast';
 	page.summary('');
+	byId('live').replaceChildren();
 	show(screen);
 	byId('token').focus();
 }

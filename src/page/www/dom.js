@@ -197,7 +197,7 @@ export class Table {
 		this.key = key;
 		this.rows = new Map();
 		this.body = el('tbody');
-		this.table = el('table.' + name, el('caption.aside', caption), el('thead', el('tr', columns.map(([head, classes]) =>
+		this.table = el('table.' + name, {hidden: true}, el('caption.aside', caption), el('thead', el('tr', columns.map(([head, classes]) =>
 			el('th', {scope: 'col', class: classes}, head)))), this.body);
 		this.empty = el('p.empty', {hidden: true}, empty);
 		this.node = el('div.sheet', {tabindex: -1}, this.table, this.empty);

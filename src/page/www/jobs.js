@@ -158,7 +158,7 @@ export function stateChips(page, label) {
 function turner(back, on) {
 	const text = el('span.soft');
 	const buttons = [button('← Back', back), button('Next →', on)];
-	const node = el('nav.pager', {'aria-label': 'Pages'}, text, buttons);
+	const node = el('nav.pager', {'aria-label': 'Pages', hidden: true}, text, buttons);
 	return {node, update(start, shown, total, hasBack, hasNext) {
 		setText(text, shown ? `${count(start + 1)} to ${count(start + shown)} of ${count(total)}` : '');
 		buttons[0].hidden = !hasBack;
@@ -524,6 +524,7 @@ export function jobScreen(page, namespace, kind, name) {
 	const {node: facts, values} = figures('Ready', 'Step', 'ETTR', 'Restarts', 'Generation', 'Last save', 'Age');
 	const bar = timeBar();
 	const restarts = restartTable();
+	const stages = stageLegend();
 	const kept = el('p.soft');
 	const log = logPart(path);
 	const ranks = ranksPart(path, rank => log.open(rank));
@@ -566,7 +567,7 @@ export function jobScreen(page, namespace, kind, name) {
 		title: name,
 		node: el('div', el('nav.crumbs', {'aria-label': 'Path'}, link('/', 'Jobs'), link('/' + query({namespace}), namespace), el('span', kind)),
 			el('div.head', el('h1', {tabindex: -1}, name), state, actions.node), sentence, next, command.node, facts, advice, section('Why', why),
-			section('Generations and restarts', bar.node, causeLegend(), restarts.node, stageLegend(), kept), ranks.node, log.node,
+			section('Generations and restarts', bar.node, causeLegend(), restarts.node, stages, kept), ranks.node, log.node,
 			el('div.columns', section('Conditions', conditions.node), section('Events', events.node)), source),
 
 		async load(signal) {
@@ -583,7 +584,8 @@ export function jobScreen(page, namespace, kind, name) {
 			const scale = Math.max(...records.map(one => one.seconds?.total || 0), 0);
 			restarts.update(records.map(one => ({...one, scale})));
 			const total = sum(CAUSES.map(cause => job.restarts?.[cause]));
-			setNote(kept, total > records.length && `The job has restarted ${plural(total, 'time')} and keeps the records of the last ${count(records.length)}.`);
+			stages.hidden = !records.length;
+			setNote(kept, total > records.length && records.length && `Of ${plural(total, 'restart')}, the last ${count(records.length)} are recorded.`);
 			conditions.update(job.conditions || []);
 			events.update(job.events || []);
 			actions.update(job, page.session?.mayAct);

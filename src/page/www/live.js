@@ -15,15 +15,15 @@ export class ApiError extends Error {
 }
 
 async function send(path, options) {
-	let reply;
+	let reply, text;
 	try {
 		reply = await fetch(API + path, options);
+		text = await reply.text();
 	} catch (error) {
 		if (error.name === 'AbortError')
 			throw error;
 		throw new ApiError(0, 'The server does not answer.');
 	}
-	const text = await reply.text();
 	const json = (reply.headers.get('Content-Type') || '').includes('json');
 	let body = text;
 	try {
