@@ -81,7 +81,8 @@ class Plane:
         self.opened = self.address = None
 
     def start(self, listen="127.0.0.1:0"):
-        self.process = subprocess.Popen([HOLDFAST, "up", "--data-dir", self.folder / "plane", "--listen", "127.0.0.1:0", "--page", listen],
+        self.process = subprocess.Popen([HOLDFAST, "up", "--data-dir", self.folder / "plane", "--listen", "127.0.0.1:0",
+                                         "--page-listen", listen],
                                         stdout=subprocess.PIPE, stderr=open(self.folder / "stderr", "ab"), text=True)
         for line in self.process.stdout:
             found = re.search(r"page: (http://([\d.]+):(\d+)/\S*)", line)

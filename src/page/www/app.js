@@ -166,7 +166,7 @@ function goBack() {
 function loginScreen(message) {
 	const problem = el('p.note.bad', {role: 'alert'});
 	setNote(problem, message);
-	const token = el('input', {type: 'password', id: 'token', name: 'token', autocomplete: 'off', required: true, spellcheck: 'false',
+	const token = el('input', {type: 'password', id: 'token', autocomplete: 'off', required: true,
 		'aria-describedby': 'token-hint'});
 	const submit = el('button', {type: 'submit', class: 'main'}, 'Log in');
 	const form = el('form.login', el('h1', {tabindex: -1}, 'Log in'), problem, el('label', {for: 'token'}, 'Token'), token,
@@ -346,4 +346,6 @@ document.addEventListener('keydown', event => {
 });
 
 showLive('Connecting');
+if (location.pathname !== '/')
+	main.replaceChildren(); // the table of jobs that the server has written
 begin();

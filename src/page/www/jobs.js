@@ -8,16 +8,16 @@ import {CAUSES, NONE, Table, badge, button, causeBadge, causeLegend, clockNode, 
 	stageStrip, stateBadge, sum, svg, timeAxis, when} from './dom.js';
 import {get, post, query} from './live.js';
 
-const PAGE = 50;             // rows of a page
+const PAGE = 50;             // rows
 const RELOAD_MS = 2000;      // at most one fetch of a screen in this time, however many changes come
 const TYPING_MS = 250;       // a search begins this long after the last key
-const RANKS_MS = 5000;       // how often ranks are fetched
+const RANKS_MS = 5000;       // between two fetches of ranks
 const RANKS_MANY_MS = 15000; // with more than RANKS_PAGE ranks
 const RANKS_PAGE = 500;      // the most that the server sends at once
 const RANKS_MAX = 10000;
 const MAP_MIN = 9;           // fewer ranks need no map
-const MAP_MAX = 2000;        // ranks that the map draws
-const SLOW = 1.2;            // score of a rank that delays its peers; the server's ranksBehind uses the same
+const MAP_MAX = 2000;
+const SLOW = 1.2;            // score of a rank that delays its peers, as the server counts them
 const LOG_MS = 2000;
 const LOG_LINES = 200;
 const ORDER = ['Failed', 'Unhealthy', 'holdfast.dev/Held', 'Restarting', 'Quarantined', 'Remediating', 'Degraded', 'Suspect', 'Created', 'Suspended'];
@@ -293,12 +293,13 @@ function rankTone({phase, score}) {
 	return {Failed: 'bad', Succeeded: 'ended'}[phase] || 'off';
 }
 
+// What a rank is, trouble first: word and shape.
 const TONES = {bad: ['failed', 'fail'], slow: ['slow', 'turn'], off: ['not running', 'wait'], ok: ['running', 'run'], ended: ['succeeded', 'done']};
 
 const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
 	['Rank', 'row nowrap', 'name', (cell, name) => cell.replaceChildren(button(name, () => openLog(name), 'button.open.quiet'))],
 	['State', '', 'phase', setState],
-	['Step', 'num', rank => count(rank.step)],
+	['Step', 'num mid', rank => count(rank.step)],
 	['Score', 'num', 'score', (cell, score) => cell.replaceChildren(score >= SLOW ? badge([decimal(score), el('span.aside', ' slow')], 'turn', 'warn') : decimal(score))],
 	['Step time', 'num wide', rank => seconds(rank.stepSeconds)],
 	['Own', 'num mid', rank => seconds(rank.ownSeconds)],
@@ -336,7 +337,7 @@ function rankMap() {
 				sums[tone] = (sums[tone] || 0) + 1;
 				if (cell.tone !== tone) {
 					cell.setAttribute('class', 'rank-' + tone);
-					cell.setAttribute('href', '#m-' + tone);
+					cell.setAttribute('href', '#i-' + TONES[tone][1]);
 				}
 				cell.tone = tone;
 				setText(cell.firstChild, `${rank.name}: ${rank.phase}${rank.step == null ? '' : ', step ' + count(rank.step)}`);
@@ -352,13 +353,14 @@ function ranksPart(path, openLog) {
 	const map = rankMap();
 	const text = el('p.soft');
 	const pages = turner(() => turn(-PAGE), () => turn(PAGE));
-	const sort = el('select', {onchange: () => turn(-start)}, el('option', {value: ''}, 'slowest first'), el('option', {value: 'rank'}, 'rank'));
-	let slowest = [];
+	const sort = el('select', {onchange: () => turn(-start)}, el('option', {value: ''}, 'trouble'), el('option', {value: 'rank'}, 'rank'));
+	const place = rank => Object.keys(TONES).indexOf(rankTone(rank));
+	let troubled = [];
 	let ranks = [];
 	let start = 0;
 
 	function turn(by) {
-		const list = sort.value ? ranks : slowest;
+		const list = sort.value ? ranks : troubled;
 		start = Math.max(0, Math.min(start + by, Math.floor((list.length - 1) / PAGE) * PAGE));
 		const rows = list.slice(start, start + PAGE);
 		table.update(rows);
@@ -374,11 +376,11 @@ function ranksPart(path, openLog) {
 			const all = [];
 			let reply;
 			do {
-				reply = await get(path + '/ranks' + query({limit: RANKS_PAGE, sort: 'straggler', continue: reply?.continue}), signal);
+				reply = await get(path + '/ranks' + query({limit: RANKS_PAGE, sort: 'rank', continue: reply?.continue}), signal);
 				all.push(...reply.items);
 			} while (reply.continue && all.length < RANKS_MAX);
-			slowest = all;
-			ranks = all.slice().sort((a, b) => a.rank - b.rank);
+			ranks = all;
+			troubled = all.toSorted((a, b) => place(a) - place(b) || (b.score || 0) - (a.score || 0));
 			setText(text, plural(reply.total, 'rank') + (reply.ranksBehind ? `, ${count(reply.ranksBehind)} slower than the others` : '') +
 				(reply.total > all.length ? `; ${count(all.length)} are shown` : ''));
 			map.update(ranks);
