@@ -2,7 +2,7 @@
 // Copyright The Holdfast authors
 //
 // The frame around the screens: addresses, the session, the connection's state, keys and focus. A screen is
-// {title, node, load(signal), event?(one), leave?()}; its module knows what it shows.
+// {title, node, renewMs?, load(signal), event?(one)}; its module knows what it shows.
 
 import {button, clock, el, icon, now, refreshAges, setFlag, setNote, setServerTime, setText, stateBadge} from './dom.js';
 import {get, post, Live, ApiError} from './live.js';
@@ -114,7 +114,6 @@ async function route({first = false, back = false} = {}) {
 	}
 	const [match, kind, make] = ROUTES.map(([pattern, ...rest]) => [location.pathname.match(pattern), ...rest])
 		.find(([found]) => found) || [[null], 'jobs', jobsScreen];
-	screen?.leave?.();
 	page.summary('');
 	path = location.pathname;
 	const next = screen = make(page, ...match.slice(1).map(decodeURIComponent));
@@ -192,7 +191,6 @@ function showLogin(message) {
 	if (screen?.kind === 'login')
 		return;
 	live.stop();
-	screen?.leave?.();
 	session = null;
 	showSession();
 	screen = loginScreen(message);
@@ -291,7 +289,7 @@ setInterval(() => {
 	if (document.hidden)
 		return;
 	refreshAges(main);
-	if (session && live.state === 'Live' && now() - loadedAt > SAFETY_MS)
+	if (session && live.state === 'Live' && now() - loadedAt > (screen.renewMs || SAFETY_MS) - 500)
 		load();
 }, AGE_MS);
 

@@ -26,7 +26,7 @@ const agentOf = node => node.agent || 'none';
 export function nodesScreen(page) {
 	const table = new Table('Nodes', 'nodes', node => node.name, [
 		['State', '', 'state', setState],
-		['Node', 'row name', node => node.name + '\n' + node.sentence, (cell, value, node) => drawName(cell, node, nodePath(node.name), '')],
+		['Node', 'row name', 'sentence', (cell, value, node) => drawName(cell, node, nodePath(node.name), '')],
 		['What happens', 'wide text', 'sentence'],
 		['Class', 'mid', 'class'],
 		['Devices well', 'num', devicesText],

@@ -3,7 +3,7 @@
 //
 // The screens Jobs (/) and Job (/j/NAMESPACE/KIND/NAME), and what their lists share with the other screens.
 
-import {CAUSES, NONE, Table, badge, button, causeBadge, causeLegend, clockNode, count, decimal, el, icon, jobPath, legend, link,
+import {CAUSES, NONE, STAGES, Table, age, badge, button, causeBadge, causeLegend, clockNode, count, decimal, el, icon, jobPath, legend, link,
 	nodePath, now, plural, seconds, section, setAge, setFlag, setNote, setState, setText, share, spark, stageLegend,
 	stageStrip, stateBadge, sum, svg, timeAxis, when} from './dom.js';
 import {get, post, query} from './live.js';
@@ -11,7 +11,8 @@ import {get, post, query} from './live.js';
 const PAGE = 50;             // rows
 const RELOAD_MS = 2000;      // at most one fetch of a screen in this time, however many changes come
 const TYPING_MS = 250;       // a search begins this long after the last key
-const RANKS_MS = 5000;       // between two fetches of ranks
+const STEPS_MS = 10000;      // between two fetches of the list
+const RANKS_MS = 5000;       // between two fetches of a job and its ranks
 const RANKS_MANY_MS = 15000; // with more than RANKS_PAGE ranks
 const RANKS_PAGE = 500;      // the most that the server sends at once
 const RANKS_MAX = 10000;
@@ -31,6 +32,11 @@ export const stateSummary = (states, total, word) => [plural(total, word),
 	stateCounts(states).map(([state, number]) => `${count(number)} ${state.replace('holdfast.dev/', '')}`).join(', ')].filter(Boolean).join(': ');
 
 // ---- cells
+
+// The server's sentence without "Running for 8s: ", which the page shows elsewhere.
+export function sentenceOf({sentence, state, ready, ranks}) {
+	return (sentence || '').replace(/^\S+ for \S+?(: |$)/, '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
+}
 
 const restartsKey = job => CAUSES.map(cause => job.restarts?.[cause] || 0).join(' ');
 const readyText = job => job.ranks == null ? NONE : `${job.ready ?? 0}/${job.ranks}`;
@@ -60,15 +66,15 @@ function drawStep(cell, value, job) {
 export function drawName(cell, item, path, more) {
 	if (!cell.firstChild)
 		cell.append(link(path, item.name, 'a.open'), el('span.soft.small', more), el('span.sentence'));
-	setText(cell.lastChild, item.sentence);
+	setText(cell.lastChild, sentenceOf(item));
 }
 
 const nodeLink = (cell, name) => cell.replaceChildren(name ? link(nodePath(name), name) : NONE);
 
 export const jobTable = (caption, empty) => new Table(caption, 'jobs', jobPath, [
 	['State', '', 'state', setState],
-	['Job', 'row name', job => job.name + '\n' + job.sentence, (cell, value, job) => drawName(cell, job, jobPath(job), `${job.namespace} · ${job.kind}`)],
-	['What happens', 'wide text', 'sentence'],
+	['Job', 'row name', sentenceOf, (cell, value, job) => drawName(cell, job, jobPath(job), `${job.namespace} · ${job.kind}`)],
+	['What happens', 'wide text', sentenceOf],
 	['Ready', 'num', readyText],
 	['Step', 'num mid', job => [job.step, job.totalSteps, job.stepsPerSecond].join(' '), drawStep],
 	['ETTR', 'num mid', job => share(job.ettr)],
@@ -211,6 +217,7 @@ export function jobsScreen(page) {
 	const options = (first, names) => [['', first], ...(names || []).map(name => [name, name])];
 	const screen = {
 		title: 'Jobs',
+		renewMs: STEPS_MS, // the stream does not tell each step
 		node: el('div', el('h1', {tabindex: -1}, 'Jobs'), chips.node, el('div.filters', {role: 'search'}, box.node, choices.map(one => one.node)),
 			table.node, pages.node),
 
@@ -281,7 +288,7 @@ const restartTable = () => new Table('Restarts, the last one first', 'restarts',
 	['Device', 'wide', 'device'],
 	['Exit', 'wide', exitText],
 	['Steps lost', 'num mid', one => count(one.stepsLost)],
-	['Until all ranks stepped', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
+	['Until all ranks ran', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
 		cell.replaceChildren(seconds(one.seconds?.total), stageStrip(one.seconds || {}, one.scale))],
 ], 'No restart is recorded.');
 
@@ -542,7 +549,7 @@ export function jobScreen(page, namespace, kind, name) {
 
 	function show(job) {
 		setState(state, job.state);
-		setText(sentence, job.sentence);
+		setText(sentence, sentenceOf(job));
 		setText(values.Ready, readyText(job));
 		drawStep(values.Step, null, job);
 		setText(values.ETTR, share(job.ettr));
@@ -555,18 +562,15 @@ export function jobScreen(page, namespace, kind, name) {
 	async function loadRanks(signal) {
 		if (now() - ranksAt < (ranks.names.length > RANKS_PAGE ? RANKS_MANY_MS : RANKS_MS) - 100)
 			return;
+		await ranks.load(signal);
 		ranksAt = now();
-		await ranks.load(signal).catch(error => {
-			ranksAt = 0;
-			throw error;
-		});
 		setOptions(log.select, ranks.names);
 		setOptions(actions.ranks, ranks.names);
 	}
 
-	const timer = setInterval(() => document.hidden || page.session && loadRanks().catch(() => {}), RANKS_MS);
 	return {
 		title: name,
+		renewMs: RANKS_MS,
 		node: el('div', el('nav.crumbs', {'aria-label': 'Path'}, link('/', 'Jobs'), link('/' + query({namespace}), namespace), el('span', kind)),
 			el('div.head', el('h1', {tabindex: -1}, name), state, actions.node), sentence, next, command.node, facts, advice, section('Why', why),
 			section('Generations and restarts', bar.node, causeLegend(), restarts.node, stages, kept), ranks.node, log.node,
@@ -575,15 +579,15 @@ export function jobScreen(page, namespace, kind, name) {
 		async load(signal) {
 			const job = await get(path, signal);
 			show(job);
-			setNote(next, job.next);
+			const records = (job.restartRecords || []).toSorted((a, b) => a.at < b.at ? 1 : -1);
+			setNote(next, job.next || records[0] && `Last restart ${age(records[0].at)} ago: ${records[0].sentence}`);
 			setNote(advice, job.advice);
 			why.replaceChildren(...(job.why || []).map(one => el('li', one.at ? clockNode(one.at) : el('span'), el('span.soft', one.topic), el('span', one.text))));
 			why.parentNode.hidden = !job.why?.length;
 			command.update(job.command);
 			setText(values['Last save'], job.lastStepSaved == null ? NONE : 'step ' + count(job.lastStepSaved));
 			bar.update(job.generations || [], job.ended);
-			const records = (job.restartRecords || []).toSorted((a, b) => a.at < b.at ? 1 : -1);
-			const scale = Math.max(...records.map(one => one.seconds?.total || 0), 0);
+			const scale = Math.max(...records.map(one => sum(STAGES.map(([key]) => one.seconds?.[key]))), 0);
 			restarts.update(records.map(one => ({...one, scale})));
 			const total = sum(CAUSES.map(cause => job.restarts?.[cause]));
 			stages.hidden = !records.length;
@@ -601,7 +605,5 @@ export function jobScreen(page, namespace, kind, name) {
 				show(data);
 			page.refresh(RELOAD_MS);
 		},
-
-		leave: () => clearInterval(timer),
 	};
 }
