@@ -439,7 +439,7 @@ class JobTest(unittest.TestCase):
         open_screen("/j/default/PyTorchJob/train", "train")
         browser.button("worker-1").click()
         browser.wait_for("return /step \\d+/.test(document.querySelector('pre.log').textContent)")
-        self.assertEqual(browser.focused.label, "Rank")
+        self.assertEqual(browser.focused.text, "Log of worker-1", "the heading of the log has the focus")
         browser.find("summary").click()
         browser.wait_for("return document.querySelector('details pre').textContent.includes('kind: PyTorchJob')")
 
@@ -531,35 +531,52 @@ class StreamTest(unittest.TestCase):
 class ZScaleTest(unittest.TestCase):
     """Runs last, because the jobs stay."""
 
-    def worst_frame(self):
-        frames, gaps = browser.run("return [frames, gaps]")
-        print(f"{len(gaps)} frames, longest gap {max(gaps):.0f} ms, long frames {sorted(map(round, frames))}", file=sys.stderr)
-        self.assertGreater(len(gaps), 10)
-        return max(frames, default=0)
+    def assert_short_frames(self, what, act):
+        """Other work of the machine makes frames longer, so the best of three attempts counts."""
+        worst = []
+        for _ in range(3):
+            browser.run(WATCH_FRAMES)
+            act()
+            frames, gaps = browser.run("return [frames, gaps]")
+            self.assertGreater(len(gaps), 10)
+            worst.append(round(max(frames, default=0)))
+            print(f"{what}: {len(gaps)} frames, longest gap {max(gaps):.0f} ms, long frames {sorted(map(round, frames))}", file=sys.stderr)
+            if worst[-1] < FRAME_MAX_MS:
+                return
+        self.fail(f"{what}: in each attempt a frame took longer than {FRAME_MAX_MS} ms: {worst}")
+
+    @staticmethod
+    def turn_pages():
+        for word in ("Next →", "Next →", "Next →", "← Back"):
+            browser.run("window.range = document.querySelector('.jobs .open').textContent")
+            browser.button(word).click()
+            browser.wait_for("return document.querySelector('.jobs .open').textContent !== window.range")
+
+    @staticmethod
+    def search():
+        browser.press("/")
+        browser.press(*"many-0777")
+        browser.wait_for("return location.search.includes('q=many-0777') && document.querySelectorAll('.jobs tbody tr').length === 10")
+        browser.run("const box = document.activeElement; box.value = ''; box.dispatchEvent(new Event('input'))")
+        browser.wait_for("return !location.search.includes('q=') && document.querySelectorAll('.jobs tbody tr').length === 50")
+
+    @staticmethod
+    def turn_ranks():
+        for word in ("Next →", "Next →", "Next →", "← Back", "← Back", "← Back"):
+            browser.button(word).click()
+        browser.run("window.loads = performance.getEntriesByType('resource').length")
+        browser.wait_for("return performance.getEntriesByType('resource').slice(loads).filter(one => one.name.includes('/ranks')).length >= 2", patience=90)
 
     def test_many_jobs_and_ranks(self):
         plane.submit(job("large", "pass", MANY_RANKS - 1, nodeSelector={"no": "node"}))
         plane.submit_many(job(f"many-{i:05}", "pass", 1, {"suspend": True}) for i in range(MANY_JOBS))
         open_screen("/", "Jobs")
-        browser.wait_for("return document.querySelector('#summary').textContent.startsWith('10,006 jobs')", patience=120)
-        browser.run(WATCH_FRAMES)
-        for _ in range(5):
-            browser.button("Next →").click()
-            browser.wait_for("const now = document.querySelector('.pager span').textContent; const moved = now !== window.range; window.range = now; return moved")
-        browser.press("/")
-        browser.press(*"many-0777")
-        browser.wait_for("return document.querySelectorAll('.jobs tbody tr').length === 10")
-        self.assertLess(self.worst_frame(), FRAME_MAX_MS)
+        browser.wait_for("return document.querySelector('#summary').textContent.startsWith('10,006 jobs')", patience=180)
+        self.assert_short_frames("pages of 10,000 jobs", self.turn_pages)
+        self.assert_short_frames("search in 10,000 jobs", self.search)
         open_screen("/j/default/PyTorchJob/large", "large")
-        browser.wait_for("return document.querySelectorAll('.map > *').length === arguments[0]", MANY_RANKS, patience=120)
-        browser.run(WATCH_FRAMES)
-        browser.run("scrollTo(0, document.body.scrollHeight)")
-        for _ in range(5):
-            browser.button("Next →").click()
-        browser.wait_for("return document.querySelector('section .pager span').textContent.startsWith('251 to 300')")
-        browser.run("window.marks = performance.getEntriesByType('resource').length")
-        browser.wait_for("return performance.getEntriesByType('resource').slice(marks).filter(one => one.name.includes('/ranks')).length >= 2", patience=60)
-        self.assertLess(self.worst_frame(), FRAME_MAX_MS)
+        browser.wait_for("return document.querySelector('.map').getAttribute('aria-label')?.startsWith('Map of 1,000 ranks: 1000 not running')", patience=180)
+        self.assert_short_frames("1,000 ranks", self.turn_ranks)
 
 
 if __name__ == "__main__":

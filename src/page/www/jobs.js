@@ -86,25 +86,21 @@ export const jobTable = (caption, empty) => new Table(caption, 'jobs', jobPath, 
 
 const field = (label, input, spec = 'label.field') => el(spec, el('span', label), input);
 
-// options: [[value, text]]
-function setOptions(select, options, chosen = select.value) {
-	const known = JSON.stringify(options);
-	if (select.known !== known)
-		select.replaceChildren(...options.map(([value, text]) => el('option', {value}, text)));
-	select.known = known;
-	select.value = chosen;
-	if (select.selectedIndex < 0)
-		select.selectedIndex = 0;
-}
-
 function choice(label, name, page) {
 	const select = el('select', {name, onchange: () => page.setParams({[name]: select.value, continue: null})});
+	let known;
 	return {
 		node: field(label, select),
-		// The value in the address stays although no item has it.
+		// options: [[value, text]]. The value in the address stays although no item has it.
 		update(options) {
 			const chosen = page.params.get(name) || '';
-			setOptions(select, options.some(([value]) => value === chosen) ? options : [...options, [chosen, chosen]], chosen);
+			if (!options.some(([value]) => value === chosen))
+				options.push([chosen, chosen]);
+			const text = JSON.stringify(options);
+			if (text !== known)
+				select.replaceChildren(...options.map(([value, shown]) => el('option', {value}, shown)));
+			known = text;
+			select.value = chosen;
 		},
 	};
 }
@@ -300,8 +296,10 @@ function rankTone({phase, score}) {
 	return {Failed: 'bad', Succeeded: 'ended'}[phase] || 'off';
 }
 
-// What a rank is, trouble first: word and shape.
-const TONES = {bad: ['failed', 'fail'], slow: ['slow', 'turn'], off: ['not running', 'wait'], ok: ['running', 'run'], ended: ['succeeded', 'done']};
+const RING = 'm0 4a4 4 0 1 0 8 0a4 4 0 1 0-8 0';
+// What a rank is, trouble first: word, icon, and the path of its mark.
+const TONES = {bad: ['failed', 'fail', 'm2.5 0h3l2.5 2.5v3l-2.5 2.5h-3l-2.5-2.5v-3z'], slow: ['slow', 'turn', 'm4 0 4 8h-8z'], off: ['not running', 'wait', RING],
+	ok: ['running', 'run', RING], ended: ['succeeded', 'done', 'm0 4 3 3 5-6']};
 
 const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
 	['Rank', 'row nowrap', 'name', (cell, name) => cell.replaceChildren(button(name, () => openLog(name), 'button.open.quiet'))],
@@ -318,39 +316,32 @@ const rankTable = openLog => new Table('Ranks', 'ranks', rank => rank.name, [
 	['Reported', 'num wide', 'reportedAt', setAge],
 ], 'No rank has a pod.');
 
-// A mark for each rank in the order of ranks; its shape tells the state, too.
+// A mark for each rank in the order of ranks; its shape tells the state, too. One path for each state keeps 1,000 marks cheap.
 function rankMap() {
-	const map = svg('svg.map', {role: 'img'});
-	const marks = legend(Object.entries(TONES).map(([tone, [word, shape]]) => [icon(shape, '.rank-' + tone), word]));
-	const node = el('div', map, marks);
-	let columns = 0;
+	const title = svg('title');
+	const paths = Object.keys(TONES).map(tone => svg('path.rank-' + tone));
+	const map = svg('svg.map', {role: 'img', onpointermove(event) {
+		const {left, top, width} = map.getBoundingClientRect();
+		const at = length => Math.floor(length * columns / width);
+		const rank = shown[at(event.clientY - top) * columns + at(event.clientX - left)];
+		setText(title, rank && `${rank.name}: ${rank.phase}`);
+	}}, title, paths);
+	const node = el('div', map, legend(Object.entries(TONES).map(([tone, [word, shape]]) => [icon(shape, '.rank-' + tone), word])));
+	let shown, columns;
 	return {
 		node,
 		update(ranks) {
-			const shown = ranks.slice(0, MAP_MAX);
-			const wanted = Math.min(64, Math.max(16, Math.ceil(Math.sqrt(shown.length * 3))));
+			shown = ranks.slice(0, MAP_MAX);
+			columns = Math.min(64, Math.max(16, Math.ceil(Math.sqrt(shown.length * 3))));
 			node.hidden = shown.length < MAP_MIN;
-			if (node.hidden)
-				return;
-			if (columns !== wanted || map.childElementCount > shown.length)
-				map.replaceChildren();
-			columns = wanted;
-			map.setAttribute('viewBox', `0 0 ${columns * 12} ${Math.ceil(shown.length / columns) * 12}`);
+			map.setAttribute('viewBox', `0 0 ${columns * 10} ${Math.ceil(shown.length / columns) * 10}`);
 			map.style.maxWidth = columns * 18 + 'px';
-			const sums = {};
-			shown.forEach((rank, at) => {
-				const cell = map.children[at] || map.appendChild(svg('use', {width: 10, height: 10, x: at % columns * 12 + 1, y: Math.floor(at / columns) * 12 + 1}, svg('title')));
-				const tone = rankTone(rank);
-				sums[tone] = (sums[tone] || 0) + 1;
-				if (cell.tone !== tone) {
-					cell.setAttribute('class', 'rank-' + tone);
-					cell.setAttribute('href', '#i-' + TONES[tone][1]);
-				}
-				cell.tone = tone;
-				setText(cell.firstChild, `${rank.name}: ${rank.phase}${rank.step == null ? '' : ', step ' + count(rank.step)}`);
+			const counts = Object.entries(TONES).map(([tone, [word, , mark]], i) => {
+				const marks = shown.map((rank, at) => rankTone(rank) === tone && `M${at % columns * 10 + 1} ${Math.floor(at / columns) * 10 + 1}${mark}`).filter(Boolean);
+				paths[i].setAttribute('d', marks.join(''));
+				return marks.length && `${marks.length} ${word}`;
 			});
-			map.setAttribute('aria-label', `Map of ${plural(shown.length, 'rank')}: ` +
-				Object.entries(TONES).filter(([tone]) => sums[tone]).map(([tone, [word]]) => `${sums[tone]} ${word}`).join(', '));
+			map.setAttribute('aria-label', `Map of ${plural(shown.length, 'rank')}: ${counts.filter(Boolean).join(', ')}`);
 		},
 	};
 }
@@ -376,9 +367,6 @@ function ranksPart(path, openLog) {
 
 	return {
 		node: section('Ranks', text, map.node, el('div.filters', field('Sort by', sort)), table.node, pages.node),
-		get names() {
-			return ranks.map(({name}) => [name, name]);
-		},
 		async load(signal) {
 			const all = [];
 			let reply;
@@ -392,30 +380,33 @@ function ranksPart(path, openLog) {
 				(reply.total > all.length ? `; ${count(all.length)} are shown` : ''));
 			map.update(ranks);
 			turn(0);
+			return all.length;
 		},
 	};
 }
 
 // ---- Job: log
 
-function logPart(path) {
-	const text = el('pre.log', {tabindex: 0, role: 'region', 'aria-label': 'Log of a rank'});
+function logPart(path, restart) {
+	const text = el('pre.log', {tabindex: 0, role: 'region', 'aria-label': 'Log'});
 	const follow = el('input', {type: 'checkbox', onchange: () => load()});
-	const select = el('select', {onchange: () => load()});
-	const node = section('Log', el('div.filters', field('Rank', select), el('label.check', follow, 'Renew each 2 s'), button('Renew', () => load())), text);
-	let timer;
+	const again = button('Restart this rank…', () => restart(rank));
+	const node = section('', el('div.filters', button('Renew', () => load()), el('label.check', follow, 'Renew each 2 s'), again), text);
+	const title = node.firstChild;
+	let timer, rank;
 	node.hidden = true;
+	title.tabIndex = -1;
 
 	async function load() {
 		clearTimeout(timer);
-		const rank = select.value;
+		const asked = rank;
 		let log;
 		try {
 			log = await get(path + '/log' + query({rank, tail: LOG_LINES})) || 'The log is empty.';
 		} catch (error) {
 			log = error.message;
 		}
-		if (rank !== select.value)
+		if (rank !== asked)
 			return;
 		const atEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 30;
 		setText(text, log);
@@ -427,11 +418,13 @@ function logPart(path) {
 
 	return {
 		node,
-		select,
-		open(rank) {
+		again,
+		open(name) {
+			rank = name;
+			setText(title, 'Log of ' + rank);
+			text.textContent = '';
 			node.hidden = false;
-			select.value = rank;
-			select.focus();
+			title.focus();
 			load();
 		},
 	};
@@ -443,7 +436,6 @@ const ACTIONS = {
 	suspend: ['Suspend', 'All pods of the job end. Ranks that can save do so before. Resume starts the job again.'],
 	resume: ['Resume', 'The operator creates the pods of the job again.'],
 	restart: ['Restart', 'All ranks end and start again as a new generation. This counts as a planned restart.'],
-	rank: ['Restart a rank', 'The rank ends and starts again. This counts as a planned restart.'],
 };
 
 // Buttons, each with a dialog that asks for a reason and a confirmation.
@@ -451,23 +443,20 @@ function actionsPart(path, name, done) {
 	const title = el('h2', {id: 'act-title'});
 	const effect = el('p');
 	const reason = el('input', {type: 'text', maxlength: 200, autocomplete: 'off'});
-	const ranks = el('select');
-	const rankField = field('Rank', ranks);
 	const problem = el('p.note.bad', {role: 'alert'});
 	const confirm = el('button.main', {type: 'submit'});
-	const form = el('form', {onsubmit: send}, title, effect, rankField, field('Reason, for the job\'s events', reason), problem,
+	const form = el('form', {onsubmit: send}, title, effect, field('Reason, for the job\'s events', reason), problem,
 		el('p.end', button('Cancel', () => dialog.close()), confirm));
 	const dialog = el('dialog', {'aria-labelledby': 'act-title'}, form);
 	const result = el('p.soft', {role: 'status'});
-	const buttons = Object.fromEntries(Object.entries(ACTIONS).map(([action, [word]]) => [action, button(word + '…', () => ask(action))]));
-	let asked = null;
+	const buttons = Object.entries(ACTIONS).map(([action, [word]]) => button(word + '…', () => ask(action)));
+	let asked;
 
-	function ask(action) {
-		asked = action;
-		setText(title, `${ACTIONS[action][0]}${action === 'rank' ? ' of' : ''} ${name}?`);
-		setText(effect, ACTIONS[action][1]);
+	function ask(action, rank = null) {
+		asked = {action, rank};
+		setText(title, `${ACTIONS[action][0]} ${rank ? rank + ' of ' : ''}${name}?`);
+		setText(effect, rank ? 'The rank ends and starts again. This counts as a planned restart.' : ACTIONS[action][1]);
 		setText(confirm, ACTIONS[action][0]);
-		rankField.hidden = action !== 'rank';
 		reason.value = '';
 		setNote(problem, '');
 		dialog.showModal();
@@ -477,8 +466,7 @@ function actionsPart(path, name, done) {
 		event.preventDefault();
 		confirm.disabled = true;
 		try {
-			const ofRank = asked === 'rank';
-			const reply = await post(path + '/action', {action: ofRank ? 'restart' : asked, rank: ofRank ? ranks.value : null, reason: reason.value.trim()});
+			const reply = await post(path + '/action', {...asked, reason: reason.value.trim()});
 			dialog.close();
 			setText(result, reply.message);
 			done();
@@ -489,13 +477,13 @@ function actionsPart(path, name, done) {
 	}
 
 	return {
-		node: el('div.actions', Object.values(buttons), result, dialog),
-		ranks,
-		update(job, mayAct) {
+		node: el('div.actions', buttons, result, dialog),
+		ask,
+		update(job, mayAct, again) {
 			const open = mayAct && !job.ended && !['Succeeded', 'Failed'].includes(job.state);
 			const suspended = job.state === 'Suspended';
-			buttons.resume.hidden = !open || !suspended;
-			buttons.suspend.hidden = buttons.restart.hidden = buttons.rank.hidden = !open || suspended;
+			buttons[1].hidden = !open || !suspended;
+			buttons[0].hidden = buttons[2].hidden = again.hidden = !open || suspended;
 		},
 	};
 }
@@ -535,9 +523,9 @@ export function jobScreen(page, namespace, kind, name) {
 	const restarts = restartTable();
 	const stages = stageLegend();
 	const kept = el('p.soft');
-	const log = logPart(path);
-	const ranks = ranksPart(path, rank => log.open(rank));
 	const actions = actionsPart(path, name, () => page.refresh(500));
+	const log = logPart(path, rank => actions.ask('restart', rank));
+	const ranks = ranksPart(path, log.open);
 	const conditions = new Table('Conditions', 'plain', one => one.type, [['Condition', 'row', 'type'], ['Status', '', 'status'],
 		['Reason', 'mid', 'reason'], ['Message', 'text', 'message'], ['Since', 'num', 'since', setAge]], 'The job has no conditions.');
 	const events = new Table('Events', 'plain', one => [one.at, one.reason, one.message].join(' '), [['Last seen', 'row num', 'at', setAge], ['Type', '', 'type', setState],
@@ -546,6 +534,7 @@ export function jobScreen(page, namespace, kind, name) {
 	const source = el('details.data', {ontoggle: () => source.open && get(path + '/yaml').then(text => setText(yaml, text), error => setText(yaml, error.message))},
 		el('summary', 'YAML'), yaml);
 	let ranksAt = 0;
+	let many = false;
 
 	function show(job) {
 		setState(state, job.state);
@@ -560,12 +549,10 @@ export function jobScreen(page, namespace, kind, name) {
 	}
 
 	async function loadRanks(signal) {
-		if (now() - ranksAt < (ranks.names.length > RANKS_PAGE ? RANKS_MANY_MS : RANKS_MS) - 100)
+		if (now() - ranksAt < (many ? RANKS_MANY_MS : RANKS_MS) - 100)
 			return;
-		await ranks.load(signal);
+		many = await ranks.load(signal) > RANKS_PAGE;
 		ranksAt = now();
-		setOptions(log.select, ranks.names);
-		setOptions(actions.ranks, ranks.names);
 	}
 
 	return {
@@ -594,7 +581,7 @@ export function jobScreen(page, namespace, kind, name) {
 			setNote(kept, total > records.length && records.length && `Of ${plural(total, 'restart')}, the last ${count(records.length)} are recorded.`);
 			conditions.update(job.conditions || []);
 			events.update(job.events || []);
-			actions.update(job, page.session?.mayAct);
+			actions.update(job, page.session?.mayAct, log.again);
 			await loadRanks(signal);
 		},
 
