@@ -282,7 +282,7 @@ static void add_generations(struct hf_json *object, const struct hf_page_job_inp
 	for (size_t i = ledger->records_len; i-- > 0;) {
 		const struct hf_record *record = &ledger->records[i];
 
-		number = record->scope == NULL ? record->generation : record->generation - 1;
+		number = hf_streq(record->scope, "Job") ? record->generation - 1 : record->generation;
 		/* Records of earlier generations may have been dropped: their start is unknown. */
 		add_generation(list, number,
 			       i + 1 == ledger->records_len && number > 1 ? HF_TIME_NONE : start,
@@ -290,7 +290,7 @@ static void add_generations(struct hf_json *object, const struct hf_page_job_inp
 		start = record->running_at != HF_TIME_NONE ? record->running_at
 							   : record->decided_at;
 	}
-	if (ledger->records_len == 0 || ledger->records[0].scope != NULL)
+	if (ledger->records_len == 0 || !hf_str_is_empty(ledger->records[0].scope))
 		add_generation(list, ledger->generation, start, NULL);
 	if (hf_status_is_finished(status) && hf_json_len(list) > 0) {
 		struct hf_json *last = hf_json_item(list, hf_json_len(list) - 1);

@@ -143,6 +143,24 @@ static void the_last_generation_of_a_finished_job_has_an_end(void **state)
 	release(&made);
 }
 
+/* The ledger of a job that has failed at its first fault: its record has no scope, because nothing restarted. */
+static void a_job_that_failed_at_once_has_one_generation(void **state)
+{
+	static const char status[] =
+		"{\"startTime\":\"2026-01-01T00:00:00Z\",\"conditions\":[{\"type\":\"Failed\",\"status\":\"True\","
+		"\"lastTransitionTime\":\"2026-01-01T00:01:00Z\"}],\"recovery\":{\"schema\":1,\"generation\":1,"
+		"\"last\":{\"generation\":1,\"cause\":\"application\",\"scope\":\"\",\"detectedAt\":\"2026-01-01T00:01:00Z\"}}}";
+	const struct hf_json *generations;
+	struct made made;
+
+	make(&made, status);
+	hf_page_job_add_detail(made.object, &made.input, NULL);
+	generations = hf_json_get(made.object, "generations");
+	assert_int_equal(hf_json_len(generations), 1);
+	assert_int_equal(hf_json_i64(hf_json_get(hf_json_item(generations, 0), "number"), -1), 1);
+	release(&made);
+}
+
 static void the_sentence_and_next_are_those_of_the_plan(void **state)
 {
 	const struct hf_reason reasons[] = {
@@ -177,6 +195,7 @@ int main(void)
 		cmocka_unit_test(a_status_of_wrong_types_is_no_danger),
 		cmocka_unit_test(the_detail_has_records_generations_and_the_command),
 		cmocka_unit_test(the_last_generation_of_a_finished_job_has_an_end),
+		cmocka_unit_test(a_job_that_failed_at_once_has_one_generation),
 		cmocka_unit_test(the_sentence_and_next_are_those_of_the_plan),
 		cmocka_unit_test(each_class_of_the_ledger_has_a_cause),
 	};

@@ -84,8 +84,9 @@ size_t hf_page_jobs_len(const struct hf_page_jobs *jobs);
 const struct hf_page_row *hf_page_jobs_find(const struct hf_page_jobs *jobs, const char *key);
 /* Iterates in the order in which the jobs were first seen; *it starts at 0. */
 const struct hf_page_row *hf_page_jobs_next(const struct hf_page_jobs *jobs, size_t *it);
-/* Appends the JSON of a page of the list: the jobs that the session may see. */
-void hf_page_jobs_list(const struct hf_page_jobs *jobs, const struct hf_page_session *session,
+/* Appends the JSON of a page of the list: the jobs that the session may see. Marks these rows, so that the stream tells the
+ * steps that they have reached since they were made. */
+void hf_page_jobs_list(struct hf_page_jobs *jobs, const struct hf_page_session *session,
 		       const struct hf_page_query *query, struct hf_strbuf *sb);
 /* The number of rows that the session may see, by state: {"Running": 3}. The caller owns the result. */
 struct hf_json *hf_page_jobs_count(const struct hf_page_jobs *jobs,

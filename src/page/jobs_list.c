@@ -83,7 +83,7 @@ static void count_state(struct hf_json *states, const char *state)
 }
 
 struct listing {
-	const struct hf_page_jobs *jobs;
+	struct hf_page_jobs *jobs;
 	const struct hf_page_session *session;
 	const struct hf_page_query *query;
 	struct place *places;
@@ -184,16 +184,19 @@ static void write_list(const struct listing *listing, struct hf_json *head, stru
 	hf_strbuf_truncate(sb, sb->len - 1); /* the last brace, which comes behind the items */
 	hf_strbuf_addstr(sb, ",\"items\":[");
 	for (size_t i = start; i < end; i++) {
-		const struct hf_page_text_ref *text = listing->places[i].row->text;
+		const struct hf_page_row *row = listing->places[i].row;
 
 		if (i > start)
 			hf_strbuf_addch(sb, ',');
-		hf_strbuf_add(sb, text->bytes, text->len);
+		hf_strbuf_add(sb, row->text->bytes, row->text->len);
+		/* Steps mark no row, because a large fleet would fill the ring. A row that is looked at is made anew. */
+		if (!row->finished)
+			hf_page_jobs_touch(listing->jobs, row->key);
 	}
 	hf_strbuf_addstr(sb, "]}");
 }
 
-void hf_page_jobs_list(const struct hf_page_jobs *jobs, const struct hf_page_session *session,
+void hf_page_jobs_list(struct hf_page_jobs *jobs, const struct hf_page_session *session,
 		       const struct hf_page_query *query, struct hf_strbuf *sb)
 {
 	HF_AUTOFREE struct place *places = hf_xcalloc(hf_map_len(jobs->rows) + 1, sizeof(*places));

@@ -204,6 +204,23 @@ static void a_sentence_has_no_span_that_would_grow_old(void **state)
 			       "\"sentence\":\"Restarting: worker-3 waits for a node\""));
 }
 
+static void a_list_renews_the_steps_of_its_rows(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_page_rank_report report = {.step = 7, .at = 1767225600 * HF_SECOND};
+
+	put(bench, "a", "one", "Running", 0);
+	settle(bench);
+	report.uid = bench->source->jobs[0]->pod_uid;
+	hf_page_ranks_report(bench->ranks, &report);
+	settle(bench);
+	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
+	assert_list(bench, &(struct hf_page_query){.limit = 50}, "one");
+	settle(bench);
+	assert_int_equal(hf_page_ring_newest(bench->ring), 2);
+	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes, "\"step\":7,"));
+}
+
 static void many_changes_are_made_in_slices(void **state)
 {
 	struct bench *bench = *state;
@@ -339,6 +356,7 @@ int main(void)
 		BENCH_TEST(while_no_operator_runs_here_the_rows_stay),
 		BENCH_TEST(the_sentence_is_that_of_the_last_plan),
 		BENCH_TEST(a_sentence_has_no_span_that_would_grow_old),
+		BENCH_TEST(a_list_renews_the_steps_of_its_rows),
 		BENCH_TEST(many_changes_are_made_in_slices),
 		BENCH_TEST(lists_are_filtered_and_sorted),
 		BENCH_TEST(a_list_counts_states_and_names_namespaces),

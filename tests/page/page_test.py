@@ -329,7 +329,7 @@ class RoleTest(unittest.TestCase):
         self.assertTrue(row[1].startswith("application"), row)
         self.assertIn("worker-0", row[3])
         self.assertIn("137", row[6])
-        self.assertRegex(browser.find(".restarts .strip").label, r"^detect .* s, decide .* s, stop pods .*, start pods .*, first step ")
+        self.assertRegex(browser.find(".restarts .strip").label, r"^detect .*, decide .* s, stop pods .*, start pods .* s, first step ")
         parts = texts(".timebar + .axis + ol li")
         self.assertIn("ended by a fault of class application", " ".join(browser.run("return [...document.querySelectorAll('.timebar ~ ol li')].map(e => e.textContent)")), parts)
         self.assertEqual(len(browser.all(".ranks tbody tr")), 3)
@@ -418,7 +418,7 @@ class ListTest(unittest.TestCase):
         plane.submit(job("another", "pass", 1, {"suspend": True}))
         browser.wait_for("return document.querySelectorAll('.jobs tbody tr').length === 6")
         self.assertTrue(browser.run("return row.isConnected && document.activeElement === row.querySelector('.open')"))
-        call_delete(plane.folder / "plane", JOBS + "/another")
+        delete_job("another")
         browser.wait_for("return document.querySelectorAll('.jobs tbody tr').length === 5")
 
     def test_a_job_that_is_not_there(self):
@@ -429,9 +429,9 @@ class ListTest(unittest.TestCase):
         browser.complaints()
 
 
-def call_delete(folder, path):
-    subprocess.run([HOLDFAST, "delete", "--yes", "pytorchjob", path.rsplit("/", 1)[1]], check=True, capture_output=True,
-                   env={**os.environ, "KUBECONFIG": str(folder / "kubeconfig")})
+def delete_job(name):
+    subprocess.run([HOLDFAST, "delete", "--yes", "pytorchjob/" + name], check=True, capture_output=True,
+                   env={**os.environ, "KUBECONFIG": str(plane.folder / "plane" / "kubeconfig")})
 
 
 class JobTest(unittest.TestCase):
@@ -479,7 +479,7 @@ class StreamTest(unittest.TestCase):
         browser.wait_for(LIVE)
         browser.wait_for("return [...document.querySelectorAll('.jobs .open')].some(a => a.textContent === 'missed')")
         self.assertEqual(browser.all("#problem"), [])
-        call_delete(plane.folder / "plane", JOBS + "/missed")
+        delete_job("missed")
         relay.cut()
 
     def test_a_killed_server_asks_for_a_new_address(self):
@@ -516,7 +516,7 @@ class StreamTest(unittest.TestCase):
         """A new job comes sooner than the list is renewed without a change."""
         plane.submit(job(name, "pass", 1, {"suspend": True}))
         browser.wait_for("return [...document.querySelectorAll('.jobs .open')].some(a => a.textContent === arguments[0])", name, patience=8)
-        call_delete(plane.folder / "plane", JOBS + "/" + name)
+        delete_job(name)
 
     def test_a_hidden_page_closes_its_stream(self):
         browser.go(plane.opened)

@@ -33,9 +33,9 @@ export const stateSummary = (states, total, word) => [plural(total, word),
 
 // ---- cells
 
-// The server's sentence without "Running for 8s: ", which the page shows elsewhere.
+// The server's sentence without "Running for 8s: ", which other columns show.
 export function sentenceOf({sentence, state, ready, ranks}) {
-	return (sentence || '').replace(/^\S+ for \S+?(: |$)/, '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
+	return (sentence || '').replace(/^\w+( for \w+)?(: |$)/, '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
 }
 
 const restartsKey = job => CAUSES.map(cause => job.restarts?.[cause] || 0).join(' ');
