@@ -84,7 +84,7 @@ class Browser:
                                        env={**os.environ, "HOME": self.folder})
         self.session = None
         self.port = None
-        for line in self.driver.stdout:
+        while line := self.driver.stdout.readline():
             started = re.search(r"started successfully on port (\d+)", line)
             if started:
                 self.port = int(started[1])

@@ -87,14 +87,19 @@ class Plane:
         self.process = subprocess.Popen([HOLDFAST, "up", "--data-dir", self.folder / "plane", "--listen", "127.0.0.1:0",
                                          "--page-listen", listen],
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        for line in self.process.stdout:
+        while line := self.process.stdout.readline():
             found = re.search(r"page: (http://([\d.]+):(\d+)/\S*)", line)
             if found:
                 self.opened, self.address, self.port = found[1], f"http://{found[2]}:{found[3]}", int(found[3])
                 break
         else:
             raise AssertionError("up printed no address of the page: " + (self.folder / "stderr").read_text())
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        threading.Thread(target=self.drain, args=(self.process.stdout,), daemon=True).start()
+
+    @staticmethod
+    def drain(stream):
+        with stream:
+            stream.read()
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -440,6 +445,9 @@ class JobTest(unittest.TestCase):
         browser.button("worker-1").click()
         browser.wait_for("return /step \\d+/.test(document.querySelector('pre.log').textContent)")
         self.assertEqual(browser.focused.text, "Log of worker-1", "the heading of the log has the focus")
+        browser.button("Restart this rank…").click()
+        self.assertEqual(browser.find("dialog[open]").label, "Restart worker-1 of train?")
+        browser.button("Cancel").click()
         browser.find("summary").click()
         browser.wait_for("return document.querySelector('details pre').textContent.includes('kind: PyTorchJob')")
 

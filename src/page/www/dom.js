@@ -285,8 +285,8 @@ const stageText = parts => STAGES.map(([key, name]) => `${name} ${seconds(parts[
 
 // The stages of a restart in a row; whole is the number of seconds of the full width.
 export function stageStrip(parts, whole) {
-	return image('div.strip', stageText(parts), STAGES.map(([key, name], at) => el('i.stage' + at, {title: `${name} ${seconds(parts[key])}`,
-		css: {width: percent(whole > 0 ? (parts[key] || 0) / whole * 100 : 0)}})));
+	return image('div.strip', stageText(parts), STAGES.map(([key, name], at) => parts[key] > 0 && el('i.stage' + at,
+		{title: `${name} ${seconds(parts[key])}`, css: {width: percent(parts[key] / whole * 100)}})));
 }
 
 // The smallest of 1, 2, 5 times a power of ten that is at least the value.

@@ -173,9 +173,9 @@ export function recoveryScreen(page) {
 			showStages(data.mttr || {});
 
 			setText(values.Restarts, count(restarts));
-			setText(values.ETTR, share(data.totals?.ettr ?? (known.length ? sum(known) / known.length : null)));
+			setText(values.ETTR, share(known.length ? sum(known) / known.length : null));
 			setText(values['Median time to recover'], seconds(data.mttr?.total?.p50));
-			setText(values['Lost device hours'], decimal(data.totals?.lostDeviceHours ?? sum(hours)));
+			setText(values['Lost device hours'], hours.some(value => value != null) ? decimal(sum(hours)) : NONE);
 			setNote(since, Date.parse(data.since) > from && `The server has collected since ${when(data.since)}.`);
 			worst.update(data.worst || []);
 			page.summary(`${plural(restarts, 'restart')} in ${WINDOWS[chosen] || chosen}`);

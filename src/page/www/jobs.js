@@ -35,7 +35,7 @@ export const stateSummary = (states, total, word) => [plural(total, word),
 
 // The server's sentence without "Running for 8s: ", which other columns show.
 export function sentenceOf({sentence, state, ready, ranks}) {
-	return (sentence || '').replace(/^\w+( for \w+)?(: |$)/, '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
+	return (sentence || '').replace(new RegExp(`^${state}( for \\w+)?(: |$)`), '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
 }
 
 const restartsKey = job => CAUSES.map(cause => job.restarts?.[cause] || 0).join(' ');
@@ -247,7 +247,7 @@ function timeBar() {
 	const bar = el('div.timebar', {role: 'img'});
 	const axis = timeAxis();
 	const list = el('ol.aside');
-	const part = (spec, ms, title, text) => el(spec, {title, css: {flexGrow: Math.max(0, ms)}}, text);
+	const part = (spec, ms, title, text) => el(spec, {title, css: {flexGrow: Math.max(1, ms)}}, text);
 	return {
 		node: el('div', bar, axis.node, list),
 		update(generations, ended) {
@@ -282,7 +282,7 @@ const restartTable = () => new Table('Restarts, the last one first', 'restarts',
 	['Rank', 'nowrap mid', 'rank'],
 	['Node', 'wide', 'node', nodeLink],
 	['Device', 'wide', 'device'],
-	['Exit', 'wide', exitText],
+	['Exit', 'nowrap wide', exitText],
 	['Steps lost', 'num mid', one => count(one.stepsLost)],
 	['Until all ranks ran', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
 		cell.replaceChildren(seconds(one.seconds?.total), stageStrip(one.seconds || {}, one.scale))],
@@ -567,7 +567,7 @@ export function jobScreen(page, namespace, kind, name) {
 			const job = await get(path, signal);
 			show(job);
 			const records = (job.restartRecords || []).toSorted((a, b) => a.at < b.at ? 1 : -1);
-			setNote(next, job.next || records[0] && `Last restart ${age(records[0].at)} ago: ${records[0].sentence}`);
+			setNote(next, job.next || records[0] && (records[0].scope ? `Last restart ${age(records[0].at)} ago: ` : '') + records[0].sentence);
 			setNote(advice, job.advice);
 			why.replaceChildren(...(job.why || []).map(one => el('li', one.at ? clockNode(one.at) : el('span'), el('span.soft', one.topic), el('span', one.text))));
 			why.parentNode.hidden = !job.why?.length;
