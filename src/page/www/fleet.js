@@ -115,8 +115,8 @@ function chart(title, heads, ...extra) {
 	const data = dataTable(title, heads);
 	const node = section(title, field, ...extra, data.node);
 	node.classList.add('chart');
-	return {node, update(drawn, rows) {
-		field.replaceChildren(drawn || el('p.empty', 'No data from this time.'));
+	return {node, update(drawn, rows, empty = 'No data from this time.') {
+		field.replaceChildren(drawn || el('p.empty', empty));
 		for (const part of extra)
 			part.hidden = !drawn;
 		data.node.hidden = !drawn;
@@ -160,7 +160,7 @@ export function recoveryScreen(page) {
 			const textOf = numberOf => series.map(([cause, numbers]) => `${numberOf(numbers)} ${cause}`).join(', ');
 			const restarts = sum(series.map(([, numbers]) => sum(numbers)));
 			causes.update(restarts ? bars('Restarts by cause: ' + textOf(sum), series, at => `${startOf(at)}: ${textOf(numbers => numbers[at])}`, count) : null,
-				series[0][1].map((_, at) => [startOf(at), ...series.map(([, numbers]) => numbers[at])]).filter(row => sum(row.slice(1))));
+				series[0][1].map((_, at) => [startOf(at), ...series.map(([, numbers]) => numbers[at])]).filter(row => sum(row.slice(1))), 'No job restarted.');
 
 			const shares = data.ettr || [];
 			const known = shares.filter(value => value != null);
@@ -168,14 +168,15 @@ export function recoveryScreen(page) {
 				shares.map((value, at) => [startOf(at), share(value)]).filter((_, at) => shares[at] != null));
 
 			const hours = data.lostDeviceHours || [];
+			const measured = hours.some(value => value != null);
 			lost.update(sum(hours) ? bars(`${decimal(sum(hours))} lost device hours`, [['lost', hours]], at => `${startOf(at)}: ${decimal(hours[at])} device hours`, decimal) : null,
-				hours.map((value, at) => [startOf(at), decimal(value)]).filter((_, at) => hours[at]));
+				hours.map((value, at) => [startOf(at), decimal(value)]).filter((_, at) => hours[at]), measured ? 'No device hour was lost.' : undefined);
 			showStages(data.mttr || {});
 
 			setText(values.Restarts, count(restarts));
 			setText(values.ETTR, share(known.length ? sum(known) / known.length : null));
 			setText(values['Median time to recover'], seconds(data.mttr?.total?.p50));
-			setText(values['Lost device hours'], hours.some(value => value != null) ? decimal(sum(hours)) : NONE);
+			setText(values['Lost device hours'], measured ? decimal(sum(hours)) : NONE);
 			setNote(since, Date.parse(data.since) > from && `The server has collected since ${when(data.since)}.`);
 			worst.update(data.worst || []);
 			page.summary(`${plural(restarts, 'restart')} in ${WINDOWS[chosen] || chosen}`);
