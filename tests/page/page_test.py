@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""page_test.py HOLDFAST: the page of `holdfast up` in a headless Chromium.
+"""page_test.py HOLDFAST [TEST…]: the page of `holdfast up` in a headless Chromium.
 
 Real jobs run, one of which restarts after a rank is killed. Every screen is opened in light and dark and from 320 to 1,920 pixels; then come names
 and roles, the keyboard, filters, actions, a connection that breaks, two windows with one stream, and 10,000 jobs with 1,000
@@ -588,4 +588,4 @@ class ZScaleTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
