@@ -282,7 +282,8 @@ static void add_generations(struct hf_json *object, const struct hf_page_job_inp
 	for (size_t i = ledger->records_len; i-- > 0;) {
 		const struct hf_record *record = &ledger->records[i];
 
-		number = hf_streq(record->scope, "Job") ? record->generation - 1 : record->generation;
+		number = hf_streq(record->scope, "Job") ? record->generation - 1
+							: record->generation;
 		/* Records of earlier generations may have been dropped: their start is unknown. */
 		add_generation(list, number,
 			       i + 1 == ledger->records_len && number > 1 ? HF_TIME_NONE : start,
