@@ -7,6 +7,7 @@ Real jobs run, one of which restarts after a rank is killed. Every screen is ope
 and roles, the keyboard, filters, actions, a connection that breaks, two windows with one stream, and 10,000 jobs with 1,000
 ranks. PAGE_PICTURES=FOLDER keeps a picture of each screen.
 """
+import datetime
 import http.client
 import json
 import os
@@ -36,6 +37,7 @@ MANY_JOBS = 10000
 MANY_RANKS = 1000
 FRAME_MAX_MS = 100
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
+HEALTH = "/apis/holdfast.dev/v1alpha1/devicehealths"
 TRAIN = """
 import os, pathlib, sys, threading
 sys.path.insert(0, os.environ["REPORT"])
@@ -114,18 +116,18 @@ class Plane:
     def submit(self, manifest):
         return call(self.folder / "plane", JOBS, manifest)
 
-    def submit_many(self, manifests):
-        """Sends all over one connection."""
+    def send(self, method, path, bodies, kind="application/json"):
+        """Sends all bodies over one connection."""
         plane = self.folder / "plane"
         host, port = re.search(r"server: https://([\d.]+):(\d+)", (plane / "kubeconfig").read_text()).groups()
         connection = http.client.HTTPSConnection(host, int(port), timeout=60, context=ssl.create_default_context(cafile=plane / "ca.pem"))
-        headers = {"Authorization": "Bearer " + (plane / "token").read_text().strip(), "Content-Type": "application/json"}
-        for manifest in manifests:
-            connection.request("POST", JOBS, json.dumps(manifest), headers)
+        headers = {"Authorization": "Bearer " + (plane / "token").read_text().strip(), "Content-Type": kind}
+        for body in bodies:
+            connection.request(method, path, json.dumps(body), headers)
             reply = connection.getresponse()
             text = reply.read()
-            if reply.status != 201:
-                raise AssertionError(f"{reply.status}: {text[:500]}")
+            if reply.status not in (200, 201):
+                raise AssertionError(f"{method} {path}: {reply.status}: {text[:500]}")
         connection.close()
 
 
@@ -469,6 +471,34 @@ class JobTest(unittest.TestCase):
         self.assertEqual(browser.complaints(), [])
 
 
+class NodeTest(unittest.TestCase):
+    def report(self, state, *faults):
+        """Writes what the agent of a node with two GPUs would report."""
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        faults = [{"detector": "xid", "code": code, "class": "reboot", "line": line, "lastTime": now, "count": 1, "active": True}
+                  for code, line in faults]
+        devices = [{"id": "0000:9d:00.0", "uuid": "GPU-1", "kind": "gpu", "state": state, "class": "reboot" if faults else "none", "faults": faults},
+                   {"id": "0000:9e:00.0", "uuid": "GPU-2", "kind": "gpu", "state": "Healthy"}]
+        plane.send("PATCH", HEALTH + "/gpu-node/status", [{"status": {"observedTime": now, "state": state, "devices": devices}}],
+                   "application/merge-patch+json")
+
+    def test_a_fault_of_a_device_and_its_end(self):
+        plane.send("POST", HEALTH, [{"apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceHealth", "metadata": {"name": "gpu-node"}}])
+        self.report("Unhealthy", (79, "NVRM: Xid 79 <i>GPU has fallen off the bus</i>"))
+        open_screen("/nodes?state=Unhealthy", "Nodes")
+        browser.wait_for("return document.querySelector('.nodes .open')?.textContent === 'gpu-node'")
+        self.assertIn("1/2", texts(".nodes tbody td"))
+        browser.press("j", "Enter")
+        browser.wait_for("return document.querySelector('h1').textContent === 'gpu-node' && document.querySelector('.head .state').textContent === 'Unhealthy'")
+        rows = browser.run("return [...document.querySelectorAll('section tbody tr')].map(row => [...row.children].map(cell => cell.textContent))")
+        self.assertEqual(rows[0][:3], ["Unhealthy", "gpu · 0000:9d:00.0 · GPU-1", "reboot"])
+        self.assertRegex(rows[0][3], r"^\d\d:\d\d:\d\d xid 79: NVRM: Xid 79 <i>GPU has fallen off the bus</i>$")
+        self.assertEqual(rows[1][0], "Healthy")
+        self.report("Healthy")
+        browser.wait_for("return document.querySelector('.head .state').textContent === 'Healthy'", patience=8)
+        self.assertEqual(browser.complaints(), [])
+
+
 class StreamTest(unittest.TestCase):
     def tearDown(self):
         browser.look(1280)
@@ -577,7 +607,7 @@ class ZScaleTest(unittest.TestCase):
 
     def test_many_jobs_and_ranks(self):
         plane.submit(job("large", "pass", MANY_RANKS - 1, nodeSelector={"no": "node"}))
-        plane.submit_many(job(f"many-{i:05}", "pass", 1, {"suspend": True}) for i in range(MANY_JOBS))
+        plane.send("POST", JOBS, (job(f"many-{i:05}", "pass", 1, {"suspend": True}) for i in range(MANY_JOBS)))
         open_screen("/", "Jobs")
         browser.wait_for("return document.querySelector('#summary').textContent.startsWith('10,006 jobs')", patience=180)
         self.assert_short_frames("pages of 10,000 jobs", self.turn_pages)
