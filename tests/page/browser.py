@@ -104,7 +104,11 @@ class Browser:
         finally:
             self.driver.terminate()
             self.driver.wait()
-            shutil.rmtree(self.folder, ignore_errors=True)
+            until("the browser has ended and leaves its folder alone", self.remove_folder)
+
+    def remove_folder(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return not os.path.exists(self.folder)
 
     def send(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_MAX)
