@@ -198,23 +198,19 @@ def setUpModule():
     global browser
     find_browser()
     plane.start()
+    unittest.addModuleCleanup(plane.remove)
     plane.submit(job("train", TRAIN, 2, {"recovery": {"restartScope": "Job", "settleSeconds": 1, "backoff": {"initialSeconds": 1}}}))
     plane.submit(job("breaks", "raise SystemExit('RuntimeError: <b>no such file</b>')", 0, {"backoffLimit": 0}))
     plane.submit(job("waits", "pass", 1, nodeSelector={"no": "node"}))
     plane.submit(job("pauses", "pass", 1, {"suspend": True}))
     plane.submit(job("ends", "pass"))
     browser = Browser()
+    unittest.addModuleCleanup(browser.close)
     browser.look(1280)
     browser.go(plane.opened)
     browser.wait_for(LIVE)
     browser.wait_for("return /^5 jobs: 1 Failed, 1 Created, 1 Suspended, 1 Running, 1 Succeeded$/.test(document.querySelector('#summary').textContent)",
                      patience=90)
-
-
-def tearDownModule():
-    if browser:
-        browser.close()
-    plane.remove()
 
 
 def open_screen(path, heading):
