@@ -269,7 +269,7 @@ static void draw_title(const struct rows *rows, const struct hf_top_screen *scre
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(LINE_BYTES_MAX);
 
 	if (rows->open != NULL) {
-		struct hf_top_cells cells;
+		struct hf_top_cells cells = {.text = {""}};
 
 		hf_top_job_cells(rows->open, screen->now, &cells);
 		hf_strbuf_addf(&text, "%s/%s  %s  step %s", rows->open->ns, rows->open->name,

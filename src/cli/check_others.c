@@ -303,6 +303,20 @@ static const struct hf_json *find_kueue_pod(const struct hf_check_facts *facts, 
 	return found;
 }
 
+/* True if a webhook of Kueue sees new jobs, or if that is unknown. */
+static bool has_kueue_webhook(const struct hf_check_facts *facts)
+{
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_WEBHOOKS); i++) {
+		const struct hf_json *item = hf_check_item(facts, HF_CHECK_WEBHOOKS, i);
+
+		if (hf_streq(hf_json_path_str(item, "kind", NULL),
+			     "MutatingWebhookConfiguration") &&
+		    hf_str_has_prefix(hf_check_name_of(item), "kueue-"))
+			return true;
+	}
+	return facts->lists[HF_CHECK_WEBHOOKS].code != 0;
+}
+
 void hf_check_kueue(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	HF_AUTO_CHECK_NAMES kinds = HF_CHECK_NAMES_INIT;
@@ -338,6 +352,12 @@ void hf_check_kueue(const struct hf_check_facts *facts, struct hf_check_lines *l
 			"add kubeflow.org/pytorchjob and other kinds to integrations.frameworks in ConfigMap "
 			"kueue-manager-config",
 			"Kueue %s runs, but queues no kind of kubeflow.org", tag_of(pod));
+	else if (!has_kueue_webhook(facts))
+		hf_check_add(
+			lines, HF_CHECK_WARN, "kueue",
+			"install Kueue's webhooks, or create jobs with runPolicy.suspend: true",
+			"Kueue %s queues %s, but has no webhook: new jobs do not wait for it",
+			tag_of(pod), hf_check_names_end(&kinds));
 	else
 		hf_check_add(lines, HF_CHECK_OK, "kueue", NULL, "Kueue %s queues %s", tag_of(pod),
 			     hf_check_names_end(&kinds));

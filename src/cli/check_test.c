@@ -373,10 +373,15 @@ static void kueue_is_asked_which_kinds_it_queues(void **state)
 		"warn kueue: Kueue v0.15.0 runs, but queues no kind of kubeflow.org\n"
 		"  -> add kubeflow.org/pytorchjob and other kinds to integrations.frameworks in ConfigMap "
 		"kueue-manager-config\n");
-	assert_rule(hf_check_kueue,
-		    KUEUE_CRD KUEUE_POD("True")
-			    KUEUE_CONFIG("batch/job, kubeflow.org/tfjob, kubeflow.org/mpijob"),
-		    "ok kueue: Kueue v0.15.0 queues TFJob, MPIJob\n");
+	assert_rule(
+		hf_check_kueue, KUEUE_CRD KUEUE_POD("True") KUEUE_CONFIG("kubeflow.org/tfjob"),
+		"warn kueue: Kueue v0.15.0 queues TFJob, but has no webhook: new jobs do not wait for it\n"
+		"  -> install Kueue's webhooks, or create jobs with runPolicy.suspend: true\n");
+	assert_rule(
+		hf_check_kueue,
+		KUEUE_CRD KUEUE_POD("True") KUEUE_CONFIG(
+			"batch/job, kubeflow.org/tfjob, kubeflow.org/mpijob") "---\nkind: MutatingWebhookConfiguration\nmetadata: {name: kueue-mutating-webhook-configuration}\n",
+		"ok kueue: Kueue v0.15.0 queues TFJob, MPIJob\n");
 }
 
 static void a_gang_scheduler_needs_its_crd(void **state)
