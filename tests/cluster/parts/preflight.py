@@ -105,7 +105,8 @@ def check_migrate(w):
     follow(w, steps[5]["command"])
     lines, steps = found(w, "migrate")
     equal("done", done(steps), [True] * 4 + [False, True])
-    equal("failed", [n for n, l in lines.items() if any(r != "ok" for r, _, _ in l)], ["agents"])
+    warned = [n for n, l in lines.items() if any(r != "ok" for r, _, _ in l)]
+    equal("warned", warned, ["api-server", "agents"] if build.other_kubernetes else ["agents"])
     return "6 steps"
 
 
