@@ -207,13 +207,13 @@ class AgentRightsTest(unittest.TestCase):
     text = re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "agent", "rbac.yaml"))
 
     def test_the_agents_role_grants_what_its_code_asks_for(self):
-        # What for: publish.c patches and creates, holders.c lists and watches, job_watches.c lists and watches jobs, silence.c gets its
+        # What for: publish.c patches and creates, holders.c, health_watch.c and job_watches.c list and watch, silence.c gets its
         # Lease, by a Role of that namespace.
         self.assertIn("namespace: kube-node-lease", self.text)
         self.assertEqual(granted(self.text), {
             ("", "nodes"): ["get"],
             ("", "nodes/status"): ["patch"],
-            ("holdfast.dev", "devicehealths"): ["create"],
+            ("holdfast.dev", "devicehealths"): ["create", "list", "watch"],
             ("holdfast.dev", "devicehealths/status"): ["patch"],
             ("", "pods"): ["list", "watch"],
             ("", "pods/status"): ["patch"],

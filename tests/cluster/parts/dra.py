@@ -2,7 +2,10 @@
 # Copyright The Holdfast authors
 """One device out, not the node: a DRA driver with four GPUs on a real kubelet, and DeviceTaintRules."""
 
+import json
 import time
+
+from parts import rbac
 
 from kit import client, dra, plugin
 from kit.agent import NODE, Agent
@@ -24,6 +27,10 @@ def setup(w):
         raise Skip("the Go operator knows no devices")
     plugin.needed()
     w.install()
+    # The operator has its shipped role, as no other part needs these rights.
+    w.role = next(o for o in rbac.grant(w, rbac.shipped(w)) if o["kind"] == "ClusterRole"
+                  and o["metadata"]["name"] == "holdfast-operator")
+    w.shipped = w.cluster.kubeconfig("shipped", token=w.api.token_of("holdfast-system", "holdfast-operator"))
     dra.start(w)
     dra.define(w)
     return "a DRA driver of the tests' own, with four GPUs"
@@ -34,7 +41,7 @@ class Story:
 
     def __init__(self, w, mode="quarantine", **spec):
         self.w = w
-        self.operator = Operator(w.cluster, w.program, "fleet")
+        self.operator = Operator(w.cluster, w.program, "fleet", config=w.shipped)
         self.agent = Agent(w)
         # The node is in the machine's boot.
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
@@ -159,6 +166,18 @@ def check_no_driver(w):
         s.fail(1)
         client.until("the node is tainted", s.tainted, 30)
         equal("rules", s.rules(), [])
+
+
+def check_no_right(w):
+    """Without the right to make rules the node gets the taint"""
+    with Story(w) as s:
+        w.cluster.kubectl("replace", "-f", "-", text=json.dumps(rbac.without(w.role, "create", "devicetaintrules")))
+        try:
+            s.fail(1)
+            client.until("the node is tainted", s.tainted, 40)
+            equal("rules", s.rules(), [])
+        finally:
+            w.cluster.kubectl("replace", "-f", "-", text=json.dumps(w.role))
 
 
 def check_plugin(w):

@@ -26,6 +26,9 @@ LOST_NODES = {("patch", "pods/status"), ("get", "nodes"), ("get", "persistentvol
 # Of nodes whose devices fail: the part "remedy" takes them away one by one.
 REMEDIES = {("patch", "nodes"), ("get", "devicehealths"), ("get", "healthpolicies"),
             ("patch", "healthpolicies/status"), ("create", "pods/eviction")}
+# Of single devices out of use: the part "dra" runs with the shipped role.
+DEVICES = {("patch", "devicehealths"), ("list", "resourceslices"),
+           *((verb, "devicetaintrules") for verb in ("list", "watch", "create", "patch", "delete"))}
 # What MPIJobs have beside pods.
 MPI = ("configmaps", "serviceaccounts", "roles", "rolebindings", "pods/exec")
 SCALER = "horizontalpodautoscalers"
@@ -341,7 +344,7 @@ def rights(role, namespaced):
              for v in rule["verbs"] if r.split("/")[0] not in OTHER_KINDS]
     # Asked for in the API server, by check_owners.
     return [f for f in found if not f[1].endswith("/finalizers")
-            and f[:2] not in LOST_NODES | REMEDIES]
+            and f[:2] not in LOST_NODES | REMEDIES | DEVICES]
 
 
 def without(role, verb, resource, group=None):
