@@ -103,11 +103,12 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	if (r->spec.attempt > o->attempt)
 		o->attempt = r->spec.attempt;
 	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
-		o->mended_at = latest_of(
-			o->mended_at,
-			convert_time(mend,
-				     latest_of(r->status.act.started_at, r->status.act.ended_at),
-				     hf_fleet_now(mend->fleet)));
+		o->mended_at = latest_of(o->mended_at,
+					 hf_fleet_mend_before_proof(
+						 r, convert_time(mend,
+								 latest_of(r->status.act.started_at,
+									   r->status.act.ended_at),
+								 hf_fleet_now(mend->fleet))));
 	if (is_since_quarantine(mend, r)) {
 		/* One that ended by a report that was wrong is made again, but not at once. */
 		o->person_on_node |= rung == HF_MEND_PERSON &&

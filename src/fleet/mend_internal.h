@@ -244,8 +244,12 @@ bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_rem
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 bool hf_fleet_mend_has_finalizer(struct hf_doc *doc);
-/* When the object was created, at the latest: the API server writes whole seconds, and the mark of a quarantine that
- * began in the same second has microseconds. */
+/* Limits the end of an act to the time of its proof, which is of the operator's clock: the node's clock may have been
+ * ahead at the act, and later faults would count as older than the act. */
+hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at);
+/* When the object was created, for a comparison with the mark of a quarantine. The API server writes whole seconds, and
+ * a mark has microseconds. An object of a policy follows the mark of its quarantine, so it counts as created at the end
+ * of its second. A person may create an object before the mark. */
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r);
 /* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);

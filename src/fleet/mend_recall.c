@@ -103,10 +103,18 @@ static size_t find_node(const struct fleet_seen *seen, const char *name)
 	return item == NULL ? seen->len : (size_t)(item - seen->items);
 }
 
+hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at)
+{
+	hf_time proof = r->status.proof.at;
+
+	return proof != HF_TIME_NONE && at != HF_TIME_NONE && proof < at ? proof : at;
+}
+
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r)
 {
-	return r->created_at == HF_TIME_NONE ? HF_TIME_NONE
-					     : hf_time_add(r->created_at, HF_SECOND - 1);
+	if (r->created_at == HF_TIME_NONE || !hf_streq(r->spec.requested_by, "policy"))
+		return r->created_at;
+	return hf_time_add(r->created_at, HF_SECOND - 1);
 }
 
 static bool is_attempt(const struct mend_object *object)
@@ -179,6 +187,7 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 								     : r->status.act.started_at;
 	if (item->health != NULL && hf_mend_has_actor(object->rung))
 		acted_at = hf_fleet_convert_time(fleet, item->health, acted_at, now);
+	acted_at = hf_fleet_mend_before_proof(r, acted_at);
 	return acted_at != HF_TIME_NONE && evidence_at <= acted_at;
 }
 
