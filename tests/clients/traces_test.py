@@ -71,6 +71,8 @@ class Traces(unittest.TestCase):
         self.addCleanup(collector.shutdown)
         data = self.folder / "plane"
         self.start("up", "--no-operator", "--listen", "127.0.0.1:0", "--data-dir", str(data))
+        self.addCleanup(subprocess.run, [HOLDFAST, "down", "--data-dir", str(data), "--timeout", "60s"],
+                        capture_output=True, check=False)
         until("the plane answers", (data / "kubeconfig").exists)
         self.start("operator", "--kubeconfig", str(data / "kubeconfig"), "--metrics-bind-address", "0",
                    "--health-probe-bind-address", "0",
