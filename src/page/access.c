@@ -192,15 +192,16 @@ static void end_round(struct round *round)
 {
 	struct round **at = &round->access->rounds;
 
-	while (*at != round)
-		at = &(*at)->next;
-	*at = round->next;
 	round->session->learned_at = hf_loop_mono(round->access->loop);
 	round->session->learned_places = round->places;
-	/* A callback may call hf_page_access_forget, which removes the function of another waiter. */
+	/* A callback may call hf_page_access_forget, which removes the function of another waiter. So the list has the
+	 * round until the last callback has returned. */
 	for (size_t i = 0; i < round->waiters.len; i++)
 		if (round->waiters.items[i].done != NULL)
 			round->waiters.items[i].done(round->waiters.items[i].arg);
+	while (*at != round)
+		at = &(*at)->next;
+	*at = round->next;
 	HF_VEC_RELEASE(&round->waiters);
 	hf_page_session_unref(round->session);
 	free(round);

@@ -250,6 +250,33 @@ static void requests_of_one_session_share_the_reviews(void **state)
 	assert_int_equal(other, 0);
 }
 
+/* Two waiters; the callback of the first forgets the second. */
+struct pair {
+	struct bench *bench;
+	struct pair *other;
+	int known;
+};
+
+static void forget_other(void *arg)
+{
+	struct pair *pair = arg;
+
+	pair->known++;
+	hf_page_access_forget(pair->bench->access, pair->other);
+}
+
+static void a_callback_may_forget_a_waiter_of_the_same_session(void **state)
+{
+	struct bench *bench = *state;
+	struct pair second = {.bench = bench}, first = {.bench = bench, .other = &second};
+
+	hf_page_access_learn(bench->access, bench->session, forget_other, &first);
+	hf_page_access_learn(bench->access, bench->session, forget_other, &second);
+	assert_int_equal(answer_reviews(bench, "none", ""), 7);
+	assert_int_equal(first.known, 1);
+	assert_int_equal(second.known, 0);
+}
+
 static void a_right_is_lost_if_the_api_server_cannot_be_asked_for_long(void **state)
 {
 	struct bench *bench = *state;
@@ -282,6 +309,7 @@ int main(void)
 		BENCH_TEST(answers_count_for_half_a_minute),
 		BENCH_TEST(a_new_namespace_is_asked_for_at_once),
 		BENCH_TEST(requests_of_one_session_share_the_reviews),
+		BENCH_TEST(a_callback_may_forget_a_waiter_of_the_same_session),
 		BENCH_TEST(a_right_is_lost_if_the_api_server_cannot_be_asked_for_long),
 	};
 
