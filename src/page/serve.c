@@ -76,9 +76,8 @@ static void open_stream(const struct hf_page_request *request)
 		.since = !hf_str_is_empty(last) ? last : hf_exchange_query(ex, "since"),
 		.once = request->query.once,
 	};
-	struct hf_error err;
 
-	if (hf_page_streams_stats(request->page->streams)->open >= HF_PAGE_STREAMS_MAX) {
+	if (!hf_page_streams_admit(request->page->streams)) {
 		hf_exchange_add_header(ex, "Retry-After", "10");
 		hf_page_answer_error(
 			request->page, ex, 503,
@@ -89,9 +88,7 @@ static void open_stream(const struct hf_page_request *request)
 	hf_page_add_no_store(ex);
 	hf_exchange_add_header(ex, "X-Accel-Buffering", "no"); /* proxies must pass each event on */
 	hf_page_count(request->page, HF_PAGE_EVENTS, 200);
-	int rc = hf_page_streams_open(request->page->streams, ex, &viewer, &err);
-
-	hf_assert(rc == 0);
+	hf_page_streams_open(request->page->streams, ex, &viewer);
 }
 
 /* False: the request was answered, because this process does not know the jobs. */

@@ -359,21 +359,23 @@ static struct viewer *create_viewer(struct hf_page_streams *streams, struct hf_e
 	return viewer;
 }
 
-int hf_page_streams_open(struct hf_page_streams *streams, struct hf_exchange *ex,
-			 const struct hf_page_viewer *args, struct hf_error *err)
+bool hf_page_streams_admit(struct hf_page_streams *streams)
+{
+	bool fits = streams->stats.open < HF_PAGE_STREAMS_MAX;
+
+	streams->stats.refused += !fits;
+	return fits;
+}
+
+void hf_page_streams_open(struct hf_page_streams *streams, struct hf_exchange *ex,
+			  const struct hf_page_viewer *args)
 {
 	static const char hello[] = "retry: 2000\n\n";
 	HF_AUTO_STRBUF shared = HF_STRBUF_INIT(SUMMARY_BYTES_MAX);
 	struct viewer *viewer;
 	uint64_t since;
 
-	if (streams->stats.open >= HF_PAGE_STREAMS_MAX) {
-		streams->stats.refused++;
-		return hf_error_set(
-			err, HF_E_TOO_MANY,
-			"the page serves at most %d streams; close a tab or try again later",
-			HF_PAGE_STREAMS_MAX);
-	}
+	hf_assert(streams->stats.open < HF_PAGE_STREAMS_MAX);
 	viewer = create_viewer(streams, ex, args);
 	hf_exchange_on_closed(ex, on_closed, viewer);
 	hf_exchange_on_drained(ex, on_drained, viewer);
@@ -390,7 +392,6 @@ int hf_page_streams_open(struct hf_page_streams *streams, struct hf_exchange *ex
 	if (!hf_timer_armed(streams->timer))
 		hf_timer_arm(streams->timer, SWEEP);
 	end_if_caught_up(viewer);
-	return 0;
 }
 
 const struct hf_page_stream_stats *hf_page_streams_stats(const struct hf_page_streams *streams)

@@ -42,10 +42,11 @@ struct hf_page_viewer {
 	const char *since; /* version that the viewer knows; NULL: it wants only later changes */
 	bool once;         /* end the stream after the catch-up */
 };
-/* Begins a stream on the exchange. The caller has added the headers. HF_E_TOO_MANY: all streams are in use; the exchange
- * is then still the caller's. */
-int hf_page_streams_open(struct hf_page_streams *streams, struct hf_exchange *ex,
-			 const struct hf_page_viewer *viewer, struct hf_error *err) HF_MUST_CHECK;
+/* False: all streams are in use. Counts the refusal. */
+bool hf_page_streams_admit(struct hf_page_streams *streams) HF_MUST_CHECK;
+/* Begins a stream on the exchange, after hf_page_streams_admit. The caller has added the headers. */
+void hf_page_streams_open(struct hf_page_streams *streams, struct hf_exchange *ex,
+			  const struct hf_page_viewer *viewer);
 /* Changes went into the ring. */
 void hf_page_streams_push(struct hf_page_streams *streams);
 

@@ -338,6 +338,7 @@ class PageTest(unittest.TestCase):
         refused = self.page.ask("/api/v1/events")
         self.assertEqual(refused.status, 503)
         self.assertIn("Retry-After", refused.headers)
+        self.assertIn('holdfast_page_stream_events_total{event="refused"} 1\n', self.metrics())
         self.assertEqual(self.page.ask("/api/v1/session").status, 200)
         for stream in streams:
             stream.close()
