@@ -14,6 +14,7 @@
 
 /* A rank with own work above this multiple of the median delays the job. */
 #define BEHIND_SCORE 1.2
+#define SWEEP_EVERY HF_MINUTE
 
 struct rank {
 	int64_t step, total, own_us, wait_us;
@@ -27,6 +28,8 @@ struct rank {
 
 struct hf_page_ranks {
 	struct hf_map *by_uid; /* UID of a pod → struct rank */
+	hf_time newest;        /* time of the latest step of any pod */
+	hf_time swept_at;      /* `newest` at the last sweep */
 };
 
 struct hf_page_ranks *hf_page_ranks_create(void)
@@ -47,9 +50,21 @@ struct hf_page_ranks *hf_page_ranks_destroy(struct hf_page_ranks *ranks)
 	return NULL;
 }
 
-void hf_page_ranks_forget(struct hf_page_ranks *ranks, const char *uid)
+/* Removes the pods without a step for long, at most once a minute, because it looks at all pods. */
+static void sweep_ranks(struct hf_page_ranks *ranks)
 {
-	(void)hf_map_remove(ranks->by_uid, uid);
+	const char *uid;
+	void *value;
+
+	if (ranks->newest - ranks->swept_at < SWEEP_EVERY)
+		return;
+	ranks->swept_at = ranks->newest;
+	for (size_t it = 0; hf_map_next(ranks->by_uid, &it, &uid, &value);) {
+		const struct rank *rank = value;
+
+		if (rank->at <= ranks->newest - HF_PAGE_RANK_SILENT)
+			hf_map_remove(ranks->by_uid, uid);
+	}
 }
 
 static struct rank *find_rank(struct hf_page_ranks *ranks, const char *uid)
@@ -58,6 +73,8 @@ static struct rank *find_rank(struct hf_page_ranks *ranks, const char *uid)
 
 	if (rank != NULL)
 		return rank;
+	if (hf_map_len(ranks->by_uid) >= HF_PAGE_RANKS_MAX)
+		sweep_ranks(ranks);
 	rank = hf_xcalloc(1, sizeof(*rank));
 	rank->at = HF_TIME_NONE;
 	rank->step_seconds = -1;
@@ -95,6 +112,8 @@ void hf_page_ranks_report(struct hf_page_ranks *ranks, const struct hf_page_rank
 	if (rank == NULL)
 		return;
 	take_step(rank, report);
+	if (rank->at > ranks->newest)
+		ranks->newest = rank->at;
 	if (report->total > 0)
 		rank->total = report->total;
 	if (report->own_us > 0)

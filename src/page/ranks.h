@@ -14,10 +14,12 @@ HF_BEGIN_DECLS
  * The steps of training processes, by the UID of their pod. Agents report them in DeviceHealth objects; on one
  * machine the processes report to this process. Pure: times are arguments.
  *
- * At most HF_PAGE_RANKS_MAX pods; reports of further pods are dropped.
+ * At most HF_PAGE_RANKS_MAX pods. If there are more, pods without a step for HF_PAGE_RANK_SILENT give way, because most of
+ * them are gone; without such a pod, reports of further pods are dropped.
  */
 
 #define HF_PAGE_RANKS_MAX ((size_t)50000)
+#define HF_PAGE_RANK_SILENT HF_HOUR
 #define HF_PAGE_SPARK_MAX 32
 
 struct hf_page_rank_report {
@@ -33,8 +35,6 @@ struct hf_page_ranks *hf_page_ranks_create(void);
 struct hf_page_ranks *hf_page_ranks_destroy(
 	struct hf_page_ranks *ranks); /* NULL is fine; returns NULL */
 void hf_page_ranks_report(struct hf_page_ranks *ranks, const struct hf_page_rank_report *report);
-/* The pod is gone. */
-void hf_page_ranks_forget(struct hf_page_ranks *ranks, const char *uid);
 /* Computes the progress of a job from the reports of these pods. */
 struct hf_page_progress hf_page_ranks_progress(const struct hf_page_ranks *ranks,
 					       const struct hf_pod *pods, size_t len);

@@ -132,6 +132,29 @@ static void a_spark_line_has_the_last_steps(void **state)
 	hf_page_ranks_destroy(ranks);
 }
 
+static void pods_that_are_gone_give_way_when_the_table_is_full(void **state)
+{
+	struct hf_page_ranks *ranks = hf_page_ranks_create();
+	char names[2][32];
+	struct hf_pod pods[2];
+
+	fill_pods(pods, names, 2);
+	for (size_t i = 1; i < HF_PAGE_RANKS_MAX; i++) {
+		char uid[32];
+
+		snprintf(uid, sizeof(uid), "gone-%zu", i);
+		report(ranks, uid, 1, HF_SECOND, 0);
+	}
+	report(ranks, names[0], 7, HF_PAGE_RANK_SILENT, 0);
+	report(ranks, names[1], 8, HF_PAGE_RANK_SILENT, 0);
+	assert_int_equal(hf_page_ranks_progress(ranks, &pods[1], 1).step, 0);
+	report(ranks, names[0], 9, HF_PAGE_RANK_SILENT + HF_MINUTE, 0);
+	report(ranks, names[1], 10, HF_PAGE_RANK_SILENT + HF_MINUTE, 0);
+	assert_int_equal(hf_page_ranks_progress(ranks, &pods[0], 1).step, 9);
+	assert_int_equal(hf_page_ranks_progress(ranks, &pods[1], 1).step, 10);
+	hf_page_ranks_destroy(ranks);
+}
+
 static void a_report_without_a_pod_or_step_is_harmless(void **state)
 {
 	struct hf_page_ranks *ranks = hf_page_ranks_create();
@@ -155,6 +178,7 @@ int main(void)
 		cmocka_unit_test(stragglers_come_first_and_are_counted),
 		cmocka_unit_test(ranks_are_sorted_by_their_number),
 		cmocka_unit_test(a_spark_line_has_the_last_steps),
+		cmocka_unit_test(pods_that_are_gone_give_way_when_the_table_is_full),
 		cmocka_unit_test(a_report_without_a_pod_or_step_is_harmless),
 	};
 
