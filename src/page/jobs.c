@@ -25,7 +25,6 @@ static void free_row(void *value)
 	free(row->records);
 	free(row->sentence);
 	free(row->state);
-	free(row->uid);
 	free((char *)(uintptr_t)row->ns);
 	free(row->key);
 	free(row);
@@ -232,16 +231,11 @@ static void remove_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 }
 
 /* Takes the facts that lists are filtered and sorted by. */
-static void take_keys(struct hf_page_row *row, const struct hf_page_job *job,
-		      const struct hf_page_job_keys *keys)
+static void take_keys(struct hf_page_row *row, const struct hf_page_job_keys *keys)
 {
 	if (!hf_streq(row->state, keys->state)) {
 		free(row->state);
 		row->state = hf_xstrdup(keys->state);
-	}
-	if (!hf_streq(row->uid, job->uid)) {
-		free(row->uid);
-		row->uid = hf_xstrdup(job->uid);
 	}
 	row->cause = keys->cause;
 	row->restarts = keys->restarts;
@@ -283,7 +277,7 @@ static void make_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 
 	hf_json_write(object, HF_JSON_COMPACT, &sb);
 	take_records(jobs, row, &status.ledger);
-	take_keys(row, &job, &keys);
+	take_keys(row, &keys);
 	if (sb.full || (row->text != NULL && row->text->len == sb.len &&
 			memcmp(row->text->bytes, sb.data, sb.len) == 0))
 		return;
@@ -363,11 +357,6 @@ uint64_t hf_page_jobs_places(const struct hf_page_jobs *jobs)
 size_t hf_page_jobs_len(const struct hf_page_jobs *jobs)
 {
 	return hf_map_len(jobs->rows);
-}
-
-const struct hf_page_row *hf_page_jobs_find(const struct hf_page_jobs *jobs, const char *key)
-{
-	return hf_map_get(jobs->rows, key);
 }
 
 const struct hf_page_row *hf_page_jobs_next(const struct hf_page_jobs *jobs, size_t *it)

@@ -36,7 +36,7 @@ struct hf_page_row {
 	const struct hf_framework *framework;
 	char *key;             /* "plural/ns/name", as the operator's keys */
 	const char *ns, *name; /* parts of key; ns is not ended by a NUL in key, so it is a copy */
-	char *uid, *state;
+	char *state;
 	const char *cause; /* a constant text; "": no restart */
 	int64_t restarts;
 	hf_time created;
@@ -80,8 +80,6 @@ void hf_page_jobs_tell(struct hf_page_jobs *jobs, const char *key, const char *s
 /* Rises when a kind is first seen in a namespace. */
 uint64_t hf_page_jobs_places(const struct hf_page_jobs *jobs);
 size_t hf_page_jobs_len(const struct hf_page_jobs *jobs);
-/* NULL: no such job. */
-const struct hf_page_row *hf_page_jobs_find(const struct hf_page_jobs *jobs, const char *key);
 /* Iterates in the order in which the jobs were first seen; *it starts at 0. */
 const struct hf_page_row *hf_page_jobs_next(const struct hf_page_jobs *jobs, size_t *it);
 /* Appends the JSON of a page of the list: the jobs that the session may see. Marks these rows, so that the stream tells the

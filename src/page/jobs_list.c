@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_BYTES_MAX ((size_t)1 << 20)
 /* Limit of the namespaces in the answer; a filter may have any namespace. */
 #define NAMESPACES_MAX 500
 

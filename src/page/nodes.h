@@ -27,7 +27,6 @@ struct hf_page_nodes_options {
 	hf_time settle; /* 0: HF_PAGE_SETTLE of jobs.h */
 	uint64_t seed;
 	void (*changed)(void *arg); /* changes went into the ring */
-	/* A pod of this namespace and name has reported a step. */
 	void *arg;
 };
 struct hf_page_nodes *hf_page_nodes_create(const struct hf_page_nodes_options *options);

@@ -54,7 +54,6 @@ struct hf_page {
 	size_t acts_len;
 	struct hf_timer *sample_timer;
 	char token[HF_PAGE_KEY_TEXT]; /* of the URL; "": used, or a cluster */
-	uint64_t cookies;             /* sessions made */
 	struct {
 		struct hf_family *requests, *streams, *stream_bytes, *stream_ends, *sessions;
 	} metrics;

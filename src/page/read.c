@@ -12,8 +12,6 @@
 
 /* Memory of one job's step, as the operator's own limit. */
 #define STEP_BYTES_MAX ((size_t)256 << 20)
-/* Records of restarts that a job's ledger keeps. */
-#define RECORDS_KEPT HF_RECORDS_MAX
 
 bool hf_page_find_job(const struct hf_page_request *request, struct hf_page_job *ret_job)
 {
@@ -44,7 +42,7 @@ static void read_session(const struct hf_page_request *request)
 	hf_json_set_bool(object, "ready", page->options.source->ready(page->options.source->arg));
 	hf_page_set_time(object, "now", hf_loop_wall(page->options.loop));
 	kept = hf_json_ensure_object(object, "kept");
-	hf_json_set_i64(kept, "records", RECORDS_KEPT);
+	hf_json_set_i64(kept, "records", HF_RECORDS_MAX);
 	hf_json_set_i64(kept, "ring", HF_PAGE_RING_MAX);
 	hf_page_answer_json(request->page, request->ex, 200, object);
 }

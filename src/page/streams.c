@@ -20,7 +20,7 @@
 struct viewer {
 	struct viewer *prev, *next;
 	struct hf_page_streams *streams;
-	struct hf_exchange *ex; /* NULL: ended */
+	struct hf_exchange *ex;
 	struct hf_page_session *session;
 	uint64_t at;     /* the newest change that the viewer has, or may not see */
 	uint64_t rights; /* rights_version of the session when it was last looked at */

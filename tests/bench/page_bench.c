@@ -3,7 +3,7 @@
 
 /*
  * page_bench JOBS CHANGES: serves the page over JOBS jobs, CHANGES of which change each second, until its standard input
- * ends. Prints the URL, and at the end what the streams wrote. tests/bench/page.py reads.
+ * ends. Prints the URL. tests/bench/page.py opens it.
  */
 #include "base/mem.h"
 #include "base/str.h"
