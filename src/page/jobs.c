@@ -41,7 +41,7 @@ static void mark_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 	*jobs->last = row;
 	jobs->last = &row->next_marked;
 	if (!hf_timer_armed(jobs->timer))
-		hf_timer_arm(jobs->timer, jobs->settle);
+		hf_timer_arm(jobs->timer, jobs->options.settle);
 }
 
 static struct hf_page_row *create_row(struct hf_page_jobs *jobs, const char *key)
@@ -99,7 +99,7 @@ void hf_page_jobs_touch_all(struct hf_page_jobs *jobs)
 	/* Rows of jobs that are gone since are marked too, and then removed. */
 	for (size_t it = 0; hf_map_next(jobs->rows, &it, &key, &value);)
 		mark_row(jobs, value);
-	jobs->source->each_job(jobs->source->arg, touch_job, jobs);
+	jobs->options.source->each_job(jobs->options.source->arg, touch_job, jobs);
 }
 
 /* Copies a summary such as "Restarting for 12s: worker-3 …" without the span, which would be that of the last pass
@@ -140,15 +140,15 @@ void hf_page_jobs_input(const struct hf_page_jobs *jobs, const struct hf_page_jo
 		hf_xasprintf("%s/%s/%s", job->framework->plural, job->ns, job->name);
 	const struct hf_page_row *row = hf_map_get(jobs->rows, key);
 	const struct hf_pod *pods;
-	size_t len = jobs->source->find_pods(jobs->source->arg, job, arena, &pods);
+	size_t len = jobs->options.source->find_pods(jobs->options.source->arg, job, arena, &pods);
 
 	*ret_input = (struct hf_page_job_input){
 		.job = job,
 		.pods = pods,
 		.pods_len = len,
-		.progress = hf_page_ranks_progress(jobs->ranks, pods, len),
+		.progress = hf_page_ranks_progress(jobs->options.ranks, pods, len),
 		.sentence = row == NULL ? NULL : row->sentence,
-		.now = hf_loop_wall(jobs->loop),
+		.now = hf_loop_wall(jobs->options.loop),
 	};
 }
 
@@ -162,8 +162,8 @@ static hf_time whole_span(const struct hf_record *record)
 static void drop_record(struct hf_page_jobs *jobs, const struct hf_page_row *row,
 			const struct hf_page_restart *restart)
 {
-	if (jobs->dropped != NULL)
-		jobs->dropped(jobs->arg, row, restart);
+	if (jobs->options.dropped != NULL)
+		jobs->options.dropped(jobs->options.arg, row, restart);
 }
 
 /* Replaces the records of a row by those of the ledger. A record that the ledger does not have any more was
@@ -206,8 +206,7 @@ static void push_change(struct hf_page_jobs *jobs, struct hf_page_row *row,
 	const struct hf_page_delta delta = {
 		.change = change, .ns = row->ns, .plural = row->framework->plural, .text = text};
 
-	row->version = hf_page_ring_add(jobs->ring, &delta, row->version);
-	jobs->pushed = true;
+	row->version = hf_page_ring_add(jobs->options.ring, &delta, row->version);
 }
 
 static void remove_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
@@ -256,7 +255,7 @@ static void note_place(struct hf_page_jobs *jobs, const struct hf_page_row *row)
 
 static void make_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 {
-	const struct hf_page_source *source = jobs->source;
+	const struct hf_page_source *source = jobs->options.source;
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(TEXT_BYTES_MAX);
 	struct hf_page_job_input input;
 	struct hf_page_job_keys keys;
@@ -291,9 +290,10 @@ static void make_row(struct hf_page_jobs *jobs, struct hf_page_row *row)
 static void on_settled(void *arg)
 {
 	struct hf_page_jobs *jobs = arg;
+	uint64_t before = hf_page_ring_newest(jobs->options.ring);
 
 	/* While another process leads, the rows stay as they are. */
-	if (!jobs->source->ready(jobs->source->arg)) {
+	if (!jobs->options.source->ready(jobs->options.source->arg)) {
 		if (jobs->first != NULL)
 			hf_timer_arm(jobs->timer, HF_SECOND);
 		return;
@@ -309,9 +309,8 @@ static void on_settled(void *arg)
 	}
 	if (jobs->first != NULL)
 		hf_timer_arm(jobs->timer, 0);
-	if (jobs->pushed && jobs->changed != NULL)
-		jobs->changed(jobs->arg);
-	jobs->pushed = false;
+	if (hf_page_ring_newest(jobs->options.ring) != before && jobs->options.changed != NULL)
+		jobs->options.changed(jobs->options.arg);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------- */
@@ -320,20 +319,14 @@ struct hf_page_jobs *hf_page_jobs_create(const struct hf_page_jobs_options *opti
 {
 	struct hf_page_jobs *jobs = hf_xcalloc(1, sizeof(*jobs));
 
-	jobs->loop = options->loop;
-	jobs->source = options->source;
-	jobs->ranks = options->ranks;
-	jobs->ring = options->ring;
-	jobs->settle = options->settle > 0 ? options->settle : HF_PAGE_SETTLE;
-	jobs->seed = options->seed;
-	jobs->changed = options->changed;
-	jobs->dropped = options->dropped;
-	jobs->arg = options->arg;
+	jobs->options = *options;
+	if (options->settle <= 0)
+		jobs->options.settle = HF_PAGE_SETTLE;
 	jobs->last = &jobs->first;
 	jobs->places = hf_map_create(HF_PAGE_ROWS_MAX, options->seed, NULL);
 	jobs->rows = hf_map_create_borrowing(HF_PAGE_ROWS_MAX, options->seed, free_row);
 	jobs->arena = hf_arena_create(ROW_BYTES_MAX);
-	jobs->timer = hf_timer_create(jobs->loop, on_settled, jobs);
+	jobs->timer = hf_timer_create(jobs->options.loop, on_settled, jobs);
 	return jobs;
 }
 

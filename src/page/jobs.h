@@ -58,7 +58,7 @@ struct hf_page_jobs_options {
 	struct hf_page_ranks *ranks;
 	struct hf_page_ring *ring;
 	hf_time settle; /* 0: HF_PAGE_SETTLE */
-	uint64_t seed;
+	uint64_t seed;  /* of hash tables with names from outside */
 	/* Called after changes went into the ring. */
 	void (*changed)(void *arg);
 	/* Called with each restart that is removed from the records of a row. */

@@ -8,21 +8,11 @@
 
 /* Shared by jobs.c and jobs_list.c. */
 struct hf_page_jobs {
-	struct hf_loop *loop;
-	const struct hf_page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	hf_time settle;
-	uint64_t seed; /* of hash tables with names from outside */
-	void (*changed)(void *arg);
-	void (*dropped)(void *arg, const struct hf_page_row *row,
-			const struct hf_page_restart *restart);
-	void *arg;
+	struct hf_page_jobs_options options;
 	/* "plural/ns" of all rows so far; the values have no meaning */
 	struct hf_map *places;
 	struct hf_map *rows;               /* key → row */
 	struct hf_page_row *first, **last; /* marked rows, in the order of the marks */
-	bool pushed;                       /* a change went into the ring in this turn */
 	struct hf_timer *timer;
 	struct hf_arena *arena; /* of the row that is made */
 };

@@ -94,7 +94,7 @@ static void collect_rows(struct listing *listing)
 {
 	const struct hf_framework *framework =
 		listing->query->kind == NULL ? NULL : hf_framework_by_name(listing->query->kind);
-	struct hf_map *seen = hf_map_create(HF_PAGE_ROWS_MAX, listing->jobs->seed, NULL);
+	struct hf_map *seen = hf_map_create(HF_PAGE_ROWS_MAX, listing->jobs->options.seed, NULL);
 	const struct hf_page_row *row;
 
 	for (size_t it = 0; (row = hf_page_jobs_next(listing->jobs, &it)) != NULL;) {
@@ -204,7 +204,7 @@ void hf_page_jobs_list(struct hf_page_jobs *jobs, const struct hf_page_session *
 	struct listing listing = {
 		.jobs = jobs, .session = session, .query = query, .places = places};
 
-	hf_page_ring_version(jobs->ring, hf_page_ring_newest(jobs->ring), version);
+	hf_page_ring_version(jobs->options.ring, hf_page_ring_newest(jobs->options.ring), version);
 	hf_json_set_str(head, "resourceVersion", version);
 	hf_json_set_i64(head, "total", 0);
 	listing.states = hf_json_ensure_object(head, "states");

@@ -37,7 +37,6 @@ struct hf_page_nodes {
 	struct hf_map *rows; /* name → row */
 	struct row *first, **last;
 	struct hf_timer *timer;
-	hf_time settle;
 };
 
 static void free_row(void *value)
@@ -112,7 +111,7 @@ static void mark_row(struct hf_page_nodes *nodes, const char *name)
 	*nodes->last = row;
 	nodes->last = &row->next_marked;
 	if (!hf_timer_armed(nodes->timer))
-		hf_timer_arm(nodes->timer, nodes->settle);
+		hf_timer_arm(nodes->timer, nodes->options.settle);
 }
 
 static void push_change(struct hf_page_nodes *nodes, struct row *row, enum hf_page_change change,
@@ -284,7 +283,8 @@ struct hf_page_nodes *hf_page_nodes_create(const struct hf_page_nodes_options *o
 	struct hf_page_nodes *nodes = hf_xcalloc(1, sizeof(*nodes));
 
 	nodes->options = *options;
-	nodes->settle = options->settle > 0 ? options->settle : HF_PAGE_SETTLE;
+	if (options->settle <= 0)
+		nodes->options.settle = HF_PAGE_SETTLE;
 	nodes->last = &nodes->first;
 	nodes->rows = hf_map_create_borrowing(NODES_MAX, options->seed, free_row);
 	nodes->timer = hf_timer_create(options->loop, on_settled, nodes);
