@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/fake_store.h"
-#include "harness/page_source.h"
+#include "harness/page_tables.h"
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -13,14 +13,8 @@
 #include <string.h>
 
 struct bench {
-	struct hf_loop *loop;
+	struct page_tables tables;
 	struct fake_store *store;
-	struct page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	struct hf_page_jobs *jobs;
-	struct hf_page_sessions *sessions;
-	struct hf_page_session *session;
 	struct hf_page_access *access;
 	int known, logins;
 	char user[64], error[HF_ERROR_TEXT_MAX];
@@ -29,22 +23,12 @@ struct bench {
 static int open_bench(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
-	struct hf_page_jobs_options options = {.seed = 0};
 
-	bench->loop = hf_loop_create_virtual(0);
 	bench->store = fake_store_create();
-	bench->source = page_source_create();
-	bench->ranks = hf_page_ranks_create();
-	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create(8082);
-	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
-	options.loop = bench->loop;
-	options.source = &bench->source->source;
-	options.ranks = bench->ranks;
-	options.ring = bench->ring;
-	bench->jobs = hf_page_jobs_create(&options);
-	bench->access = hf_page_access_create(bench->loop, &bench->store->base, bench->jobs);
+	page_tables_open(&bench->tables, hf_loop_create_virtual(0), NULL);
+	bench->tables.session->all = false;
+	bench->access =
+		hf_page_access_create(bench->tables.loop, &bench->store->base, bench->tables.jobs);
 	*state = bench;
 	return 0;
 }
@@ -54,13 +38,9 @@ static int close_bench(void **state)
 	struct bench *bench = *state;
 
 	hf_page_access_destroy(bench->access);
-	hf_page_jobs_destroy(bench->jobs);
-	hf_page_sessions_destroy(bench->sessions);
-	hf_page_ring_destroy(bench->ring);
-	hf_page_ranks_destroy(bench->ranks);
-	page_source_destroy(bench->source);
+	page_tables_close(&bench->tables);
 	fake_store_destroy(bench->store);
-	hf_loop_destroy(bench->loop);
+	hf_loop_destroy(bench->tables.loop);
 	free(bench);
 	return 0;
 }
@@ -118,7 +98,7 @@ static void a_refused_token_is_answered_late(void **state)
 	assert_int_equal(hf_page_access_login(bench->access, "bad", on_login, bench, &err), 0);
 	answer(fake_next(bench->store), "{\"authenticated\":false}");
 	assert_int_equal(bench->logins, 0);
-	hf_loop_run_until(bench->loop, HF_PAGE_REFUSE_AFTER);
+	hf_loop_run_until(bench->tables.loop, HF_PAGE_REFUSE_AFTER);
 	assert_int_equal(bench->logins, 1);
 	assert_string_equal(bench->error, "the API server does not accept this token");
 }
@@ -135,7 +115,8 @@ static void an_answer_without_a_user_is_a_refusal(void **state)
 		assert_int_equal(hf_page_access_login(bench->access, "t", on_login, bench, &err),
 				 0);
 		answer(fake_next(bench->store), bad[i]);
-		hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_REFUSE_AFTER);
+		hf_loop_run_until(bench->tables.loop,
+				  hf_loop_mono(bench->tables.loop) + HF_PAGE_REFUSE_AFTER);
 		assert_int_equal(bench->logins, (int)i + 1);
 		assert_string_equal(bench->user, "");
 	}
@@ -183,9 +164,9 @@ static int answer_reviews(struct bench *bench, const char *plural, const char *n
 
 static void put_job(struct bench *bench, const char *ns)
 {
-	hf_page_jobs_touch(bench->jobs, page_source_put(bench->source, ns, "ddp",
-							page_source_status("Running", 0)));
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	hf_page_jobs_touch(bench->tables.jobs, page_source_put(bench->tables.source, ns, "ddp",
+							       page_source_status("Running", 0)));
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
 }
 
 static void namespaces_are_asked_for_where_a_kind_is_not_allowed_everywhere(void **state)
@@ -194,31 +175,31 @@ static void namespaces_are_asked_for_where_a_kind_is_not_allowed_everywhere(void
 
 	put_job(bench, "team-a");
 	put_job(bench, "team-b");
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(bench->known, 0);
 	/* Six kinds and nodes for all namespaces, then PyTorchJobs in two namespaces. */
 	assert_int_equal(answer_reviews(bench, "pytorchjobs", "team-a"), 9);
 	assert_int_equal(bench->known, 1);
-	assert_true(hf_page_session_may(bench->session, "pytorchjobs", "team-a"));
-	assert_false(hf_page_session_may(bench->session, "pytorchjobs", "team-b"));
-	assert_false(hf_page_access_sees_nodes(bench->session));
-	assert_false(hf_page_access_sees_all(bench->session));
+	assert_true(hf_page_session_may(bench->tables.session, "pytorchjobs", "team-a"));
+	assert_false(hf_page_session_may(bench->tables.session, "pytorchjobs", "team-b"));
+	assert_false(hf_page_access_sees_nodes(bench->tables.session));
+	assert_false(hf_page_access_sees_all(bench->tables.session));
 }
 
 static void answers_count_for_half_a_minute(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(answer_reviews(bench, "nodes", ""), 7);
-	assert_true(hf_page_access_sees_nodes(bench->session));
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	assert_true(hf_page_access_sees_nodes(bench->tables.session));
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(bench->known, 2);
 	assert_int_equal(answer_reviews(bench, "nodes", ""), 0);
-	hf_loop_run_until(bench->loop, HF_PAGE_RIGHTS_FRESH);
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_loop_run_until(bench->tables.loop, HF_PAGE_RIGHTS_FRESH);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(answer_reviews(bench, "none", ""), 7);
-	assert_false(hf_page_access_sees_nodes(bench->session));
+	assert_false(hf_page_access_sees_nodes(bench->tables.session));
 	assert_int_equal(bench->known, 3);
 }
 
@@ -227,13 +208,13 @@ static void a_new_namespace_is_asked_for_at_once(void **state)
 	struct bench *bench = *state;
 
 	put_job(bench, "team-a");
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(answer_reviews(bench, "pytorchjobs", "team-a"), 8);
 	put_job(bench, "team-c");
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	assert_int_equal(answer_reviews(bench, "pytorchjobs", "team-c"), 1);
 	assert_int_equal(bench->known, 2);
-	assert_true(hf_page_session_may(bench->session, "pytorchjobs", "team-c"));
+	assert_true(hf_page_session_may(bench->tables.session, "pytorchjobs", "team-c"));
 }
 
 static void requests_of_one_session_share_the_reviews(void **state)
@@ -241,9 +222,9 @@ static void requests_of_one_session_share_the_reviews(void **state)
 	struct bench *bench = *state;
 	int other = 0;
 
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
-	hf_page_access_learn(bench->access, bench->session, on_known, &other);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, &other);
 	hf_page_access_forget(bench->access, &other);
 	assert_int_equal(answer_reviews(bench, "none", ""), 7);
 	assert_int_equal(bench->known, 2);
@@ -270,8 +251,8 @@ static void a_callback_may_forget_a_waiter_of_the_same_session(void **state)
 	struct bench *bench = *state;
 	struct pair second = {.bench = bench}, first = {.bench = bench, .other = &second};
 
-	hf_page_access_learn(bench->access, bench->session, forget_other, &first);
-	hf_page_access_learn(bench->access, bench->session, forget_other, &second);
+	hf_page_access_learn(bench->access, bench->tables.session, forget_other, &first);
+	hf_page_access_learn(bench->access, bench->tables.session, forget_other, &second);
 	assert_int_equal(answer_reviews(bench, "none", ""), 7);
 	assert_int_equal(first.known, 1);
 	assert_int_equal(second.known, 0);
@@ -282,18 +263,18 @@ static void a_right_is_lost_if_the_api_server_cannot_be_asked_for_long(void **st
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	answer_reviews(bench, "nodes", "");
-	hf_loop_run_until(bench->loop, HF_PAGE_RIGHTS_FRESH);
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	hf_loop_run_until(bench->tables.loop, HF_PAGE_RIGHTS_FRESH);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	while ((call = fake_next(bench->store)) != NULL)
 		fake_refuse(call, HF_E_UNAVAILABLE);
-	assert_true(hf_page_access_sees_nodes(bench->session));
-	hf_loop_run_until(bench->loop, HF_PAGE_RIGHTS_STALE);
-	hf_page_access_learn(bench->access, bench->session, on_known, bench);
+	assert_true(hf_page_access_sees_nodes(bench->tables.session));
+	hf_loop_run_until(bench->tables.loop, HF_PAGE_RIGHTS_STALE);
+	hf_page_access_learn(bench->access, bench->tables.session, on_known, bench);
 	while ((call = fake_next(bench->store)) != NULL)
 		fake_refuse(call, HF_E_UNAVAILABLE);
-	assert_false(hf_page_access_sees_nodes(bench->session));
+	assert_false(hf_page_access_sees_nodes(bench->tables.session));
 }
 
 int main(void)

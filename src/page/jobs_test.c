@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "harness/page_source.h"
+#include "harness/page_tables.h"
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -13,13 +13,7 @@
 
 /* A table of jobs on a virtual clock, with a session that may see all or some. */
 struct bench {
-	struct hf_loop *loop;
-	struct page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	struct hf_page_jobs *jobs;
-	struct hf_page_sessions *sessions;
-	struct hf_page_session *session;
+	struct page_tables tables;
 	int changes, dropped;
 };
 
@@ -37,22 +31,10 @@ static void on_dropped(void *arg, const struct hf_page_row *row,
 static int open_bench(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
-	struct hf_page_jobs_options options = {
+	const struct hf_page_jobs_options options = {
 		.changed = on_changed, .dropped = on_dropped, .arg = bench};
 
-	bench->loop = hf_loop_create_virtual(1767225600 * HF_SECOND);
-	bench->source = page_source_create();
-	bench->ranks = hf_page_ranks_create();
-	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create(8082);
-	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
-	bench->session->all = true;
-	options.loop = bench->loop;
-	options.source = &bench->source->source;
-	options.ranks = bench->ranks;
-	options.ring = bench->ring;
-	bench->jobs = hf_page_jobs_create(&options);
+	page_tables_open(&bench->tables, hf_loop_create_virtual(1767225600 * HF_SECOND), &options);
 	*state = bench;
 	return 0;
 }
@@ -61,12 +43,8 @@ static int close_bench(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_page_jobs_destroy(bench->jobs);
-	hf_page_sessions_destroy(bench->sessions);
-	hf_page_ring_destroy(bench->ring);
-	hf_page_ranks_destroy(bench->ranks);
-	page_source_destroy(bench->source);
-	hf_loop_destroy(bench->loop);
+	page_tables_close(&bench->tables);
+	hf_loop_destroy(bench->tables.loop);
 	free(bench);
 	return 0;
 }
@@ -74,13 +52,14 @@ static int close_bench(void **state)
 static void put(struct bench *bench, const char *ns, const char *name, const char *state,
 		int restarts)
 {
-	hf_page_jobs_touch(bench->jobs, page_source_put(bench->source, ns, name,
-							page_source_status(state, restarts)));
+	hf_page_jobs_touch(bench->tables.jobs,
+			   page_source_put(bench->tables.source, ns, name,
+					   page_source_status(state, restarts)));
 }
 
 static void settle(struct bench *bench)
 {
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
 }
 
 static struct hf_json *list(struct bench *bench, const struct hf_page_query *query)
@@ -88,7 +67,7 @@ static struct hf_json *list(struct bench *bench, const struct hf_page_query *que
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_PAGE_LIST_BYTES_MAX);
 	struct hf_json *json;
 
-	hf_page_jobs_list(bench->jobs, bench->session, query, &text);
+	hf_page_jobs_list(bench->tables.jobs, bench->tables.session, query, &text);
 	assert_int_equal(hf_json_parse(text.data, text.len, NULL, &json, NULL), 0);
 	return json;
 }
@@ -118,14 +97,15 @@ static void changes_of_a_job_are_told_once_after_they_settle(void **state)
 	struct bench *bench = *state;
 
 	put(bench, "a", "one", "Created", 0);
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE / 2);
+	hf_loop_run_until(bench->tables.loop,
+			  hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE / 2);
 	put(bench, "a", "one", "Running", 0);
 	put(bench, "a", "one", "Running", 1);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 0);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 0);
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 1);
 	assert_int_equal(bench->changes, 1);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, 1)->text->bytes, "\"Running\""));
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, 1)->text->bytes, "\"Running\""));
 }
 
 static void a_change_that_the_page_does_not_show_is_not_told(void **state)
@@ -136,7 +116,7 @@ static void a_change_that_the_page_does_not_show_is_not_told(void **state)
 	settle(bench);
 	put(bench, "a", "one", "Running", 0);
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 1);
 	assert_int_equal(bench->changes, 1);
 }
 
@@ -146,13 +126,13 @@ static void a_job_that_is_gone_is_told_and_its_restarts_are_kept(void **state)
 
 	put(bench, "a", "one", "Running", 1);
 	settle(bench);
-	page_source_remove(bench->source, "a", "one");
-	hf_page_jobs_touch(bench->jobs, "pytorchjobs/a/one");
+	page_source_remove(bench->tables.source, "a", "one");
+	hf_page_jobs_touch(bench->tables.jobs, "pytorchjobs/a/one");
 	settle(bench);
-	assert_int_equal(hf_page_ring_at(bench->ring, 2)->change, HF_PAGE_CHANGE_GONE_JOB);
-	assert_string_equal(hf_page_ring_at(bench->ring, 2)->text->bytes,
+	assert_int_equal(hf_page_ring_at(bench->tables.ring, 2)->change, HF_PAGE_CHANGE_GONE_JOB);
+	assert_string_equal(hf_page_ring_at(bench->tables.ring, 2)->text->bytes,
 			    "{\"kind\":\"PyTorchJob\",\"namespace\":\"a\",\"name\":\"one\"}");
-	assert_int_equal(hf_page_jobs_len(bench->jobs), 0);
+	assert_int_equal(hf_page_jobs_len(bench->tables.jobs), 0);
 	assert_int_equal(bench->dropped, 1);
 }
 
@@ -162,14 +142,14 @@ static void while_no_operator_runs_here_the_rows_stay(void **state)
 
 	put(bench, "a", "one", "Running", 0);
 	settle(bench);
-	bench->source->ready = false;
-	page_source_remove(bench->source, "a", "one");
-	hf_page_jobs_touch_all(bench->jobs);
+	bench->tables.source->ready = false;
+	page_source_remove(bench->tables.source, "a", "one");
+	hf_page_jobs_touch_all(bench->tables.jobs);
 	settle(bench);
-	assert_int_equal(hf_page_jobs_len(bench->jobs), 1);
-	bench->source->ready = true;
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + 2 * HF_SECOND);
-	assert_int_equal(hf_page_jobs_len(bench->jobs), 0);
+	assert_int_equal(hf_page_jobs_len(bench->tables.jobs), 1);
+	bench->tables.source->ready = true;
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + 2 * HF_SECOND);
+	assert_int_equal(hf_page_jobs_len(bench->tables.jobs), 0);
 }
 
 static void the_sentence_is_that_of_the_last_plan(void **state)
@@ -178,10 +158,11 @@ static void the_sentence_is_that_of_the_last_plan(void **state)
 
 	put(bench, "a", "one", "Running", 0);
 	settle(bench);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, 1)->text->bytes, "\"sentence\":\"m\""));
-	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Held: wait for it");
+	assert_non_null(
+		strstr(hf_page_ring_at(bench->tables.ring, 1)->text->bytes, "\"sentence\":\"m\""));
+	hf_page_jobs_tell(bench->tables.jobs, "pytorchjobs/a/one", "Held: wait for it");
 	settle(bench);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes,
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, 2)->text->bytes,
 			       "\"sentence\":\"Held: wait for it\""));
 }
 
@@ -190,17 +171,17 @@ static void a_sentence_has_no_span_that_would_grow_old(void **state)
 	struct bench *bench = *state;
 
 	put(bench, "a", "one", "Running", 0);
-	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Running for 1s");
+	hf_page_jobs_tell(bench->tables.jobs, "pytorchjobs/a/one", "Running for 1s");
 	settle(bench);
-	assert_non_null(
-		strstr(hf_page_ring_at(bench->ring, 1)->text->bytes, "\"sentence\":\"Running\""));
-	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one", "Running for 2m10s");
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, 1)->text->bytes,
+			       "\"sentence\":\"Running\""));
+	hf_page_jobs_tell(bench->tables.jobs, "pytorchjobs/a/one", "Running for 2m10s");
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
-	hf_page_jobs_tell(bench->jobs, "pytorchjobs/a/one",
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 1);
+	hf_page_jobs_tell(bench->tables.jobs, "pytorchjobs/a/one",
 			  "Restarting for 12s: worker-3 waits for a node");
 	settle(bench);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes,
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, 2)->text->bytes,
 			       "\"sentence\":\"Restarting: worker-3 waits for a node\""));
 }
 
@@ -211,14 +192,14 @@ static void a_list_renews_the_steps_of_its_rows(void **state)
 
 	put(bench, "a", "one", "Running", 0);
 	settle(bench);
-	report.uid = bench->source->jobs[0]->pod_uid;
-	hf_page_ranks_report(bench->ranks, &report);
+	report.uid = bench->tables.source->jobs[0]->pod_uid;
+	hf_page_ranks_report(bench->tables.ranks, &report);
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 1);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 1);
 	assert_list(bench, &(struct hf_page_query){.limit = 50}, "one");
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 2);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, 2)->text->bytes, "\"step\":7,"));
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 2);
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, 2)->text->bytes, "\"step\":7,"));
 }
 
 static void many_changes_are_made_in_slices(void **state)
@@ -231,7 +212,7 @@ static void many_changes_are_made_in_slices(void **state)
 		put(bench, "a", name, "Running", 0);
 	}
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), 3 * HF_PAGE_SLICE);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), 3 * HF_PAGE_SLICE);
 	assert_int_equal(bench->changes, 3);
 }
 
@@ -295,8 +276,8 @@ static void pages_go_on_behind_the_last_row_whatever_has_changed(void **state)
 	names = names_of(first);
 	assert_string_equal(names, "a b");
 	query.token = hf_json_path_str(first, "continue", NULL);
-	page_source_remove(bench->source, "a", "b");
-	hf_page_jobs_touch(bench->jobs, "pytorchjobs/a/b");
+	page_source_remove(bench->tables.source, "a", "b");
+	hf_page_jobs_touch(bench->tables.jobs, "pytorchjobs/a/b");
 	put(bench, "a", "c", "Running", 0);
 	settle(bench);
 	assert_list(bench, &query, "c d");
@@ -325,13 +306,14 @@ static void a_session_sees_the_namespaces_that_it_may_list(void **state)
 	put(bench, "a", "one", "Running", 0);
 	put(bench, "b", "two", "Failed", 0);
 	settle(bench);
-	bench->session->all = false;
-	hf_page_session_grant(bench->session, "pytorchjobs", "b")->right = HF_PAGE_RIGHT_ALLOWED;
+	bench->tables.session->all = false;
+	hf_page_session_grant(bench->tables.session, "pytorchjobs", "b")->right =
+		HF_PAGE_RIGHT_ALLOWED;
 	json = list(bench, &(struct hf_page_query){.limit = 50});
 	assert_int_equal(hf_json_i64(hf_json_get(json, "total"), -1), 1);
 	assert_int_equal(hf_json_len(hf_json_get(json, "namespaces")), 1);
 	assert_null(hf_json_path(json, "states", "Running", NULL));
-	hf_json_unref(hf_page_jobs_count(bench->jobs, bench->session, &total));
+	hf_json_unref(hf_page_jobs_count(bench->tables.jobs, bench->tables.session, &total));
 	assert_int_equal(total, 1);
 }
 
@@ -339,11 +321,11 @@ static void keys_that_are_no_jobs_are_ignored(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_page_jobs_touch(bench->jobs, "pods");
-	hf_page_jobs_touch(bench->jobs, "pods/a/b");
-	hf_page_jobs_touch(bench->jobs, "pytorchjobs");
+	hf_page_jobs_touch(bench->tables.jobs, "pods");
+	hf_page_jobs_touch(bench->tables.jobs, "pods/a/b");
+	hf_page_jobs_touch(bench->tables.jobs, "pytorchjobs");
 	settle(bench);
-	assert_int_equal(hf_page_jobs_len(bench->jobs), 0);
+	assert_int_equal(hf_page_jobs_len(bench->tables.jobs), 0);
 }
 
 int main(void)

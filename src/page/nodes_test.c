@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/fake_store.h"
-#include "harness/page_source.h"
+#include "harness/page_tables.h"
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -37,13 +37,8 @@
 	"{\"phase\":\"Failed\",\"message\":\"the tool failed\"}}"
 
 struct bench {
-	struct hf_loop *loop;
+	struct page_tables tables;
 	struct fake_store *store;
-	struct page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	struct hf_page_sessions *sessions;
-	struct hf_page_session *session;
 	struct hf_page_nodes *nodes;
 	int changes;
 };
@@ -60,7 +55,7 @@ static struct hf_doc *doc(const char *text)
 
 static void settle(struct bench *bench)
 {
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + SETTLE);
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + SETTLE);
 }
 
 /* Answers the lists of the four kinds. */
@@ -68,7 +63,7 @@ static void answer_lists(struct bench *bench)
 {
 	struct fake_call *call;
 
-	hf_loop_run_ready(bench->loop);
+	hf_loop_run_ready(bench->tables.loop);
 	while ((call = fake_next(bench->store)) != NULL) {
 		const char *plural = call->request->resource->plural;
 		struct hf_doc *items[2] = {NULL, NULL};
@@ -91,22 +86,15 @@ static void answer_lists(struct bench *bench)
 static int open_bench(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
 	struct hf_page_nodes_options options = {.changed = on_changed, .arg = bench};
 
-	bench->loop = hf_loop_create_virtual(1767268800 * HF_SECOND);
 	bench->store = fake_store_create();
-	bench->source = page_source_create();
-	bench->ranks = hf_page_ranks_create();
-	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create(8082);
-	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
-	bench->session->all = true;
-	options.loop = bench->loop;
+	page_tables_open(&bench->tables, hf_loop_create_virtual(1767268800 * HF_SECOND), NULL);
+	options.loop = bench->tables.loop;
 	options.store = &bench->store->base;
-	options.source = &bench->source->source;
-	options.ranks = bench->ranks;
-	options.ring = bench->ring;
+	options.source = &bench->tables.source->source;
+	options.ranks = bench->tables.ranks;
+	options.ring = bench->tables.ring;
 	bench->nodes = hf_page_nodes_create(&options);
 	answer_lists(bench);
 	*state = bench;
@@ -118,12 +106,9 @@ static int close_bench(void **state)
 	struct bench *bench = *state;
 
 	hf_page_nodes_destroy(bench->nodes);
-	hf_page_sessions_destroy(bench->sessions);
-	hf_page_ring_destroy(bench->ring);
-	hf_page_ranks_destroy(bench->ranks);
-	page_source_destroy(bench->source);
+	page_tables_close(&bench->tables);
 	fake_store_destroy(bench->store);
-	hf_loop_destroy(bench->loop);
+	hf_loop_destroy(bench->tables.loop);
 	free(bench);
 	return 0;
 }
@@ -139,7 +124,7 @@ static struct fake_watch *watch_of(struct bench *bench, const char *plural)
 
 static struct hf_json *list(struct bench *bench, const struct hf_page_query *query)
 {
-	return hf_page_nodes_list(bench->nodes, bench->session, query);
+	return hf_page_nodes_list(bench->nodes, bench->tables.session, query);
 }
 
 static const char *name_at(const struct hf_json *json, size_t i)
@@ -193,7 +178,7 @@ static void breaker_and_budgets_are_those_of_the_policies(void **state)
 static void one_node_has_devices_acts_and_the_policys_answer(void **state)
 {
 	struct bench *bench = *state;
-	HF_AUTO_JSON json = hf_page_nodes_one(bench->nodes, bench->session, "n1");
+	HF_AUTO_JSON json = hf_page_nodes_one(bench->nodes, bench->tables.session, "n1");
 	const struct hf_json *act = hf_json_item(hf_json_get(json, "remediations"), 0);
 
 	assert_int_equal(hf_json_len(hf_json_get(json, "devices")), 2);
@@ -201,7 +186,7 @@ static void one_node_has_devices_acts_and_the_policys_answer(void **state)
 	assert_string_equal(hf_json_path_str(act, "state", NULL), "Failed");
 	assert_non_null(strstr(hf_json_path_str(json, "sentence", NULL),
 			       "policy: held quarantine: the breaker is open"));
-	assert_null(hf_page_nodes_one(bench->nodes, bench->session, "none"));
+	assert_null(hf_page_nodes_one(bench->nodes, bench->tables.session, "none"));
 }
 
 static void the_jobs_of_a_node_are_those_that_the_session_may_see(void **state)
@@ -210,32 +195,33 @@ static void the_jobs_of_a_node_are_those_that_the_session_may_see(void **state)
 	HF_AUTO_JSON all = NULL;
 	HF_AUTO_JSON some = NULL;
 
-	page_source_put(bench->source, "a", "one", page_source_status("Running", 0));
-	page_source_put(bench->source, "b", "two", page_source_status("Running", 0));
-	all = hf_page_nodes_one(bench->nodes, bench->session, "n1");
+	page_source_put(bench->tables.source, "a", "one", page_source_status("Running", 0));
+	page_source_put(bench->tables.source, "b", "two", page_source_status("Running", 0));
+	all = hf_page_nodes_one(bench->nodes, bench->tables.session, "n1");
 	assert_int_equal(hf_json_len(hf_json_get(all, "jobs")), 2);
-	bench->session->all = false;
-	hf_page_session_grant(bench->session, "pytorchjobs", "b")->right = HF_PAGE_RIGHT_ALLOWED;
-	some = hf_page_nodes_one(bench->nodes, bench->session, "n1");
+	bench->tables.session->all = false;
+	hf_page_session_grant(bench->tables.session, "pytorchjobs", "b")->right =
+		HF_PAGE_RIGHT_ALLOWED;
+	some = hf_page_nodes_one(bench->nodes, bench->tables.session, "n1");
 	assert_int_equal(hf_json_len(hf_json_get(some, "jobs")), 1);
 }
 
 static void a_change_of_a_node_is_told_and_a_heartbeat_is_not(void **state)
 {
 	struct bench *bench = *state;
-	uint64_t before = hf_page_ring_newest(bench->ring);
+	uint64_t before = hf_page_ring_newest(bench->tables.ring);
 
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, doc(NODE("n2", "11", "True")));
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), before);
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), before);
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, doc(NODE("n2", "12", "False")));
 	settle(bench);
-	assert_int_equal(hf_page_ring_newest(bench->ring), before + 1);
-	assert_non_null(strstr(hf_page_ring_at(bench->ring, before + 1)->text->bytes,
+	assert_int_equal(hf_page_ring_newest(bench->tables.ring), before + 1);
+	assert_non_null(strstr(hf_page_ring_at(bench->tables.ring, before + 1)->text->bytes,
 			       "\"state\":\"NotReady\""));
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_DELETED, doc(NODE("n2", "13", "False")));
 	settle(bench);
-	assert_int_equal(hf_page_ring_at(bench->ring, before + 2)->change,
+	assert_int_equal(hf_page_ring_at(bench->tables.ring, before + 2)->change,
 			 HF_PAGE_CHANGE_GONE_NODE);
 	assert_true(bench->changes > 0);
 }

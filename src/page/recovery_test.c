@@ -3,7 +3,7 @@
 #include "page/recovery.h"
 
 #include "base/mem.h"
-#include "harness/page_source.h"
+#include "harness/page_tables.h"
 #include "harness/test.h"
 
 #include <stdlib.h>
@@ -14,13 +14,7 @@
 #define NOW (MIDNIGHT + 30 * HF_MINUTE)
 
 struct bench {
-	struct hf_loop *loop;
-	struct page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	struct hf_page_jobs *jobs;
-	struct hf_page_sessions *sessions;
-	struct hf_page_session *session;
+	struct page_tables tables;
 	struct hf_page_recovery *recovery;
 };
 
@@ -33,22 +27,10 @@ static void keep_restart(void *arg, const struct hf_page_row *row,
 static int open_bench(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
-	struct hf_page_jobs_options options = {.dropped = keep_restart, .arg = bench};
+	const struct hf_page_jobs_options options = {.dropped = keep_restart, .arg = bench};
 
-	bench->loop = hf_loop_create_virtual(NOW);
-	bench->source = page_source_create();
-	bench->ranks = hf_page_ranks_create();
-	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create(8082);
-	bench->session = hf_page_sessions_add(bench->sessions, random, "ada", 0);
-	bench->session->all = true;
+	page_tables_open(&bench->tables, hf_loop_create_virtual(NOW), &options);
 	bench->recovery = hf_page_recovery_create(MIDNIGHT);
-	options.loop = bench->loop;
-	options.source = &bench->source->source;
-	options.ranks = bench->ranks;
-	options.ring = bench->ring;
-	bench->jobs = hf_page_jobs_create(&options);
 	*state = bench;
 	return 0;
 }
@@ -57,28 +39,24 @@ static int close_bench(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_page_jobs_destroy(bench->jobs);
+	page_tables_close(&bench->tables);
 	hf_page_recovery_destroy(bench->recovery);
-	hf_page_sessions_destroy(bench->sessions);
-	hf_page_ring_destroy(bench->ring);
-	hf_page_ranks_destroy(bench->ranks);
-	page_source_destroy(bench->source);
-	hf_loop_destroy(bench->loop);
+	hf_loop_destroy(bench->tables.loop);
 	free(bench);
 	return 0;
 }
 
 static void put(struct bench *bench, const char *ns, const char *name, const char *state)
 {
-	hf_page_jobs_touch(bench->jobs,
-			   page_source_put(bench->source, ns, name, page_source_status(state, 1)));
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	hf_page_jobs_touch(bench->tables.jobs, page_source_put(bench->tables.source, ns, name,
+							       page_source_status(state, 1)));
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
 }
 
 static struct hf_json *report(struct bench *bench, bool sees_all)
 {
-	const struct hf_page_recovery_args args = {.jobs = bench->jobs,
-						   .session = bench->session,
+	const struct hf_page_recovery_args args = {.jobs = bench->tables.jobs,
+						   .session = bench->tables.session,
 						   .now = NOW,
 						   .window = HF_HOUR,
 						   .bucket = HF_MINUTE,
@@ -120,9 +98,9 @@ static void restarts_of_jobs_that_are_gone_still_count(void **state)
 	HF_AUTO_JSON json = NULL;
 
 	put(bench, "a", "one", "Running");
-	page_source_remove(bench->source, "a", "one");
-	hf_page_jobs_touch(bench->jobs, "pytorchjobs/a/one");
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	page_source_remove(bench->tables.source, "a", "one");
+	hf_page_jobs_touch(bench->tables.jobs, "pytorchjobs/a/one");
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
 	json = report(bench, true);
 	assert_int_equal(count_of(json), 1);
 	assert_int_equal(hf_json_len(hf_json_get(json, "worst")), 0);
@@ -137,8 +115,9 @@ static void the_termination_that_ended_a_job_is_no_restart(void **state)
 	struct bench *bench = *state;
 	HF_AUTO_JSON json = NULL;
 
-	hf_page_jobs_touch(bench->jobs, page_source_put(bench->source, "a", "one", status));
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + HF_PAGE_SETTLE);
+	hf_page_jobs_touch(bench->tables.jobs,
+			   page_source_put(bench->tables.source, "a", "one", status));
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
 	json = report(bench, true);
 	assert_int_equal(count_of(json), 0);
 	assert_int_equal(hf_json_len(hf_json_get(json, "worst")), 0);
@@ -151,9 +130,10 @@ static void a_session_counts_what_it_may_see(void **state)
 
 	put(bench, "a", "one", "Running");
 	put(bench, "b", "two", "Running");
-	hf_page_recovery_sample(bench->recovery, bench->jobs, 2, NOW);
-	bench->session->all = false;
-	hf_page_session_grant(bench->session, "pytorchjobs", "b")->right = HF_PAGE_RIGHT_ALLOWED;
+	hf_page_recovery_sample(bench->recovery, bench->tables.jobs, 2, NOW);
+	bench->tables.session->all = false;
+	hf_page_session_grant(bench->tables.session, "pytorchjobs", "b")->right =
+		HF_PAGE_RIGHT_ALLOWED;
 	json = report(bench, false);
 	assert_int_equal(count_of(json), 1);
 	for (size_t i = 0; i < 60; i++) {
@@ -171,8 +151,8 @@ static void samples_give_ettr_and_lost_device_hours(void **state)
 	HF_AUTO_JSON json = NULL;
 
 	put(bench, "a", "one", "Running");
-	hf_page_recovery_sample(bench->recovery, bench->jobs, 3, NOW - HF_MINUTE);
-	hf_page_recovery_sample(bench->recovery, bench->jobs, 3, NOW - 2 * HF_HOUR);
+	hf_page_recovery_sample(bench->recovery, bench->tables.jobs, 3, NOW - HF_MINUTE);
+	hf_page_recovery_sample(bench->recovery, bench->tables.jobs, 3, NOW - 2 * HF_HOUR);
 	json = report(bench, true);
 	assert_true(hf_json_num(hf_json_item(hf_json_get(json, "lostDeviceHours"), 59), -1) ==
 		    0.05);

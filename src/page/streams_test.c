@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "harness/page_source.h"
+#include "harness/page_tables.h"
 #include "harness/raw_client.h"
 
 #include <stdlib.h>
@@ -20,12 +20,7 @@ struct bench {
 	struct hf_test_loop t;
 	struct hf_http_server *server;
 	struct hf_raw raws[VIEWERS];
-	struct page_source *source;
-	struct hf_page_ranks *ranks;
-	struct hf_page_ring *ring;
-	struct hf_page_jobs *jobs;
-	struct hf_page_sessions *sessions;
-	struct hf_page_session *session;
+	struct page_tables tables;
 	struct hf_page_access *access;
 	struct hf_page_streams *streams;
 	struct hf_timer *poll;
@@ -35,7 +30,7 @@ struct bench {
 static void on_request(void *arg, struct hf_exchange *ex)
 {
 	struct bench *bench = arg;
-	const struct hf_page_viewer viewer = {.session = bench->session,
+	const struct hf_page_viewer viewer = {.session = bench->tables.session,
 					      .since = hf_exchange_query(ex, "since")};
 
 	assert_true(hf_page_streams_admit(bench->streams));
@@ -62,25 +57,6 @@ static void run_until(struct bench *bench, bool (*done)(struct bench *bench))
 	hf_timer_disarm(bench->poll);
 }
 
-static void create_tables(struct bench *bench)
-{
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
-	struct hf_page_jobs_options jobs = {.loop = bench->t.loop};
-
-	bench->source = page_source_create();
-	bench->ranks = hf_page_ranks_create();
-	bench->ring = hf_page_ring_create(1);
-	bench->sessions = hf_page_sessions_create(8082);
-	bench->session =
-		hf_page_sessions_add(bench->sessions, random, "ada", hf_loop_mono(bench->t.loop));
-	bench->session->all = true;
-	jobs.source = &bench->source->source;
-	jobs.ranks = bench->ranks;
-	jobs.ring = bench->ring;
-	bench->jobs = hf_page_jobs_create(&jobs);
-	bench->access = hf_page_access_create(bench->t.loop, NULL, bench->jobs);
-}
-
 static int open_bench(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
@@ -92,10 +68,11 @@ static int open_bench(void **state)
 	struct hf_error err = {0};
 
 	hf_test_loop_init(&bench->t);
-	create_tables(bench);
+	page_tables_open(&bench->tables, bench->t.loop, NULL);
+	bench->access = hf_page_access_create(bench->t.loop, NULL, bench->tables.jobs);
 	streams.loop = bench->t.loop;
-	streams.ring = bench->ring;
-	streams.jobs = bench->jobs;
+	streams.ring = bench->tables.ring;
+	streams.jobs = bench->tables.jobs;
 	streams.access = bench->access;
 	bench->streams = hf_page_streams_create(&streams);
 	bench->poll = hf_timer_create(bench->t.loop, on_poll, bench);
@@ -117,11 +94,7 @@ static int close_bench(void **state)
 	hf_http_server_destroy(bench->server);
 	hf_timer_destroy(bench->poll);
 	hf_page_access_destroy(bench->access);
-	hf_page_jobs_destroy(bench->jobs);
-	hf_page_sessions_destroy(bench->sessions);
-	hf_page_ring_destroy(bench->ring);
-	hf_page_ranks_destroy(bench->ranks);
-	page_source_destroy(bench->source);
+	page_tables_close(&bench->tables);
 	hf_test_loop_release(&bench->t);
 	free(bench);
 	return 0;
@@ -133,7 +106,7 @@ static void add(struct bench *bench, const char *ns, const char *text, size_t le
 	const struct hf_page_delta delta = {
 		.change = HF_PAGE_CHANGE_JOB, .ns = ns, .plural = "pytorchjobs", .text = made};
 
-	hf_page_ring_add(bench->ring, &delta, 0);
+	hf_page_ring_add(bench->tables.ring, &delta, 0);
 	hf_page_text_unref(made);
 }
 
@@ -218,10 +191,11 @@ static void a_viewer_gets_only_what_its_session_may_see(void **state)
 {
 	struct bench *bench = *state;
 
-	bench->session->all = false;
-	bench->session->learned_at = hf_loop_mono(bench->t.loop);
-	bench->session->learned_places = hf_page_jobs_places(bench->jobs);
-	hf_page_session_grant(bench->session, "pytorchjobs", "a")->right = HF_PAGE_RIGHT_ALLOWED;
+	bench->tables.session->all = false;
+	bench->tables.session->learned_at = hf_loop_mono(bench->t.loop);
+	bench->tables.session->learned_places = hf_page_jobs_places(bench->tables.jobs);
+	hf_page_session_grant(bench->tables.session, "pytorchjobs", "a")->right =
+		HF_PAGE_RIGHT_ALLOWED;
 	view(bench, 0, "");
 	add(bench, "b", "\"secret\"", 8);
 	add(bench, "a", "\"end\"", 5);
@@ -235,7 +209,7 @@ static void a_viewer_with_other_rights_than_before_is_reset(void **state)
 	struct bench *bench = *state;
 
 	view(bench, 0, "");
-	bench->session->rights_version++;
+	bench->tables.session->rights_version++;
 	hf_page_streams_push(bench->streams);
 	run_until(bench, first_has_reset);
 }
@@ -277,7 +251,7 @@ static void the_stream_of_a_closed_session_ends(void **state)
 	struct bench *bench = *state;
 
 	view(bench, 0, "");
-	hf_page_sessions_close(bench->sessions, bench->session);
+	hf_page_sessions_close(bench->tables.sessions, bench->tables.session);
 	run_until(bench, all_are_gone);
 }
 
