@@ -19,17 +19,14 @@
 static struct hf_page_session *create_session(struct hf_page *page, struct hf_exchange *ex,
 					      const char *user)
 {
-	unsigned char random[HF_PAGE_KEY_BYTES];
-	struct hf_page_session *session;
+	char key[HF_PAGE_KEY_TEXT];
 	struct hf_error err;
 
-	if (hf_random_bytes(random, sizeof(random), &err) != 0) {
+	if (hf_random_hex(key, HF_PAGE_KEY_DIGITS, &err) != 0) {
 		hf_page_answer_error(page, ex, 500, "%s", err.text);
 		return NULL;
 	}
-	session = hf_page_sessions_add(page->sessions, random, user,
-				       hf_loop_mono(page->options.loop));
-	return session;
+	return hf_page_sessions_add(page->sessions, key, user, hf_loop_mono(page->options.loop));
 }
 
 /* Over TLS, which a proxy in front of the page speaks, the cookie must not go over plain HTTP. */
@@ -85,14 +82,11 @@ struct hf_page_login {
 static void free_login(struct hf_page_login *login)
 {
 	struct hf_page_login **at = &login->page->logins;
-	volatile char *secret = login->token;
 
 	while (*at != login)
 		at = &(*at)->next;
 	*at = login->next;
-	while (*secret != '\0')
-		*secret++ = '\0';
-	free(login->token);
+	hf_page_free_secret(login->token);
 	free(login);
 }
 

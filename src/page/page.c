@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "page/page_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static void on_changed(void *arg)
@@ -166,7 +165,6 @@ static int listen_page(struct hf_page *page, struct hf_error *err)
 static int create_tables(struct hf_page *page, struct hf_error *err)
 {
 	struct hf_loop *loop = page->options.loop;
-	unsigned char random[HF_PAGE_KEY_BYTES];
 	struct hf_page_jobs_options jobs = {
 		.loop = loop,
 		.source = page->options.source,
@@ -179,12 +177,10 @@ static int create_tables(struct hf_page *page, struct hf_error *err)
 	uint64_t epoch;
 	int rc = hf_random_bytes(&epoch, sizeof(epoch), err);
 
-	if (rc == 0)
-		rc = hf_random_bytes(random, sizeof(random), err);
+	if (rc == 0 && !page->options.cluster)
+		rc = hf_random_hex(page->token, HF_PAGE_KEY_DIGITS, err);
 	if (rc != 0)
 		return rc;
-	for (size_t i = 0; i < sizeof(random) && !page->options.cluster; i++)
-		snprintf(&page->token[2 * i], 3, "%02x", random[i]);
 	page->ranks = hf_page_ranks_create();
 	page->ring = hf_page_ring_create(epoch);
 	page->notes = hf_page_notes_create();

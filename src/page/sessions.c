@@ -58,16 +58,6 @@ size_t hf_page_sessions_len(const struct hf_page_sessions *sessions)
 	return hf_map_len(sessions->by_key);
 }
 
-/* Overwrites the token, so that it does not stay in freed memory. */
-static void free_token(char *token)
-{
-	volatile char *at = token;
-
-	while (at != NULL && *at != '\0')
-		*at++ = '\0';
-	free(token);
-}
-
 struct hf_page_session *hf_page_session_ref(struct hf_page_session *session)
 {
 	session->refs++;
@@ -80,7 +70,7 @@ struct hf_page_session *hf_page_session_unref(struct hf_page_session *session)
 		return NULL;
 	hf_map_destroy(session->rights);
 	hf_json_unref(session->identity);
-	free_token(session->token);
+	hf_page_free_secret(session->token);
 	free(session->user);
 	free(session);
 	return NULL;
@@ -110,15 +100,13 @@ static void make_room(struct hf_page_sessions *sessions, hf_time now)
 		hf_map_remove(sessions->by_key, oldest->key);
 }
 
-struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions,
-					     const unsigned char random[HF_PAGE_KEY_BYTES],
+struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions, const char *key,
 					     const char *user, hf_time now)
 {
 	struct hf_page_session *session = hf_xcalloc(1, sizeof(*session));
 
 	make_room(sessions, now);
-	for (size_t i = 0; i < HF_PAGE_KEY_BYTES; i++)
-		snprintf(&session->key[2 * i], 3, "%02x", random[i]);
+	snprintf(session->key, sizeof(session->key), "%s", key);
 	session->refs = 1;
 	session->user = hf_xstrdup(user);
 	session->created_at = session->used_at = now;
@@ -162,6 +150,13 @@ bool hf_page_same_secret(const char *a, const char *b)
 	for (size_t i = 0; i < len; i++)
 		differ |= (unsigned char)a[i] ^ (unsigned char)b[i];
 	return differ == 0;
+}
+
+void hf_page_free_secret(char *secret)
+{
+	if (secret != NULL)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
 }
 
 struct hf_page_session *hf_page_sessions_find(struct hf_page_sessions *sessions, const char *cookie,

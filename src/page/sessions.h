@@ -13,7 +13,7 @@
 HF_BEGIN_DECLS
 
 /*
- * The sessions of the page: users who are logged in, and the rights of each. Pure: times and random bytes are arguments.
+ * The sessions of the page: users who are logged in, and the rights of each. Pure: times and keys are arguments.
  *
  * The key of a session is a random number in the browser's cookie and in this table. Lifetime: until it
  * expires, is closed, or gives way as the least recently used one of a full table. A caller that keeps a pointer
@@ -22,8 +22,8 @@ HF_BEGIN_DECLS
 
 #define HF_PAGE_SESSIONS_MAX 1024
 #define HF_PAGE_SESSION_LIFE (8 * HF_HOUR)
-#define HF_PAGE_KEY_BYTES 32
-#define HF_PAGE_KEY_TEXT (2 * HF_PAGE_KEY_BYTES + 1) /* hexadecimal digits with the NUL */
+#define HF_PAGE_KEY_DIGITS 64 /* hexadecimal digits of a key */
+#define HF_PAGE_KEY_TEXT (HF_PAGE_KEY_DIGITS + 1)
 /* Browsers share cookies between the ports of a host, so the name of a cookie has the port behind this. */
 #define HF_PAGE_COOKIE "holdfast-page-"
 #define HF_PAGE_COOKIE_MAX 32
@@ -63,9 +63,9 @@ struct hf_page_sessions *hf_page_sessions_destroy(
 	struct hf_page_sessions *sessions); /* NULL is fine */
 size_t hf_page_sessions_len(const struct hf_page_sessions *sessions);
 
-/* Adds a session under a key of these random bytes. now: monotonic. The table holds the reference. */
-struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions,
-					     const unsigned char random[HF_PAGE_KEY_BYTES],
+/* Adds a session under a new key: HF_PAGE_KEY_DIGITS random hexadecimal digits. now: monotonic. The table holds the
+ * reference. */
+struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions, const char *key,
 					     const char *user, hf_time now);
 /* The session that the header Cookie names; NULL: none, or it has expired. Marks the session as used. */
 struct hf_page_session *hf_page_sessions_find(struct hf_page_sessions *sessions, const char *cookie,
@@ -85,6 +85,8 @@ bool hf_page_session_may(const struct hf_page_session *session, const char *plur
 bool hf_page_cookie(const char *header, const char *name, char *ret_value, size_t size);
 /* Compares two texts of equal length in a time that does not depend on their bytes. */
 bool hf_page_same_secret(const char *a, const char *b);
+/* Overwrites a token or key before it frees it. NULL is fine. */
+void hf_page_free_secret(char *secret);
 
 HF_END_DECLS
 

@@ -5,14 +5,15 @@
 #include "base/mem.h"
 #include "harness/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct hf_page_session *add(struct hf_page_sessions *sessions, unsigned number, hf_time now)
 {
-	unsigned char random[HF_PAGE_KEY_BYTES] = {0};
+	char key[HF_PAGE_KEY_TEXT];
 
-	memcpy(random, &number, sizeof(number));
-	return hf_page_sessions_add(sessions, random, "ada", now);
+	snprintf(key, sizeof(key), "%0*x", HF_PAGE_KEY_DIGITS, number);
+	return hf_page_sessions_add(sessions, key, "ada", now);
 }
 
 static char *cookie_of(const struct hf_page_session *session)

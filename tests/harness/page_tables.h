@@ -22,7 +22,6 @@ struct page_tables {
 static inline void page_tables_open(struct page_tables *tables, struct hf_loop *loop,
 				    const struct hf_page_jobs_options *jobs)
 {
-	static const unsigned char random[HF_PAGE_KEY_BYTES] = {1};
 	struct hf_page_jobs_options options = {.seed = 0};
 
 	if (jobs != NULL)
@@ -32,7 +31,7 @@ static inline void page_tables_open(struct page_tables *tables, struct hf_loop *
 	tables->ranks = hf_page_ranks_create();
 	tables->ring = hf_page_ring_create(1);
 	tables->sessions = hf_page_sessions_create(8082);
-	tables->session = hf_page_sessions_add(tables->sessions, random, "ada", hf_loop_mono(loop));
+	tables->session = hf_page_sessions_add(tables->sessions, "1", "ada", hf_loop_mono(loop));
 	tables->session->all = true;
 	options.loop = loop;
 	options.source = &tables->source->source;
