@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "page/json_out.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,7 +227,8 @@ static void add_spark(struct hf_json *item, const struct rank *rank)
 		unsigned at = (rank->spark_at + HF_PAGE_SPARK_MAX - rank->spark_len + i) %
 			      HF_PAGE_SPARK_MAX;
 
-		hf_json_append(list, hf_json_real((double)rank->spark[at]));
+		/* Microseconds: the other digits of a float are noise, and a list has 16,000 of these numbers. */
+		hf_json_append(list, hf_json_real(round((double)rank->spark[at] * 1e6) / 1e6));
 	}
 }
 

@@ -132,6 +132,24 @@ static void a_spark_line_has_the_last_steps(void **state)
 	hf_page_ranks_destroy(ranks);
 }
 
+static void a_spark_line_is_exact_to_a_microsecond(void **state)
+{
+	struct hf_page_ranks *ranks = hf_page_ranks_create();
+	const struct hf_page_query query = {.limit = 1};
+	char names[1][32];
+	struct hf_pod pods[1];
+	const struct hf_json *spark;
+	HF_AUTO_JSON json = NULL;
+
+	fill_pods(pods, names, 1);
+	report(ranks, names[0], 1, HF_SECOND, 0);
+	report(ranks, names[0], 2, HF_SECOND + 123456 * HF_US, 0);
+	json = hf_page_ranks_json(ranks, &job, pods, 1, &query);
+	spark = hf_json_get(hf_json_item(hf_json_get(json, "items"), 0), "spark");
+	assert_true(hf_json_num(hf_json_item(spark, 0), 0) == 0.123456);
+	hf_page_ranks_destroy(ranks);
+}
+
 static void pods_that_are_gone_give_way_when_the_table_is_full(void **state)
 {
 	struct hf_page_ranks *ranks = hf_page_ranks_create();
@@ -178,6 +196,7 @@ int main(void)
 		cmocka_unit_test(stragglers_come_first_and_are_counted),
 		cmocka_unit_test(ranks_are_sorted_by_their_number),
 		cmocka_unit_test(a_spark_line_has_the_last_steps),
+		cmocka_unit_test(a_spark_line_is_exact_to_a_microsecond),
 		cmocka_unit_test(pods_that_are_gone_give_way_when_the_table_is_full),
 		cmocka_unit_test(a_report_without_a_pod_or_step_is_harmless),
 	};
