@@ -4,6 +4,7 @@
 
 #include "app/operator_flags.h"
 #include "base/str.h"
+#include "page/origin.h"
 
 const char *hf_local_page_address(const struct hf_cli *cli)
 {
@@ -29,7 +30,7 @@ int hf_local_page_check(struct hf_cli *cli)
 				    "cannot be used with --no-operator");
 	if (hf_bind_address_parse(address, host, &port, &err) != 0)
 		return hf_cli_usage(cli, "--page-listen: %s", err.text);
-	if (!hf_streq(host, "127.0.0.1") && !hf_streq(host, "::1") && !hf_streq(host, "localhost"))
+	if (!hf_page_is_loopback(host))
 		return hf_cli_usage(cli,
 				    "--page-listen: only 127.0.0.1, ::1 and localhost are allowed, "
 				    "because the page can stop jobs of yours");

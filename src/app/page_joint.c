@@ -173,8 +173,7 @@ static int fill_hosts(const struct hf_page_joint *joint, struct hf_page_hosts *h
 	const char *const *names = joint->options.hosts;
 	size_t len = 0;
 
-	hosts->loopback = hf_streq(joint->host, "localhost") ||
-			  hf_streq(joint->host, "127.0.0.1") || hf_streq(joint->host, "::1");
+	hosts->loopback = hf_page_is_loopback(joint->host);
 	if (joint->host[0] != '\0' && !hosts->loopback)
 		hosts->names[len++] = joint->host;
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {

@@ -47,6 +47,12 @@ bool hf_page_host_ok(const struct hf_page_hosts *hosts, const char *host)
 	return false;
 }
 
+bool hf_page_is_loopback(const char *address)
+{
+	return hf_streq(address, "localhost") || hf_streq(address, "127.0.0.1") ||
+	       hf_streq(address, "::1");
+}
+
 bool hf_page_origin_ok(const char *origin, const char *site, const char *host)
 {
 	static const char *const schemes[] = {"http://", "https://"};

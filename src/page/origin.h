@@ -35,6 +35,9 @@ bool hf_page_host_ok(const struct hf_page_hosts *hosts, const char *host);
  * comes from another site. site: header Sec-Fetch-Site, or NULL. */
 bool hf_page_origin_ok(const char *origin, const char *site, const char *host);
 
+/* True for an address to listen on that only this machine reaches: localhost, 127.0.0.1 and ::1. */
+bool hf_page_is_loopback(const char *address);
+
 HF_END_DECLS
 
 #endif

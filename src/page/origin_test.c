@@ -65,6 +65,18 @@ static void a_change_must_come_from_the_same_host(void **state)
 	assert_false(hf_page_origin_ok("http://page.example", NULL, NULL));
 }
 
+static void addresses_of_loopback_are_known(void **state)
+{
+	static const char *const others[] = {"",      "0.0.0.0",  "::", "127.0.0.1.evil.example",
+					     "[::1]", "192.0.2.1"};
+
+	assert_true(hf_page_is_loopback("localhost"));
+	assert_true(hf_page_is_loopback("127.0.0.1"));
+	assert_true(hf_page_is_loopback("::1"));
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
+		assert_false(hf_page_is_loopback(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -72,6 +84,7 @@ int main(void)
 		cmocka_unit_test(given_names_are_accepted_with_any_port),
 		cmocka_unit_test(other_names_are_refused),
 		cmocka_unit_test(a_change_must_come_from_the_same_host),
+		cmocka_unit_test(addresses_of_loopback_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
