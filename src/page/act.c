@@ -14,7 +14,6 @@
 #include "store/resource.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define LOG_BYTES_MAX ((size_t)256 << 10)
 #define ACT_TIMEOUT (15 * HF_SECOND)
@@ -163,19 +162,12 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	end_act(act);
 }
 
-/* The pod of the rank "worker-0", if it is the job's. */
 static const struct hf_pod *find_pod(const struct hf_pod *pods, size_t len, const char *job,
 				     const char *rank)
 {
-	size_t prefix = strlen(job);
-
-	for (size_t i = 0; i < len; i++) {
-		const char *name = hf_str_or(pods[i].name, "");
-
-		if (strncmp(name, job, prefix) == 0 && name[prefix] == '-' &&
-		    hf_streq(name + prefix + 1, rank))
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(hf_page_rank_name(&pods[i], job), rank))
 			return &pods[i];
-	}
 	return NULL;
 }
 

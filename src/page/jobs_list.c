@@ -76,11 +76,6 @@ static bool is_wanted(const struct hf_page_row *row, const struct hf_page_query 
 	       (row->sentence != NULL && has_word(row->sentence, query->q));
 }
 
-static void count_state(struct hf_json *states, const char *state)
-{
-	hf_json_set_i64(states, state, hf_json_i64(hf_json_get(states, state), 0) + 1);
-}
-
 struct listing {
 	struct hf_page_jobs *jobs;
 	const struct hf_page_session *session;
@@ -108,7 +103,7 @@ static void collect_rows(struct listing *listing)
 			hf_json_append(listing->kinds, hf_json_string(row->framework->kind));
 		if (!is_wanted(row, listing->query, framework))
 			continue;
-		count_state(listing->states, row->state);
+		hf_page_count_up(listing->states, row->state);
 		if (listing->query->state != NULL && !hf_streq(row->state, listing->query->state))
 			continue;
 		listing->places[listing->len++] =
@@ -226,7 +221,7 @@ struct hf_json *hf_page_jobs_count(const struct hf_page_jobs *jobs,
 	for (size_t it = 0; (row = hf_page_jobs_next(jobs, &it)) != NULL;) {
 		if (!hf_page_session_may(session, row->framework->plural, row->ns))
 			continue;
-		count_state(states, row->state);
+		hf_page_count_up(states, row->state);
 		(*ret_total)++;
 	}
 	return states;

@@ -40,6 +40,11 @@ void hf_page_set_seconds(struct hf_json *object, const char *key, hf_time span)
 			   span == HF_TIME_NONE ? -1 : (double)span / (double)HF_SECOND);
 }
 
+void hf_page_count_up(struct hf_json *counts, const char *key)
+{
+	hf_json_set_i64(counts, key, hf_json_i64(hf_json_get(counts, key), 0) + 1);
+}
+
 hf_time hf_page_time_of(const struct hf_json *object, const char *key)
 {
 	const char *text = hf_json_path_str(object, key, NULL);

@@ -403,11 +403,6 @@ static bool is_wanted(const struct row *row, const char *state, const struct hf_
 	       (query->q == NULL || strstr(row->name, query->q) != NULL);
 }
 
-static void count_state(struct hf_json *states, const char *state)
-{
-	hf_json_set_i64(states, state, hf_json_i64(hf_json_get(states, state), 0) + 1);
-}
-
 struct hf_json *hf_page_nodes_list(struct hf_page_nodes *nodes,
 				   const struct hf_page_session *session,
 				   const struct hf_page_query *query)
@@ -437,7 +432,7 @@ struct hf_json *hf_page_nodes_list(struct hf_page_nodes *nodes,
 		const struct hf_page_node_input input = facts_of(nodes, rows[i]->name);
 		const char *state = hf_page_node_state(&input);
 
-		count_state(states, state);
+		hf_page_count_up(states, state);
 		if (!is_wanted(rows[i], state, query))
 			continue;
 		total++;
@@ -504,7 +499,7 @@ struct hf_json *hf_page_nodes_count(struct hf_page_nodes *nodes, int64_t *ret_to
 	for (size_t it = 0; hf_map_next(nodes->rows, &it, &key, &value);) {
 		const struct hf_page_node_input input = facts_of(nodes, key);
 
-		count_state(states, hf_page_node_state(&input));
+		hf_page_count_up(states, hf_page_node_state(&input));
 		(*ret_total)++;
 	}
 	return states;

@@ -237,18 +237,22 @@ static double seconds_of(int64_t us)
 	return us > 0 ? (double)us / 1e6 : -1;
 }
 
+const char *hf_page_rank_name(const struct hf_pod *pod, const char *job)
+{
+	const char *name = hf_str_or(pod->name, "");
+	size_t prefix = strlen(job);
+
+	return hf_str_has_prefix(name, job) && name[prefix] == '-' ? name + prefix + 1 : name;
+}
+
 static struct hf_json *row_json(const struct row *row, const char *job)
 {
 	const struct hf_pod *pod = row->pod;
 	const struct rank *rank = row->rank;
-	size_t prefix = strlen(job);
-	const char *name = hf_str_or(pod->name, "");
 	struct hf_json *item = hf_json_object();
 
-	if (strncmp(name, job, prefix) == 0 && name[prefix] == '-')
-		name += prefix + 1;
 	hf_page_set_count(item, "rank", (int64_t)row->order);
-	hf_json_set_str(item, "name", name);
+	hf_json_set_str(item, "name", hf_page_rank_name(pod, job));
 	hf_page_set_text(item, "pod", pod->name);
 	hf_page_set_text(item, "node", pod->node);
 	hf_json_set_str(item, "phase",

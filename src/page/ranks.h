@@ -38,6 +38,8 @@ void hf_page_ranks_report(struct hf_page_ranks *ranks, const struct hf_page_rank
 /* Computes the progress of a job from the reports of these pods. */
 struct hf_page_progress hf_page_ranks_progress(const struct hf_page_ranks *ranks,
 					       const struct hf_pod *pods, size_t len);
+/* The name of the pod's rank, such as "worker-0": the pod's name without that of the job. */
+const char *hf_page_rank_name(const struct hf_pod *pod, const char *job);
 /* The JSON of a page of the job's ranks. */
 struct hf_json *hf_page_ranks_json(const struct hf_page_ranks *ranks, const struct hf_page_job *job,
 				   const struct hf_pod *pods, size_t len,

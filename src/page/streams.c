@@ -66,6 +66,11 @@ static bool may_see(const struct hf_page_session *session, const struct hf_page_
 				     : hf_page_session_may(session, delta->plural, delta->ns);
 }
 
+static bool may_see_all(const struct hf_page_session *session)
+{
+	return hf_page_access_sees_all(session) && hf_page_access_sees_nodes(session);
+}
+
 static const char *event_name(const struct hf_page_delta *delta)
 {
 	switch (delta->change) {
@@ -117,8 +122,7 @@ static void fill_batch(struct hf_page_streams *streams, const struct viewer *vie
 static const struct batch *find_batch(struct hf_page_streams *streams, const struct viewer *viewer)
 {
 	struct batch *batch = &streams->batch;
-	bool everything = hf_page_access_sees_all(viewer->session) &&
-			  hf_page_access_sees_nodes(viewer->session);
+	bool everything = may_see_all(viewer->session);
 	const struct hf_page_session *session = everything ? NULL : viewer->session;
 
 	if (!batch->valid || batch->from != viewer->at || batch->session != session ||
@@ -222,10 +226,7 @@ static void write_summary(struct viewer *viewer, struct hf_strbuf *shared)
 {
 	struct hf_page_streams *streams = viewer->streams;
 	HF_AUTO_STRBUF own = HF_STRBUF_INIT(SUMMARY_BYTES_MAX);
-	struct hf_strbuf *sb = hf_page_access_sees_all(viewer->session) &&
-					       hf_page_access_sees_nodes(viewer->session)
-				       ? shared
-				       : &own;
+	struct hf_strbuf *sb = may_see_all(viewer->session) ? shared : &own;
 
 	viewer->owes_summary = true;
 	if (now_of(streams) - viewer->summary_at < HF_PAGE_SUMMARY_EVERY || viewer->waits)
