@@ -16,7 +16,7 @@ void hf_page_set_time(struct hf_json *object, const char *key, hf_time time);   
 void hf_page_set_count(struct hf_json *object, const char *key, int64_t count);
 void hf_page_set_number(struct hf_json *object, const char *key, double number);
 void hf_page_set_seconds(struct hf_json *object, const char *key, hf_time span); /* NONE: null */
-/* Adds one to the number of this key; absent: 0. */
+/* Adds 1 to the count under this key. */
 void hf_page_count_up(struct hf_json *counts, const char *key);
 /* Reads a time of a document; HF_TIME_NONE: absent or malformed. */
 hf_time hf_page_time_of(const struct hf_json *object, const char *key);

@@ -134,7 +134,7 @@ static void write_refusal(void *arg, int code, const char *text, struct hf_strbu
 }
 
 /* A connection is trusted with the first request of a session. So connections of strangers cannot keep users out. */
-static int admit(void *arg, const struct hf_exchange *ex, struct hf_error *err)
+static int trust_session(void *arg, const struct hf_exchange *ex, struct hf_error *err)
 {
 	const struct hf_page *page = arg;
 
@@ -150,7 +150,7 @@ static int listen_page(struct hf_page *page, struct hf_error *err)
 		.address = page->options.address,
 		.port = page->options.port,
 		.handler = hf_page_serve,
-		.admit = admit,
+		.admit = trust_session,
 		.refusal = write_refusal,
 		.refusal_content_type = "application/json",
 		.arg = page,

@@ -48,7 +48,7 @@ struct hf_page {
 	struct hf_page_recovery *recovery;
 	struct hf_page_access *access;
 	struct hf_page_streams *streams;
-	struct hf_page_request *requests; /* requests that wait for the rights of their session */
+	struct hf_page_request *requests; /* not answered yet: the rights are being asked */
 	struct hf_page_login *logins;
 	struct hf_page_act *acts;
 	size_t acts_len;
@@ -79,9 +79,9 @@ void hf_page_answer_error(struct hf_page *page, struct hf_exchange *ex, int stat
 void hf_page_answer_text(struct hf_page *page, struct hf_exchange *ex, const char *type,
 			 struct hf_strbuf *text);
 void hf_page_count(const struct hf_page *page, enum hf_page_route route, int status);
-/* The headers of every answer. */
+/* Adds the headers of every answer. */
 void hf_page_add_headers(struct hf_exchange *ex);
-/* Those, and that no cache may keep the answer. */
+/* Adds the same headers, and Cache-Control: no-store. */
 void hf_page_add_no_store(struct hf_exchange *ex);
 
 /* serve.c */

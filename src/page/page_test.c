@@ -25,7 +25,7 @@ struct bench {
 	struct hf_timer *poll;
 };
 
-/* The page destroys each store that it opens, so each call creates a store. */
+/* Creates a store for each call, because the page destroys it at the end. */
 static int open_store(void *arg, const char *token, struct hf_store **ret_store,
 		      struct hf_error *err)
 {

@@ -13,11 +13,11 @@
 HF_BEGIN_DECLS
 
 /*
- * The sessions of the page: users who are logged in, and the rights of each. Pure: times and keys are arguments.
+ * The sessions of the page: the users who are logged in, with their rights. Pure: times and keys are arguments.
  *
- * The key of a session is a random number in the browser's cookie and in this table. Lifetime: until it
- * expires, is closed, or gives way as the least recently used one of a full table. A caller that keeps a pointer
- * across the loop must hold a reference.
+ * The key of a session is a random number in the browser's cookie and in this table. A session ends when it expires or
+ * is closed. A full table ends the session that was not used for longest. Hold a reference to keep a pointer across
+ * the loop.
  */
 
 #define HF_PAGE_SESSIONS_MAX 1024

@@ -33,7 +33,7 @@ struct hf_page_source {
 	/* The pods of the job. The list is in the arena; returns its length. */
 	size_t (*find_pods)(void *arg, const struct hf_page_job *job, struct hf_arena *arena,
 			    const struct hf_pod **ret_pods);
-	/* Calls fn once for each job that has a pod on this node. */
+	/* Calls fn for each job with a pod on this node, once for a job. */
 	void (*jobs_on_node)(void *arg, const char *node, hf_page_job_fn fn, void *fn_arg);
 	/* What the operator would do next for the job, as `holdfast why` shows it. */
 	int (*explain)(void *arg, const struct hf_page_job *job, struct hf_arena *arena,
