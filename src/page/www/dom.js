@@ -290,7 +290,7 @@ export function stageStrip(parts, whole) {
 }
 
 // The smallest of 1, 2, 5 times a power of ten that is at least the value.
-export function roundUp(value) {
+function roundUp(value) {
 	if (!(value > 0))
 		return 1;
 	const power = 10 ** Math.floor(Math.log10(value));

@@ -34,7 +34,7 @@ export const stateSummary = (states, total, word) => [plural(total, word),
 // ---- cells
 
 // The server's sentence without "Running for 8s: ", which other columns show.
-export function sentenceOf({sentence, state, ready, ranks}) {
+function sentenceOf({sentence, state, ready, ranks}) {
 	return (sentence || '').replace(new RegExp(`^${state}( for \\w+)?(: |$)`), '') || (state === 'Running' ? `${ready} of ${plural(ranks, 'rank')} ready` : '');
 }
 
