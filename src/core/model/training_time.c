@@ -13,7 +13,7 @@ static hf_time span_between(hf_time from, hf_time to)
 {
 	if (from == HF_TIME_NONE || to == HF_TIME_NONE || to < from)
 		return HF_TIME_NONE;
-	return to - from;
+	return hf_elapsed(from, to);
 }
 
 struct hf_record_parts hf_record_parts(const struct hf_record *record)
