@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/facts.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -159,19 +160,6 @@ const char *hf_check_label(const struct hf_json *object, const char *key)
 	return hf_str_or(hf_json_path_str(object, "metadata", "labels", key, NULL), "");
 }
 
-bool hf_check_is_ready(const struct hf_json *pod)
-{
-	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(item, "type", NULL), "Ready"))
-			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
-	}
-	return false;
-}
-
 const struct hf_json *hf_check_operator(const struct hf_check_facts *facts)
 {
 	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_DEPLOYMENTS); i++) {
@@ -201,7 +189,7 @@ size_t hf_check_count_old(const struct hf_check_facts *facts, size_t *ret_ready)
 		if (!is_old_pod(pod))
 			continue;
 		n++;
-		*ret_ready += hf_check_is_ready(pod);
+		*ret_ready += hf_condition_is_true(pod, "Ready");
 	}
 	return n;
 }

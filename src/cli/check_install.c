@@ -3,6 +3,7 @@
 #include "cli/check_internal.h"
 
 #include "base/str.h"
+#include "cli/facts.h"
 #include "framework/framework.h"
 
 #include <stdio.h>
@@ -23,19 +24,6 @@ static const struct hf_json *find_version(const struct hf_json *crd, const char 
 		    hf_json_true(hf_json_get(hf_json_item(list, i), "served"), false))
 			return hf_json_item(list, i);
 	return NULL;
-}
-
-static bool is_established(const struct hf_json *crd)
-{
-	const struct hf_json *list = hf_json_path(crd, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(item, "type", NULL), "Established"))
-			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
-	}
-	return false;
 }
 
 /* Adds what is wrong with a CRD. Returns false if nothing is wrong. */
@@ -76,7 +64,7 @@ static void sort_crd(const struct hf_check_facts *facts, const char *plural, con
 		hf_check_name(&crds->missing, "%s", plural);
 	else if (find_problem(crd, plural, version, &crds->wrong))
 		return;
-	else if (!is_established(crd))
+	else if (!hf_condition_is_true(crd, "Established"))
 		hf_check_name(&crds->pending, "%s", plural);
 	else if (hf_streq(version, "v1") && hf_check_is_narrow(crd))
 		hf_check_name(&crds->narrow, "%s", plural);

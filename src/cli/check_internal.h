@@ -128,7 +128,6 @@ const char *hf_check_name_of(const struct hf_json *object); /* "" without a name
 const char *hf_check_ns_of(const struct hf_json *object);   /* "" without a namespace */
 /* Value of a label; "" without the label. */
 const char *hf_check_label(const struct hf_json *object, const char *key);
-bool hf_check_is_ready(const struct hf_json *pod);
 
 /* The Deployment of Holdfast's operator; NULL: it is not installed. */
 const struct hf_json *hf_check_operator(const struct hf_check_facts *facts);

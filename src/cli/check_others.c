@@ -3,6 +3,7 @@
 #include "cli/check_internal.h"
 
 #include "base/str.h"
+#include "cli/facts.h"
 #include "framework/framework.h"
 #include "json/yaml.h"
 
@@ -298,7 +299,7 @@ static const struct hf_json *find_kueue_pod(const struct hf_check_facts *facts, 
 		if (!hf_streq(hf_check_label(pod, HF_CHECK_LABEL_NAME), "kueue"))
 			continue;
 		found = pod;
-		*ret_ready += hf_check_is_ready(pod);
+		*ret_ready += hf_condition_is_true(pod, "Ready");
 	}
 	return found;
 }

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/facts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static void check_node_clocks(const struct hf_check_facts *facts, struct hf_chec
 
 		/* The Lease of a node that is not Ready is old because its kubelet is silent. */
 		if (!hf_streq(hf_check_ns_of(lease), HF_CHECK_NODE_LEASES_NS) || node == NULL ||
-		    renewed == HF_TIME_NONE || !hf_check_is_ready(node))
+		    renewed == HF_TIME_NONE || !hf_condition_is_true(node, "Ready"))
 			continue;
 		n++;
 		if (age < -SKEW_OK)

@@ -28,6 +28,18 @@ const struct hf_json *hf_job_last_condition(const struct hf_json *job)
 	return found;
 }
 
+bool hf_condition_is_true(const struct hf_json *object, const char *type)
+{
+	const struct hf_json *list = hf_json_path(object, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "type", NULL), type))
+			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
+	}
+	return false;
+}
+
 static int64_t number_of(const struct hf_json *object, const char *key)
 {
 	return hf_json_i64(hf_json_get(object, key), 0);

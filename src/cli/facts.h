@@ -12,6 +12,8 @@ HF_BEGIN_DECLS
 /* Find the last condition of the job that is True: it names the job's state. NULL: no condition is
  * True. */
 const struct hf_json *hf_job_last_condition(const struct hf_json *job);
+/* True if the object's condition of this type has status True. */
+bool hf_condition_is_true(const struct hf_json *object, const char *type);
 
 /* The facts of one job, for a row of a table. The strings belong to the document. */
 struct hf_job_facts {

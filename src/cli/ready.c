@@ -7,7 +7,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "cli/facts.h"
 #include "cli/request.h"
 #include "core/model/names.h"
 
@@ -52,14 +52,7 @@ const char *hf_pod_job(struct hf_doc *pod)
 
 bool hf_pod_is_ready(const struct hf_json *pod)
 {
-	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		if (hf_streq(hf_json_path_str(item, "type", NULL), "Ready"))
-			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
-	}
-	return false;
+	return hf_condition_is_true(pod, "Ready");
 }
 
 static struct count *count_of(struct hf_ready *ready, const char *ns, const char *job)
