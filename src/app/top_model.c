@@ -95,13 +95,6 @@ static void set_text(char **text, const char *value)
 	*text = hf_xstrdup(hf_str_or(value, ""));
 }
 
-static hf_time time_of(const char *text)
-{
-	hf_time time;
-
-	return hf_time_parse(hf_str_or(text, ""), &time, NULL) == 0 ? time : HF_TIME_NONE;
-}
-
 /* ---- jobs -------------------------------------------------------------------------------------------- */
 
 /* Steps a second between two reports; keeps the former rate if the later report has no new step. A lower
@@ -121,7 +114,8 @@ static void read_job(struct hf_top_job *job, struct hf_doc *doc, hf_time now)
 	const struct hf_json *json = hf_doc_json(doc);
 	struct hf_job_training training;
 	struct hf_job_facts facts;
-	hf_time steps_at = time_of(hf_json_path_str(json, "status", "recovery", "stepsAt", NULL));
+	hf_time steps_at =
+		hf_facts_time(hf_json_path_str(json, "status", "recovery", "stepsAt", NULL));
 
 	hf_job_facts_read(json, &facts);
 	hf_job_training_read(json, now, &training);
@@ -144,7 +138,7 @@ static void read_job(struct hf_top_job *job, struct hf_doc *doc, hf_time now)
 	job->steps_at = steps_at;
 	job->has_ettr = training.has_ettr;
 	job->ettr_permille = training.ettr_permille;
-	job->created = time_of(hf_json_path_str(json, "metadata", "creationTimestamp", NULL));
+	job->created = hf_facts_time(hf_json_path_str(json, "metadata", "creationTimestamp", NULL));
 }
 
 void hf_top_see_job(struct hf_top *top, struct hf_doc *doc, bool gone, hf_time now)

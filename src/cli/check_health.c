@@ -4,6 +4,7 @@
 
 #include "api/health_policy.h"
 #include "base/str.h"
+#include "cli/facts.h"
 #include "cli/remediation.h"
 #include "core/model/names.h"
 
@@ -12,13 +13,6 @@
 /* Rules of `holdfast check` about nodes, pods and acts: agents, images, Remediations. */
 
 #define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
-
-static hf_time time_of(const char *text)
-{
-	hf_time time;
-
-	return hf_time_parse(hf_str_or(text, ""), &time, NULL) == 0 ? time : HF_TIME_NONE;
-}
 
 /* ---- agents ------------------------------------------------------------------------------------------ */
 
@@ -48,7 +42,8 @@ void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *
 		const struct hf_json *node = hf_check_item(facts, HF_CHECK_NODES, i);
 		const struct hf_json *health =
 			hf_check_find(facts, HF_CHECK_DEVICEHEALTHS, hf_check_name_of(node));
-		hf_time seen = time_of(hf_json_path_str(health, "status", "observedTime", NULL));
+		hf_time seen =
+			hf_facts_time(hf_json_path_str(health, "status", "observedTime", NULL));
 
 		if (!has_accelerator(node))
 			continue;
@@ -184,8 +179,9 @@ static bool find_stuck(const struct hf_check_facts *facts, const struct hf_json 
 		       bool installed, struct hf_check_names *stuck)
 {
 	const char *phase = hf_json_path_str(item, "status", "phase", NULL);
-	hf_time made = time_of(hf_json_path_str(item, "metadata", "creationTimestamp", NULL));
-	hf_time deleted = time_of(hf_json_path_str(item, "metadata", "deletionTimestamp", NULL));
+	hf_time made = hf_facts_time(hf_json_path_str(item, "metadata", "creationTimestamp", NULL));
+	hf_time deleted =
+		hf_facts_time(hf_json_path_str(item, "metadata", "deletionTimestamp", NULL));
 	bool ended = hf_cli_remediation_has_ended(phase);
 	bool late = made != HF_TIME_NONE && facts->now - made > ACT_LATE;
 

@@ -73,13 +73,11 @@ static void check_leader(const struct hf_check_facts *facts, struct hf_check_lin
 		const struct hf_json *lease = hf_check_item(facts, HF_CHECK_LEASES, i);
 		const char *holder =
 			hf_str_or(hf_json_path_str(lease, "spec", "holderIdentity", NULL), "");
-		const char *renewed =
-			hf_str_or(hf_json_path_str(lease, "spec", "renewTime", NULL), "");
+		hf_time time = hf_facts_time(hf_json_path_str(lease, "spec", "renewTime", NULL));
 		bool known = false;
-		hf_time time;
 
 		if (!hf_streq(hf_check_name_of(lease), HF_CHECK_LEADER_LEASE) || *holder == '\0' ||
-		    hf_time_parse(renewed, &time, NULL) != 0 || facts->now - time > fresh)
+		    time == HF_TIME_NONE || facts->now - time > fresh)
 			continue;
 		for (size_t p = 0; p < hf_check_len(facts, HF_CHECK_PODS); p++)
 			known |= hf_str_has_prefix(

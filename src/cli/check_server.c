@@ -97,17 +97,6 @@ static void check_own_clock(const struct hf_check_facts *facts, struct hf_check_
 		     size > SKEW_FAIL ? ", and tokens may be refused" : "");
 }
 
-/* The time of the last renewal of a node's Lease; HF_TIME_NONE: it cannot be read. */
-static hf_time renewal_of(const struct hf_json *lease)
-{
-	hf_time time;
-
-	return hf_time_parse(hf_str_or(hf_json_path_str(lease, "spec", "renewTime", NULL), ""),
-			     &time, NULL) == 0
-		       ? time
-		       : HF_TIME_NONE;
-}
-
 static void check_node_clocks(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	HF_AUTO_CHECK_NAMES wrong = HF_CHECK_NAMES_INIT;
@@ -120,7 +109,7 @@ static void check_node_clocks(const struct hf_check_facts *facts, struct hf_chec
 		const struct hf_json *lease = hf_check_item(facts, HF_CHECK_LEASES, i);
 		const struct hf_json *node =
 			hf_check_find(facts, HF_CHECK_NODES, hf_check_name_of(lease));
-		hf_time renewed = renewal_of(lease);
+		hf_time renewed = hf_facts_time(hf_json_path_str(lease, "spec", "renewTime", NULL));
 		hf_time age = facts->now - renewed;
 
 		/* The Lease of a node that is not Ready is old because its kubelet is silent. */

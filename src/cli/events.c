@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/events.h"
+#include "cli/facts.h"
 #include "cli/output.h"
 #include "cli/request.h"
 #include "store/resource.h"
@@ -108,9 +109,7 @@ int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_
 
 hf_time hf_event_time(const struct hf_json *event)
 {
-	hf_time time;
-
-	return hf_time_parse(last_seen(event), &time, NULL) == 0 ? time : HF_TIME_NONE;
+	return hf_facts_time(last_seen(event));
 }
 
 int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **ret_event,

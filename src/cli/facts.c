@@ -126,12 +126,16 @@ int64_t hf_job_restarts(const struct hf_job_facts *facts)
 	return total;
 }
 
-static hf_time time_of(const struct hf_json *object, const char *key)
+hf_time hf_facts_time(const char *text)
 {
-	const char *text = hf_json_path_str(object, key, NULL);
 	hf_time at;
 
 	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
+}
+
+static hf_time time_of(const struct hf_json *object, const char *key)
+{
+	return hf_facts_time(hf_json_path_str(object, key, NULL));
 }
 
 bool hf_job_delay_read(const struct hf_json *job, hf_time now, struct hf_job_delay *ret_delay)

@@ -14,6 +14,8 @@ HF_BEGIN_DECLS
 const struct hf_json *hf_job_last_condition(const struct hf_json *job);
 /* True if the object's condition of this type has status True. */
 bool hf_condition_is_true(const struct hf_json *object, const char *type);
+/* The time that the text has in RFC 3339; HF_TIME_NONE: the text is NULL or has no such time. */
+hf_time hf_facts_time(const char *text);
 
 /* The facts of one job, for a row of a table. The strings belong to the document. */
 struct hf_job_facts {

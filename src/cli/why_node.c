@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
+#include "cli/facts.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
 #include "framework/framework.h"
@@ -61,13 +62,6 @@ static void add_reason(struct account *a, const char *time, const char *topic, c
 static const char *str_of(const struct hf_json *item, const char *key)
 {
 	return hf_str_or(hf_json_path_str(item, key, NULL), "");
-}
-
-static hf_time time_of(const char *text)
-{
-	hf_time time;
-
-	return hf_time_parse(text, &time, NULL) == 0 ? time : HF_TIME_NONE;
 }
 
 /* ---- the Node ----------------------------------------------------------------------------------- */
@@ -321,7 +315,7 @@ static void add_policies_reasons(struct account *a)
  * devices: the job also avoids nodes where a device failed, until an act has mended them. */
 static bool is_avoided(const struct account *a, const struct hf_json *record, bool devices)
 {
-	hf_time at = time_of(str_of(record, "detectedAt"));
+	hf_time at = hf_facts_time(str_of(record, "detectedAt"));
 	const char *cause = str_of(record, "cause");
 
 	devices = devices && (a->mended_at == HF_TIME_NONE || a->mended_at <= at);
