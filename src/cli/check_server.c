@@ -110,13 +110,14 @@ static void check_node_clocks(const struct hf_check_facts *facts, struct hf_chec
 		const struct hf_json *node =
 			hf_check_find(facts, HF_CHECK_NODES, hf_check_name_of(lease));
 		hf_time renewed = hf_facts_time(hf_json_path_str(lease, "spec", "renewTime", NULL));
-		hf_time age = facts->now - renewed;
+		hf_time age;
 
 		/* The Lease of a node that is not Ready is old because its kubelet is silent. */
 		if (!hf_streq(hf_check_ns_of(lease), HF_CHECK_NODE_LEASES_NS) || node == NULL ||
 		    renewed == HF_TIME_NONE || !hf_condition_is_true(node, "Ready"))
 			continue;
 		n++;
+		age = facts->now - renewed;
 		if (age < -SKEW_OK)
 			hf_check_name(&wrong, "%s (%" PRId64 " s ahead)", hf_check_name_of(lease),
 				      -age / HF_SECOND);
