@@ -145,6 +145,14 @@ const struct hf_json *hf_check_find(const struct hf_check_facts *facts, enum hf_
 	return by_name != NULL ? hf_doc_json(hf_map_get(by_name, name)) : NULL;
 }
 
+const struct hf_json *hf_check_find_crd(const struct hf_check_facts *facts, const char *plural,
+					const char *group)
+{
+	HF_AUTOFREE char *name = hf_xasprintf("%s.%s", plural, group);
+
+	return hf_check_find(facts, HF_CHECK_CRDS, name);
+}
+
 const char *hf_check_name_of(const struct hf_json *object)
 {
 	return hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), "");

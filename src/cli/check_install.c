@@ -2,11 +2,11 @@
  * Copyright The Holdfast authors */
 #include "cli/check_internal.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/facts.h"
 #include "framework/framework.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Rules of `holdfast check` about what is installed of Holdfast: CRDs and admission policies. */
@@ -51,15 +51,17 @@ struct crds {
 	struct hf_check_names missing, wrong, pending, narrow;
 	size_t wide;
 };
+#define CRDS_INIT                                                                                  \
+	{                                                                                          \
+		.missing = HF_CHECK_NAMES_INIT, .wrong = HF_CHECK_NAMES_INIT,                      \
+		.pending = HF_CHECK_NAMES_INIT, .narrow = HF_CHECK_NAMES_INIT                      \
+	}
 
 static void sort_crd(const struct hf_check_facts *facts, const char *plural, const char *group,
 		     const char *version, struct crds *crds)
 {
-	char name[128];
-	const struct hf_json *crd;
+	const struct hf_json *crd = hf_check_find_crd(facts, plural, group);
 
-	snprintf(name, sizeof(name), "%s.%s", plural, group);
-	crd = hf_check_find(facts, HF_CHECK_CRDS, name);
 	if (crd == NULL)
 		hf_check_name(&crds->missing, "%s", plural);
 	else if (find_problem(crd, plural, version, &crds->wrong))
@@ -108,14 +110,7 @@ static void release_crds(struct crds *crds)
 void hf_check_crds(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	static const char *const own[] = {"devicehealths", "healthpolicies", "remediations"};
-	struct crds jobs = {.missing = HF_CHECK_NAMES_INIT,
-			    .wrong = HF_CHECK_NAMES_INIT,
-			    .pending = HF_CHECK_NAMES_INIT,
-			    .narrow = HF_CHECK_NAMES_INIT};
-	struct crds others = {.missing = HF_CHECK_NAMES_INIT,
-			      .wrong = HF_CHECK_NAMES_INIT,
-			      .pending = HF_CHECK_NAMES_INIT,
-			      .narrow = HF_CHECK_NAMES_INIT};
+	struct crds jobs = CRDS_INIT, others = CRDS_INIT;
 	bool installed = hf_check_operator(facts) != NULL;
 
 	if (!hf_check_known(facts, HF_CHECK_CRDS, "crds", lines))
@@ -160,15 +155,12 @@ static bool is_bound(const struct hf_check_facts *facts, const char *policy)
 static void check_unguarded(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	HF_AUTO_CHECK_NAMES names = HF_CHECK_NAMES_INIT;
-	char name[128];
 
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
-		const struct hf_json *crd;
+		HF_AUTOFREE char *name = hf_xasprintf("holdfast-%s", hf_frameworks[i]->plural);
+		const struct hf_json *crd =
+			hf_check_find_crd(facts, hf_frameworks[i]->plural, hf_frameworks[i]->group);
 
-		snprintf(name, sizeof(name), "%s.%s", hf_frameworks[i]->plural,
-			 hf_frameworks[i]->group);
-		crd = hf_check_find(facts, HF_CHECK_CRDS, name);
-		snprintf(name, sizeof(name), "holdfast-%s", hf_frameworks[i]->plural);
 		if (crd != NULL && hf_check_is_narrow(crd) && !is_bound(facts, name))
 			hf_check_name(&names, "%s", hf_frameworks[i]->plural);
 	}

@@ -123,6 +123,9 @@ const struct hf_json *hf_check_item(const struct hf_check_facts *facts, enum hf_
 /* The object of a list with this name, in any namespace; NULL: none. */
 const struct hf_json *hf_check_find(const struct hf_check_facts *facts, enum hf_check_source source,
 				    const char *name);
+/* The CRD of a kind; NULL: none. */
+const struct hf_json *hf_check_find_crd(const struct hf_check_facts *facts, const char *plural,
+					const char *group);
 
 const char *hf_check_name_of(const struct hf_json *object); /* "" without a name */
 const char *hf_check_ns_of(const struct hf_json *object);   /* "" without a namespace */

@@ -9,7 +9,6 @@
 #include "core/model/field.h"
 #include "framework/framework.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Rules of `holdfast check migrate`: the owners of what training-operator's manifests installed, jobs
@@ -269,14 +268,10 @@ void hf_check_jobs(const struct hf_check_facts *facts, struct hf_check_lines *li
 
 static bool crds_are_wide(const struct hf_check_facts *facts)
 {
-	char name[128];
-
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
-		const struct hf_json *crd;
+		const struct hf_json *crd =
+			hf_check_find_crd(facts, hf_frameworks[i]->plural, hf_frameworks[i]->group);
 
-		snprintf(name, sizeof(name), "%s.%s", hf_frameworks[i]->plural,
-			 hf_frameworks[i]->group);
-		crd = hf_check_find(facts, HF_CHECK_CRDS, name);
 		if (crd == NULL || hf_check_is_narrow(crd))
 			return false;
 	}
