@@ -34,7 +34,6 @@ struct hf_top_job {
 struct hf_top_rank {
 	char *uid, *ns, *job, *pod, *node, *status; /* status: as kubectl prints it */
 	int64_t restarts;
-	bool ready;
 	bool marked; /* the present watch has not reported the pod yet */
 	/* The last report of the rank's process, from the node's agent. */
 	bool reported;

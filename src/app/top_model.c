@@ -19,15 +19,10 @@
 #define HEALTH_BYTES_MAX ((size_t)16 << 20)
 #define SEED 0x70707070u
 
-/* How many pods of a job are Ready. */
-struct count {
-	int64_t n;
-};
-
 struct hf_top {
-	struct hf_map *jobs;   /* UID to struct hf_top_job */
-	struct hf_map *ranks;  /* UID of a pod to struct hf_top_rank */
-	struct hf_map *counts; /* "namespace/job" to struct count */
+	struct hf_map *jobs;  /* UID to struct hf_top_job */
+	struct hf_map *ranks; /* UID of a pod to struct hf_top_rank */
+	struct hf_ready *ready;
 	struct hf_arena *arena;
 	struct hf_top_job **job_rows;
 	struct hf_top_rank **rank_rows;
@@ -65,7 +60,7 @@ struct hf_top *hf_top_create(void)
 
 	top->jobs = hf_map_create(HF_TOP_JOBS_MAX, SEED, free_job);
 	top->ranks = hf_map_create(HF_TOP_PODS_MAX, SEED, free_rank);
-	top->counts = hf_map_create(HF_TOP_PODS_MAX, SEED, free);
+	top->ready = hf_ready_create();
 	top->arena = hf_arena_create(HEALTH_BYTES_MAX);
 	return top;
 }
@@ -76,7 +71,7 @@ struct hf_top *hf_top_destroy(struct hf_top *top)
 		return NULL;
 	hf_map_destroy(top->jobs);
 	hf_map_destroy(top->ranks);
-	hf_map_destroy(top->counts);
+	hf_ready_destroy(top->ready);
 	hf_arena_destroy(top->arena);
 	free(top->job_rows);
 	free(top->rank_rows);
@@ -179,36 +174,9 @@ static struct hf_top_rank *rank_of(struct hf_top *top, const char *uid)
 	return NULL;
 }
 
-static struct count *count_of(struct hf_top *top, const struct hf_top_rank *rank)
-{
-	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", hf_str_or(rank->ns, ""), rank->job);
-	struct count *count = hf_map_get(top->counts, key);
-
-	if (count != NULL)
-		return count;
-	count = hf_xcalloc(1, sizeof(*count));
-	if (hf_map_put(top->counts, key, count))
-		return count;
-	free(count);
-	return NULL;
-}
-
-static void set_ready(struct hf_top *top, struct hf_top_rank *rank, bool ready)
-{
-	struct count *count = ready != rank->ready ? count_of(top, rank) : NULL;
-
-	if (count == NULL)
-		return;
-	count->n += ready ? 1 : -1;
-	rank->ready = ready;
-}
-
 static void remove_rank(struct hf_top *top, const char *uid)
 {
-	struct hf_top_rank *rank = hf_map_get(top->ranks, uid);
-
-	if (rank != NULL)
-		set_ready(top, rank, false);
+	(void)hf_ready_forget(top->ready, uid);
 	(void)hf_map_remove(top->ranks, uid);
 }
 
@@ -234,7 +202,7 @@ void hf_top_see_pod(struct hf_top *top, struct hf_doc *doc, bool gone)
 	set_text(&rank->status, facts.status);
 	rank->restarts = facts.restarts;
 	rank->marked = false;
-	set_ready(top, rank, hf_pod_is_ready(hf_doc_json(doc)));
+	(void)hf_ready_see(top->ready, doc, false);
 }
 
 /* ---- after a lost watch -------------------------------------------------------------------------- */
@@ -384,14 +352,6 @@ static double rank_key(const struct hf_top_rank *rank, enum hf_top_sort sort)
 	return 0;
 }
 
-static int64_t count_ready(const struct hf_top *top, const struct hf_top_job *job)
-{
-	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", job->ns, job->name);
-	const struct count *count = hf_map_get(top->counts, key);
-
-	return count != NULL ? count->n : 0;
-}
-
 struct hf_top_job *const *hf_top_jobs(struct hf_top *top, enum hf_top_sort sort, size_t *ret_n)
 {
 	size_t n = 0, len = hf_map_len(top->jobs);
@@ -404,7 +364,7 @@ struct hf_top_job *const *hf_top_jobs(struct hf_top *top, enum hf_top_sort sort,
 
 		job->ready = job->succeeded;
 		if (!hf_streq(job->state, HF_COND_SUCCEEDED))
-			job->ready += count_ready(top, job);
+			job->ready += hf_ready_count(top->ready, job->ns, job->name);
 		rows[n++] = (struct keyed){job_key(job, sort), job->ns, job->name, job};
 	}
 	qsort(rows, n, sizeof(*rows), compare_rows);

@@ -50,11 +50,6 @@ const char *hf_pod_job(struct hf_doc *pod)
 	return hf_json_path_str(hf_doc_json(pod), "metadata", "labels", HF_LABEL_JOB_NAME, NULL);
 }
 
-bool hf_pod_is_ready(const struct hf_json *pod)
-{
-	return hf_condition_is_true(pod, "Ready");
-}
-
 static struct count *count_of(struct hf_ready *ready, const char *ns, const char *job)
 {
 	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, job);
@@ -69,18 +64,28 @@ static struct count *count_of(struct hf_ready *ready, const char *ns, const char
 	return NULL;
 }
 
+bool hf_ready_forget(struct hf_ready *ready, const char *uid)
+{
+	struct count *count = hf_map_get(ready->pods, uid);
+
+	if (count == NULL)
+		return false;
+	count->n--;
+	(void)hf_map_remove(ready->pods, uid);
+	return true;
+}
+
 bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone)
 {
 	const char *job = hf_pod_job(pod), *uid = hf_doc_uid(pod);
-	struct count *was = hf_map_get(ready->pods, uid), *count;
+	struct count *count;
 
-	if (job == NULL || (was != NULL) == (!gone && hf_pod_is_ready(hf_doc_json(pod))))
+	if (job == NULL)
 		return false;
-	if (was != NULL) {
-		was->n--;
-		(void)hf_map_remove(ready->pods, uid);
-		return true;
-	}
+	if (gone || !hf_condition_is_true(hf_doc_json(pod), "Ready"))
+		return hf_ready_forget(ready, uid);
+	if (hf_map_has(ready->pods, uid))
+		return false;
 	count = count_of(ready, hf_doc_namespace(pod), job);
 	if (count == NULL || !hf_map_put(ready->pods, uid, count))
 		return false;

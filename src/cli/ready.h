@@ -18,12 +18,12 @@ struct hf_ready *hf_ready_destroy(struct hf_ready *ready); /* NULL is fine */
 
 /* Count a new version of a pod; gone: the pod was deleted.  True: the count of its job has changed. */
 bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone);
+/* Count a pod no longer, as if it were deleted; an unknown UID is fine.  True: as hf_ready_see. */
+bool hf_ready_forget(struct hf_ready *ready, const char *uid);
 int64_t hf_ready_count(const struct hf_ready *ready, const char *ns, const char *job);
 
 /* Return the name of the pod's job, from its label; NULL: the pod has no job label. */
 const char *hf_pod_job(struct hf_doc *pod);
-/* True if the pod's condition Ready is True. */
-bool hf_pod_is_ready(const struct hf_json *pod);
 
 HF_END_DECLS
 

@@ -48,6 +48,9 @@ static void pods_are_counted_by_job_as_they_become_ready_and_unready(void **stat
 	assert_true(see(ready, "2", "a", "True", true));
 	assert_false(see(ready, "2", "a", "True", true));
 	assert_int_equal(hf_ready_count(ready, "n", "a"), 0);
+	assert_true(hf_ready_forget(ready, "3"));
+	assert_false(hf_ready_forget(ready, "3"));
+	assert_int_equal(hf_ready_count(ready, "n", "b"), 0);
 	(void)hf_ready_destroy(ready);
 }
 
