@@ -140,11 +140,19 @@ static void on_signal(void *arg, int signum)
 
 /* ---- watches ----------------------------------------------------------------------------------------- */
 
+static void see_object(struct topping *t, enum watched what, struct hf_doc *object, bool gone)
+{
+	switch (what) {
+	case WATCHED_JOBS: hf_top_see_job(t->top, object, gone, hf_loop_wall(t->cli->loop)); break;
+	case WATCHED_PODS: hf_top_see_pod(t->top, object, gone); break;
+	case WATCHED_HEALTH: hf_top_see_health(t->top, object); break;
+	}
+}
+
 static void on_event(void *arg, const struct hf_event *event)
 {
 	struct following *follow = arg;
 	struct topping *t = follow->topping;
-	bool gone = event->type == HF_EVENT_DELETED;
 
 	if (event->type == HF_EVENT_BOOKMARK || t->over)
 		return;
@@ -162,13 +170,7 @@ static void on_event(void *arg, const struct hf_event *event)
 		return;
 	}
 	t->screen.notice = NULL;
-	switch (follow->what) {
-	case WATCHED_JOBS:
-		hf_top_see_job(t->top, event->object, gone, hf_loop_wall(t->cli->loop));
-		break;
-	case WATCHED_PODS: hf_top_see_pod(t->top, event->object, gone); break;
-	case WATCHED_HEALTH: hf_top_see_health(t->top, event->object); break;
-	}
+	see_object(t, follow->what, event->object, event->type == HF_EVENT_DELETED);
 	draw_soon(t);
 }
 
@@ -327,14 +329,8 @@ static int list_into(struct topping *t, enum watched what, const struct hf_resou
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	int rc = hf_cli_request(t->cli, &request, &reply, err);
 
-	for (size_t i = 0; rc == 0 && i < reply.n_items; i++) {
-		if (what == WATCHED_JOBS)
-			hf_top_see_job(t->top, reply.items[i], false, hf_loop_wall(t->cli->loop));
-		else if (what == WATCHED_PODS)
-			hf_top_see_pod(t->top, reply.items[i], false);
-		else
-			hf_top_see_health(t->top, reply.items[i]);
-	}
+	for (size_t i = 0; rc == 0 && i < reply.n_items; i++)
+		see_object(t, what, reply.items[i], false);
 	return rc;
 }
 

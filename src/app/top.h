@@ -23,6 +23,7 @@ struct hf_top_job {
 	char *uid, *ns, *name, *kind, *state, *cause; /* cause: of the last restart; "": none */
 	int64_t wanted, succeeded, generation, step, saved_step;
 	int64_t restarts[HF_BUDGETS];
+	int64_t restarts_made; /* their sum */
 	bool has_ettr;
 	int64_t ettr_permille; /* at the time of the last change of the job */
 	hf_time created, steps_at;
@@ -53,6 +54,8 @@ enum hf_top_sort {
 	HF_TOP_SORTS,
 };
 const char *hf_top_sort_name(enum hf_top_sort sort);
+/* The states of jobs up to a NULL, those that need attention first. */
+extern const char *const hf_top_states[];
 
 struct hf_top *hf_top_create(void);
 struct hf_top *hf_top_destroy(struct hf_top *top); /* NULL is fine */

@@ -128,6 +128,7 @@ static void read_job(struct hf_top_job *job, struct hf_doc *doc, hf_time now)
 	job->succeeded = facts.succeeded;
 	job->generation = facts.generation;
 	memcpy(job->restarts, facts.restarts, sizeof(job->restarts));
+	job->restarts_made = hf_job_restarts(&facts);
 	job->step = training.step;
 	job->saved_step = training.saved_step;
 	job->steps_at = steps_at;
@@ -270,26 +271,16 @@ const char *hf_top_sort_name(enum hf_top_sort sort)
 	return names[sort];
 }
 
-/* Jobs that need attention stand first. */
+const char *const hf_top_states[] = {"Failed",    "Restarting", "Created", "Running",
+				     "Suspended", "Succeeded",  NULL};
+
 static int urgency_of(const char *state)
 {
-	static const char *const states[] = {"Failed",  "Restarting", "Created",
-					     "Running", "Suspended",  "Succeeded"};
+	int i = 0;
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(states); i++)
-		if (hf_streq(state, states[i]))
-			return (int)i;
-	return (int)HF_ARRAY_LEN(states);
-}
-
-static int64_t total_of(const struct hf_top_job *job)
-{
-	int64_t total = 0;
-
-	for (int i = 0; i < HF_BUDGETS; i++)
-		if (__builtin_add_overflow(total, job->restarts[i], &total))
-			return INT64_MAX;
-	return total;
+	while (hf_top_states[i] != NULL && !hf_streq(state, hf_top_states[i]))
+		i++;
+	return i;
 }
 
 /* A row with its key. Rows with equal keys are ordered by name. */
@@ -330,7 +321,7 @@ static double job_key(const struct hf_top_job *job, enum hf_top_sort sort)
 {
 	switch (sort) {
 	case HF_TOP_BY_STATE: return urgency_of(job->state);
-	case HF_TOP_BY_RESTARTS: return -(double)total_of(job);
+	case HF_TOP_BY_RESTARTS: return -(double)job->restarts_made;
 	case HF_TOP_BY_PROGRESS: return job->has_ettr ? (double)job->ettr_permille : 1e9;
 	case HF_TOP_BY_SCORE: return job->rate > 0 ? job->rate : 1e18;
 	case HF_TOP_BY_NAME:

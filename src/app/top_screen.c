@@ -248,17 +248,15 @@ static void scroll_to(struct hf_top_screen *screen, size_t at, size_t n)
 /* "3 Running, 1 Failed", in the order of the rows. */
 static void add_states(const struct rows *rows, struct hf_strbuf *text)
 {
-	static const char *const states[] = {"Failed",  "Restarting", "Created",
-					     "Running", "Suspended",  "Succeeded"};
 	bool any = false;
 
-	for (size_t s = 0; s < HF_ARRAY_LEN(states); s++) {
+	for (size_t s = 0; hf_top_states[s] != NULL; s++) {
 		size_t n = 0;
 
 		for (size_t i = 0; i < rows->n; i++)
-			n += hf_streq(rows->jobs[i]->state, states[s]);
+			n += hf_streq(rows->jobs[i]->state, hf_top_states[s]);
 		if (n > 0)
-			hf_strbuf_addf(text, "%s%zu %s", any ? ", " : "", n, states[s]);
+			hf_strbuf_addf(text, "%s%zu %s", any ? ", " : "", n, hf_top_states[s]);
 		any |= n > 0;
 	}
 }
