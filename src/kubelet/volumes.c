@@ -279,13 +279,14 @@ int hf_kubelet_check_host_path(const struct hf_json *source, struct hf_error *er
 
 	if (path[0] != '/' || strlen(path) >= HOST_PATH_MAX)
 		return hf_error_set(err, HF_E_INVALID, "hostPath.path '%s' must be absolute", path);
-	if (stat(path, &st) < 0 && errno == ENOENT && is_made(type))
-		return 0;
-	if (stat(path, &st) < 0 && errno == ENOENT)
-		return hf_error_set(err, HF_E_NOT_FOUND, "hostPath '%s': No such file or directory",
-				    path);
-	if (stat(path, &st) < 0)
-		return hf_error_errno(err, errno, "hostPath '%s'", path);
+	if (stat(path, &st) < 0) {
+		if (errno != ENOENT)
+			return hf_error_errno(err, errno, "hostPath '%s'", path);
+		return is_made(type)
+			       ? 0
+			       : hf_error_set(err, HF_E_NOT_FOUND,
+					      "hostPath '%s': No such file or directory", path);
+	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
 		if (hf_streq(type, kinds[i].type) && (st.st_mode & S_IFMT) != kinds[i].format)
 			return hf_error_set(err, HF_E_INVALID,
