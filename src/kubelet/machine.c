@@ -80,6 +80,13 @@ static void give_up(struct hf_kubelet *k, const char *why)
 	finish_probe(k);
 }
 
+/* Why there is no answer of the trial. */
+static const char *explain_silence(bool late)
+{
+	return late ? "the trial of this machine's namespaces did not end within 30 s"
+		    : "the trial of this machine's namespaces failed";
+}
+
 static void on_answer(void *arg, const struct hf_json *json, bool late)
 {
 	const struct hf_kubelet_probe *p = arg;
@@ -87,8 +94,7 @@ static void on_answer(void *arg, const struct hf_json *json, bool late)
 	const struct hf_json *cgroups;
 
 	if (!json) {
-		give_up(k, late ? "the trial of this machine's namespaces did not end within 30 s"
-				: "the trial of this machine's namespaces failed");
+		give_up(k, explain_silence(late));
 		return;
 	}
 	cgroups = hf_json_get(json, "cgroups");
@@ -148,9 +154,7 @@ static void on_trial(void *arg, const struct hf_json *json, bool late)
 
 	trial->isolate = hf_json_true(hf_json_get(json, "isolate"), false);
 	(void)snprintf(trial->why, trial->why_size, "%s",
-		       json   ? hf_json_str(hf_json_get(json, "why"), "")
-		       : late ? "the trial of this machine's namespaces did not end within 30 s"
-			      : "the trial of this machine's namespaces failed");
+		       json ? hf_json_str(hf_json_get(json, "why"), "") : explain_silence(late));
 	hf_loop_stop(trial->loop);
 }
 
