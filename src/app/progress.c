@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "cli/facts.h"
+#include "cli/rank.h"
 #include "cli/text.h"
 #include "core/model/container_reason.h"
 
@@ -124,14 +125,9 @@ struct hf_progress *hf_progress_destroy(struct hf_progress *p)
 
 /* ---- ranks -------------------------------------------------------------------------------- */
 
-/* Returns the name of the rank: the pod's name without the job's, such as "worker-0". */
 static const char *rank_name(const struct hf_progress *p, const struct rank *rank)
 {
-	size_t len = strlen(p->job);
-
-	if (strncmp(rank->pod, p->job, len) == 0 && rank->pod[len] == '-')
-		return rank->pod + len + 1;
-	return rank->pod;
+	return hf_cli_rank_of_pod(rank->pod, p->job);
 }
 
 static struct rank *find_rank(struct hf_progress *p, const char *pod)

@@ -9,12 +9,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
+#include "cli/rank.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PODS_MAX 4096    /* pods that are remembered as reported */
 #define NAMES_SHOWN 3    /* ranks that one line names */
@@ -103,8 +103,6 @@ static bool find_times(const struct hf_slow_ends *ends, const struct hf_json *po
 void hf_slow_ends_pod(struct hf_slow_ends *ends, struct hf_doc *doc)
 {
 	const struct hf_json *pod = hf_doc_json(doc);
-	const char *name = hf_doc_name(doc);
-	size_t len = strlen(ends->job);
 	hf_time term, kill;
 
 	if (!is_running(pod) || !find_times(ends, pod, &term, &kill) ||
@@ -112,10 +110,9 @@ void hf_slow_ends_pod(struct hf_slow_ends *ends, struct hf_doc *doc)
 	    hf_map_get(ends->told, hf_doc_uid(doc)) != NULL ||
 	    !hf_map_put(ends->told, hf_doc_uid(doc), ends))
 		return;
-	if (strncmp(name, ends->job, len) == 0 && name[len] == '-')
-		name += len + 1;
 	if (ends->n < NAMES_SHOWN)
-		hf_strbuf_addf(&ends->names, "%s%s", ends->n > 0 ? ", " : "", name);
+		hf_strbuf_addf(&ends->names, "%s%s", ends->n > 0 ? ", " : "",
+			       hf_cli_rank_of_pod(hf_doc_name(doc), ends->job));
 	ends->n++;
 	if (kill - ends->now > ends->left)
 		ends->left = kill - ends->now;

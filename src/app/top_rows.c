@@ -6,10 +6,10 @@
 
 #include "app/rank_row.h"
 #include "base/str.h"
+#include "cli/rank.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 const struct hf_top_column hf_top_job_columns[HF_TOP_JOB_COLUMNS] = {
 	[HF_TOP_JOB_NS] = {"NAMESPACE", 5, false},
@@ -115,11 +115,9 @@ void hf_top_rank_cells(const struct hf_top_rank *rank, const struct hf_top_job *
 		       struct hf_top_cells *ret_cells)
 {
 	char(*text)[HF_TOP_CELL_MAX] = ret_cells->text;
-	size_t len = strlen(job->name);
-	bool prefixed = strncmp(rank->pod, job->name, len) == 0 && rank->pod[len] == '-';
 	double rate = rank->rate > 0 ? rank->rate : job->rate;
 
-	set_cell(text[HF_TOP_RANK_NAME], "%s", prefixed ? rank->pod + len + 1 : rank->pod);
+	set_cell(text[HF_TOP_RANK_NAME], "%s", hf_cli_rank_of_pod(rank->pod, job->name));
 	set_cell(text[HF_TOP_RANK_STATE], "%s", rank->status);
 	if (rank->reported && rank->total > 0)
 		set_cell(text[HF_TOP_RANK_STEP], "%" PRId64 "/%" PRId64, rank->step, rank->total);

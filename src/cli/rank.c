@@ -99,3 +99,10 @@ int hf_cli_rank_name(const struct hf_framework *framework, const struct hf_json 
 	*ret_name = name;
 	return 0;
 }
+
+const char *hf_cli_rank_of_pod(const char *pod, const char *job)
+{
+	size_t len = strlen(job);
+
+	return strncmp(pod, job, len) == 0 && pod[len] == '-' ? pod + len + 1 : pod;
+}

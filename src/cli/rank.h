@@ -17,6 +17,9 @@ HF_BEGIN_DECLS
 int hf_cli_rank_name(const struct hf_framework *framework, const struct hf_json *job,
 		     const char *word, char **ret_name, struct hf_error *err) HF_MUST_CHECK;
 
+/* Return the pod's name without the job's ("worker-1"); the whole name if it does not begin with the job's. */
+const char *hf_cli_rank_of_pod(const char *pod, const char *job);
+
 HF_END_DECLS
 
 #endif
