@@ -442,7 +442,7 @@ static int create_traces(struct process *process, struct hf_error *err)
 	};
 	int rc;
 
-	if (hf_str_or(options.endpoint, "")[0] == '\0')
+	if (hf_str_is_empty(options.endpoint))
 		return 0;
 	rc = hf_otlp_create(&options, &process->traces, err);
 	return rc == 0 ? 0 : hf_error_wrap(err, "--otlp-endpoint '%s'", options.endpoint);

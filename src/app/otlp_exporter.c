@@ -49,8 +49,6 @@ static void count_spans(struct hf_otlp_exporter *exporter, size_t n, const char 
 		hf_family_add(exporter->spans_total, (double)n, result, NULL);
 }
 
-static void send_request(struct hf_otlp_exporter *exporter);
-
 static void report_problem(struct hf_otlp_exporter *exporter, const char *message)
 {
 	bool fails = message != NULL;
@@ -99,7 +97,7 @@ static void on_done(void *arg, const struct hf_http_result *result)
 static void send_request(struct hf_otlp_exporter *exporter)
 {
 	HF_AUTO_JSON body = hf_recovery_trace_request(hf_json_ref(exporter->sending));
-	struct hf_strbuf text = HF_STRBUF_INIT(REQUEST_BYTES_MAX);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(REQUEST_BYTES_MAX);
 	struct hf_http_request request = {
 		.method = "POST",
 		.target = TARGET,
@@ -120,7 +118,6 @@ static void send_request(struct hf_otlp_exporter *exporter)
 		report_problem(exporter, err.text);
 		end_request(exporter, "dropped");
 	}
-	hf_strbuf_release(&text);
 }
 
 static void on_timer(void *arg)
@@ -181,7 +178,7 @@ static int parse_headers(struct hf_otlp_exporter *exporter, const char *headers,
 	char *rest, *item, *value;
 	size_t n = 0;
 
-	if (headers == NULL || *headers == '\0')
+	if (hf_str_is_empty(headers))
 		return 0;
 	if (strlen(headers) > HEADERS_BYTES_MAX)
 		return hf_error_set(err, HF_E_INVALID, "the headers have more than %d bytes",

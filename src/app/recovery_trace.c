@@ -26,17 +26,16 @@
 static void add_attribute(struct hf_json *attributes, const char *key, const char *type,
 			  struct hf_json *value)
 {
-	struct hf_json *attribute = hf_json_object(), *holder = hf_json_object();
+	struct hf_json *attribute = hf_json_object();
 
 	hf_json_set_str(attribute, "key", key);
-	hf_json_set(holder, type, value);
-	hf_json_set(attribute, "value", holder);
+	hf_json_set(hf_json_ensure_object(attribute, "value"), type, value);
 	hf_json_append(attributes, attribute);
 }
 
 static void add_text(struct hf_json *attributes, const char *key, const char *text)
 {
-	if (text != NULL && *text != '\0')
+	if (!hf_str_is_empty(text))
 		add_attribute(attributes, key, "stringValue", hf_json_string(text));
 }
 
@@ -110,7 +109,7 @@ static struct hf_json *add_span(const struct hf_operator_recovery *recovery, con
 				const char *parent, hf_time start, hf_time end,
 				struct hf_json *spans)
 {
-	struct hf_json *span = hf_json_object(), *status = hf_json_object();
+	struct hf_json *span = hf_json_object();
 	char trace[TRACE_ID_DIGITS + 1], id[SPAN_ID_DIGITS + 1], parent_id[SPAN_ID_DIGITS + 1];
 
 	make_id(recovery, "", TRACE_ID_DIGITS, trace);
@@ -125,8 +124,7 @@ static struct hf_json *add_span(const struct hf_operator_recovery *recovery, con
 	hf_json_set_i64(span, "kind", SPAN_KIND_INTERNAL);
 	set_time(span, "startTimeUnixNano", start);
 	set_time(span, "endTimeUnixNano", end > start ? end : start);
-	hf_json_set_i64(status, "code", STATUS_CODE_OK);
-	hf_json_set(span, "status", status);
+	hf_json_set_i64(hf_json_ensure_object(span, "status"), "code", STATUS_CODE_OK);
 	hf_json_append(spans, span);
 	return span;
 }
@@ -163,17 +161,16 @@ void hf_recovery_trace_add(const struct hf_operator_recovery *recovery, struct h
 
 struct hf_json *hf_recovery_trace_request(struct hf_json *spans)
 {
-	struct hf_json *request = hf_json_object(), *resource = hf_json_object(),
-		       *by_resource = hf_json_object(), *by_scope = hf_json_object(),
-		       *scope = hf_json_object(), *attributes = hf_json_array();
+	struct hf_json *request = hf_json_object(), *by_resource = hf_json_object(),
+		       *by_scope = hf_json_object(), *scope, *attributes;
 
+	attributes =
+		hf_json_ensure_array(hf_json_ensure_object(by_resource, "resource"), "attributes");
 	add_text(attributes, "service.name", "holdfast-operator");
 	add_text(attributes, "service.version", HF_VERSION);
-	hf_json_set(resource, "attributes", attributes);
-	hf_json_set(by_resource, "resource", resource);
+	scope = hf_json_ensure_object(by_scope, "scope");
 	hf_json_set_str(scope, "name", "holdfast");
 	hf_json_set_str(scope, "version", HF_VERSION);
-	hf_json_set(by_scope, "scope", scope);
 	hf_json_set(by_scope, "spans", spans);
 	hf_json_append(hf_json_ensure_array(by_resource, "scopeSpans"), by_scope);
 	hf_json_append(hf_json_ensure_array(request, "resourceSpans"), by_resource);
