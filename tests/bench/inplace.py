@@ -56,15 +56,21 @@ spec:
 """
 
 
-def machine_restart(folder, log, seen, rank):
+def until_started(run, folder, starts):
+    """Until all ranks together have started this often."""
+    end = time.monotonic() + 60
+    while read(f"{folder}/starts").count("\n") < starts:
+        if time.monotonic() > end or run.poll() is not None:
+            raise SystemExit("bench: inplace: the ranks do not start: " + read(f"{folder}/log")[-400:])
+        pause(0.002)
+
+
+def machine_restart(run, folder, turn):
     """Ends one rank's process by SIGKILL; returns the time until all ranks have started again."""
     begin = time.monotonic()
-    with open(f"{folder}/rank-{rank}", "w", encoding="utf-8") as pipe:
+    with open(f"{folder}/rank-{turn % MACHINE_RANKS}", "w", encoding="utf-8") as pipe:
         pipe.write("end\n")
-    while read(f"{folder}/starts").count("\n") < seen + MACHINE_RANKS:
-        if time.monotonic() - begin > 60:
-            raise SystemExit("bench: inplace: the ranks do not start again: " + read(log)[-400:])
-        pause(0.002)
+    until_started(run, folder, MACHINE_RANKS * (turn + 2))
     return time.monotonic() - begin
 
 
@@ -76,21 +82,16 @@ def machine(bench):
         os.mkfifo(f"{folder}/rank-{rank}")
     with open(f"{folder}/job.yaml", "w", encoding="utf-8") as file:
         file.write(MACHINE_JOB.format(kills=MACHINE_KILLS + 1, workers=MACHINE_RANKS - 1, folder=folder))
-    log, starts = f"{folder}/log", f"{folder}/starts"
-    with open(log, "wb") as out:
+    with open(f"{folder}/log", "wb") as out:
         run = subprocess.Popen([bench.holdfast, "run", f"{folder}/job.yaml", "--progress", "plain"],
                                stdout=out, stderr=out, env={**os.environ, "XDG_STATE_HOME": folder})
     try:
-        begin = time.monotonic()
-        while read(starts).count("\n") < MACHINE_RANKS:
-            if time.monotonic() - begin > 60 or run.poll() is not None:
-                raise SystemExit("bench: inplace: the ranks do not start: " + read(log)[-400:])
-            pause(0.01)
+        until_started(run, folder, MACHINE_RANKS)
         took = []
         for turn in range(MACHINE_KILLS):
             pause(1.5)  # the job counts as healthy after a second, and its next restart is not delayed
-            took.append(machine_restart(folder, log, MACHINE_RANKS * (turn + 1), turn % MACHINE_RANKS))
-        pods = len(set(re.findall(r"pod/(\S+) running", read(log))))
+            took.append(machine_restart(run, folder, turn))
+        pods = len(set(re.findall(r"pod/(\S+) running", read(f"{folder}/log"))))
     finally:
         run.send_signal(signal.SIGINT)
         run.wait(60)

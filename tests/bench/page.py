@@ -7,27 +7,19 @@ import http.client
 import os
 import re
 import resource
-import select
 import selectors
 import socket
 import subprocess
 import threading
 import time
 
+from local import cpu, pause, resident
+
 VIEWERS = 100
 CHANGES = 1000  # a second
 JOBS = 10000
 SECONDS = 10
 LISTS = 50
-
-
-def pause(seconds):
-    select.select([], [], [], seconds)
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 class Server:
@@ -58,11 +50,11 @@ class Server:
         return answer.read()
 
     def cpu_s(self):
-        """Of its one thread, in nanoseconds: ticks of 10 ms miss short turns of the loop."""
-        return int(read(f"/proc/{self.process.pid}/schedstat").split()[0]) / 1e9
+        """Of its one thread."""
+        return cpu(self.process.pid)
 
     def rss_mib(self):
-        return int(re.search(r"^VmRSS:\s+(\d+)", read(f"/proc/{self.process.pid}/status"), re.M)[1]) / 1024
+        return resident(self.process.pid)
 
 
 class Viewers:
