@@ -83,6 +83,14 @@ class World:
                        + (run.stderr or run.stdout).strip()[-400:])
         return run.stdout
 
+    def follow(self, script):
+        """Runs what a person types at a shell, with holdfast and kubectl in PATH; its output."""
+        path = ":".join([os.path.dirname(self.program), os.path.dirname(build.find("kubectl")), os.environ["PATH"]])
+        run = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=180,
+                             env={**os.environ, "PATH": path, "KUBECONFIG": self.cluster.path("kubeconfig.admin")})
+        want(run.returncode == 0, f"{script.strip()[:100]}: {(run.stderr or run.stdout).strip()[-500:]}")
+        return run.stdout
+
     # ---- objects
     def namespace(self, prefix=None):
         """A new namespace."""

@@ -5,7 +5,6 @@
 import json
 import os
 import re
-import subprocess
 
 from kit import build, client, corpus, image, inside
 from kit.check import Skip, condition, equal, pytorchjob, want
@@ -50,17 +49,6 @@ def commands(title):
     return [re.sub(r"^ {3}", "", block, flags=re.M)
             for kind, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```", section, re.M | re.S)
             if not kind]
-
-
-def follow(w, script):
-    """What a person types; its output."""
-    path = ":".join([os.path.dirname(w.program), os.path.dirname(build.find("kubectl")),
-                     os.environ["PATH"]])
-    run = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True,
-                         timeout=180, env={**os.environ, "PATH": path,
-                                           "KUBECONFIG": w.cluster.path("kubeconfig.admin")})
-    want(run.returncode == 0, f"{script.strip()[:100]}: {(run.stderr or run.stdout).strip()[-500:]}")
-    return run.stdout
 
 
 def uids(w, *jobs):
@@ -115,14 +103,14 @@ def check_there(w):
     scripts = commands("To Holdfast")
     equal("blocks of commands", len(scripts), 5)
     for script in scripts[:3]:
-        follow(w, script)
+        w.follow(script)
     want("denied" not in invalid(w) and invalid(w), "nobody checks jobs now")
     # "put yours into the Deployment's args"
     more = scripts[3].replace("| kubectl apply", f"| sed 's|args: .--leader-elect|&, {INIT}|' | "
                               "kubectl apply", 1)
     want(more != scripts[3], "step 4 is another one")
-    follow(w, more)
-    told = follow(w, scripts[4])
+    w.follow(more)
+    told = w.follow(scripts[4])
     for name in ("lives", "waits", "done"):
         want(told.count(name) == 2, f"step 5 does not show {name} twice: {told[:600]}")
     equal("pods", uids(w, "lives", "done"), before)
@@ -142,16 +130,16 @@ def check_back(w):
     w.until("it is suspended", lambda: condition(w.api.get("tfjobs", NS, "restarted"), "Suspended") == "True")
     stop, wait, patch, start = commands("Back to training-operator")[0].splitlines()
     for line in (stop, wait):
-        follow(w, line)
+        w.follow(line)
     equal("pods of Holdfast", w.api.list("pods", "holdfast-system"), [])
     # As Holdfast leaves it after a restart; the indices are counted when the third command looks.
     there = w.api.get("tfjobs", NS, "restarted")["status"]["conditions"]
     was = dict(there[0], type="Restarting", status="False", reason="TFJobRestarting", message="")
     w.api.patch("tfjobs", NS, "restarted", {"status": {"conditions": [there[0], was, *there[1:]]}}, "status")
-    told = follow(w, patch)
+    told = w.follow(patch)
     equal("what was patched", told.split(), ["tfjob.kubeflow.org/restarted", "patched"])
     equal("its conditions", w.api.get("tfjobs", NS, "restarted")["status"]["conditions"], there)
-    follow(w, start)
+    w.follow(start)
     # "its webhook configuration from your old manifests"
     text = w.cluster.kubectl("kustomize", w.old)
     hooks = [d for d in text.split("\n---\n") if "kind: ValidatingWebhookConfiguration" in d]

@@ -44,21 +44,19 @@ def result(lines, name, part=""):
     return f"no line of {name} has '{part}': {lines[name]}"
 
 
-def follow(w, command):
-    """What a person types."""
-    path = ":".join([os.path.dirname(w.program), os.path.dirname(build.find("kubectl")), os.environ["PATH"]])
-    run = subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True, timeout=120,
-                         env={**os.environ, "PATH": path, "KUBECONFIG": w.cluster.path("kubeconfig.admin")})
-    want(run.returncode == 0, f"{command}: {(run.stderr or run.stdout).strip()[-500:]}")
-    return run.stdout
-
-
 def done(steps):
     return [s["done"] for s in steps]
 
 
 def rolled_out(w, ns, name):
     w.cluster.kubectl("-n", ns, "rollout", "status", "deployment", name, "--timeout=60s")
+
+
+def install_old(w, *flags):
+    """training-operator, as upstream installs it."""
+    w.cluster.kubectl("apply", "--server-side", *flags, "-k",
+                      os.path.join(build.source("peer"), "manifests/overlays/standalone"))
+    rolled_out(w, "kubeflow", "training-operator")
 
 
 def check_empty(w):
@@ -78,9 +76,7 @@ def check_empty(w):
 
 def check_migrate(w):
     """The steps of check migrate, typed one after the other: each is done then; the wrong order fails"""
-    old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
-    w.cluster.kubectl("apply", "--server-side", "-k", old)
-    rolled_out(w, "kubeflow", "training-operator")
+    install_old(w)
     w.cluster.until_established()
     lines, _ = found(w)
     equal("operators", lines["operators"][0][0], "warn")
@@ -89,20 +85,20 @@ def check_migrate(w):
     equal("operators", lines["operators"][0][0], "ok")
     equal("owners", lines["owners"][0][0], "ok")
     equal("jobs", lines["jobs"][0][1], "0 exist, 0 of them running, 0 ended; their pods stay as they are")
-    follow(w, steps[0]["command"])
+    w.follow(steps[0]["command"])
     _, steps = found(w, "migrate")
     equal("done", done(steps), [True] + [False] * 5)
     # Stopped before its webhook is deleted: no job can be written.
-    follow(w, steps[2]["command"])
+    w.follow(steps[2]["command"])
     w.until("its pod is gone", lambda: not w.api.list("pods", "kubeflow"), 60)
     lines, steps = found(w, "migrate", code=1)
     equal("webhooks", result(lines, "webhooks", WEBHOOK), "fail")
-    follow(w, steps[1]["command"])
+    w.follow(steps[1]["command"])
     lines, steps = found(w, "migrate")
     equal("done", done(steps), [True] * 3 + [False] * 3)
-    follow(w, steps[3]["command"].replace("IMAGE", "registry.example/holdfast:1"))
+    w.follow(steps[3]["command"].replace("IMAGE", "registry.example/holdfast:1"))
     rolled_out(w, *OPERATOR)
-    follow(w, steps[5]["command"])
+    w.follow(steps[5]["command"])
     lines, steps = found(w, "migrate")
     equal("done", done(steps), [True] * 4 + [False, True])
     warned = [n for n, l in lines.items() if any(r != "ok" for r, _, _ in l)]
@@ -118,7 +114,7 @@ def check_rights(w):
     w.cluster.kubectl("delete", "clusterrolebinding", "holdfast-operator")
     lines, _ = found(w, code=1)
     want(result(lines, "rights-operator", "lacks") == "fail", str(lines["rights-operator"]))
-    follow(w, "holdfast manifests --operator --image x | kubectl apply -f -")
+    w.follow("holdfast manifests --operator --image x | kubectl apply -f -")
     ns, name = OPERATOR
     w.cluster.kubeconfig("account", token=w.api.token_of(ns, name))
     lines, _ = found(w, "--as-operator", config="account")
@@ -149,9 +145,7 @@ def check_found(w):
     equal("webhooks", result(lines, "webhooks", "'dead' refuses every write of services"), "fail")
     equal("agents", result(lines, "agents", "1 of 2 nodes with accelerators have no report"), "warn")
     w.cluster.kubectl("delete", "mutatingwebhookconfiguration", "dead")
-    old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
-    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", old)
-    rolled_out(w, "kubeflow", "training-operator")
+    install_old(w, "--force-conflicts")
     lines, _ = found(w, code=1)
     equal("operators", result(lines, "operators", "are both installed"), "fail")
     equal("crds", result(lines, "crds", "6 are upstream's"), "warn")
