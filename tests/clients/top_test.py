@@ -17,6 +17,7 @@ import tempfile
 import termios
 import time
 
+sys.dont_write_bytecode = True
 import plane
 
 PROGRAM = os.path.abspath(sys.argv[1])
