@@ -125,12 +125,12 @@ static bool has_word(const struct hf_json *list, const char *word)
 	return false;
 }
 
-/* What Holdfast's jobs need written. */
+/* A resource that must be writable for jobs to run. */
 struct written {
 	const char *group, *resource;
 };
 
-/* Finds a resource of jobs that this webhook sees; NULL: it sees none. */
+/* Returns a resource that jobs need and whose writes this webhook checks. NULL: there is no such resource. */
 static const char *resource_of(const struct hf_json *webhook)
 {
 	static const struct written needed[] = {
