@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Traces on their way to a collector, which is a server of this process. */
+/* The exporter sends traces to a collector, which is a server in this process. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -22,7 +22,7 @@ struct bench {
 	struct hf_http_server *collector;
 	struct hf_metrics *metrics;
 	struct hf_otlp_exporter *exporter;
-	/* what the collector answers, one status for each request; 0: 200 */
+	/* HTTP status of the answer to each request; 0 stands for 200 */
 	int answers[8];
 	size_t requests;
 	size_t spans; /* of requests that were answered with 200 */
