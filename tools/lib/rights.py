@@ -13,7 +13,7 @@ import yaml_subset
 RULE = re.compile(r"((?:^  #.*\n)*)^  - apiGroups:", re.M)
 KINDS = [plural for plural, *_ in crd_schema.KINDS.values()]
 READS = {"get", "list", "watch"}
-# Files that only a flag of `holdfast manifests` prints.
+# Rights that an installation has only with a flag, of `holdfast manifests` or (--page) of the operator.
 FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/page/page.yaml": "--page", "deploy/mender/rbac.yaml": "--mender"}
 
 
