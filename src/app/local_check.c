@@ -134,13 +134,11 @@ void hf_local_check_resources(const struct hf_manifest *job, const struct hf_loc
 }
 
 /* Returns the value of --max-pods. A wrong value was refused before. */
-static int64_t find_max_pods(const struct hf_cli *cli)
+static int find_max_pods(const struct hf_cli *cli)
 {
-	int64_t pods = HF_KUBELET_PODS_MAX;
-	const char *text = hf_cli_flag(cli, "max-pods");
+	int pods = HF_KUBELET_PODS_MAX;
 
-	if (text != NULL)
-		(void)!hf_str_to_i64(text, 1, HF_MAX_PODS_LIMIT, &pods, NULL);
+	(void)hf_max_pods_read(cli, &pods);
 	return pods;
 }
 

@@ -759,10 +759,8 @@ static int parse_injection(struct run *run, const char *text)
 static int parse_flags(struct run *run)
 {
 	const char *ranks = hf_cli_flag(run->cli, "ranks");
-	int rc = hf_max_pods_read(run->cli, &run->pods_max);
+	int rc = hf_run_view_create(run->cli, &run->view);
 
-	if (rc == 0)
-		rc = hf_run_view_create(run->cli, &run->view);
 	if (rc == 0 && hf_streq(ranks, "all"))
 		run->ranks = hf_xstrdup(ranks);
 	else if (rc == 0 && ranks != NULL)
@@ -919,6 +917,8 @@ static int verb_run(struct hf_cli *cli)
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
 	rc = hf_local_page_check(cli);
+	if (rc == 0)
+		rc = hf_max_pods_read(cli, &run.pods_max);
 	if (rc == 0)
 		rc = hf_run_input_load(cli, &run.in);
 	if (rc == 0 && run.in.print)
