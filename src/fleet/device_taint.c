@@ -78,7 +78,6 @@ struct fleet_taints {
 	struct hf_fleet *fleet;
 	struct hf_map *nodes; /* name → struct taint_node */
 	struct hf_timer *timer;
-	struct hf_task *reset; /* creates the cache, which its own callbacks must not do */
 	bool stopped;
 	const struct hf_resource *kind; /* NULL: the cluster serves no DeviceTaintRule */
 	bool asked;                     /* the discovery has had an answer */
@@ -239,9 +238,8 @@ static void note_reply(void *arg, const struct hf_reply *reply)
 	hf_fleet_note_reply(t->fleet, reply);
 }
 
-static void on_reset(void *arg)
+static void create_cache(struct fleet_taints *t)
 {
-	struct fleet_taints *t = arg;
 	const struct hf_cache_options options = {
 		.loop = t->fleet->env.loop,
 		.store = t->fleet->env.store,
@@ -258,8 +256,6 @@ static void on_reset(void *arg)
 		.arg = t,
 	};
 
-	if (t->stopped || t->kind == NULL || t->rules != NULL)
-		return;
 	t->rules = hf_cache_create(&options);
 	hf_cache_start(t->rules);
 }
@@ -621,7 +617,7 @@ static void take_version(struct fleet_taints *t, const struct hf_reply *reply)
 	if (reply->code == 0) {
 		t->asked = true;
 		t->kind = &rules_versions[t->version];
-		hf_task_post(t->reset);
+		create_cache(t);
 	} else if (reply->code == HF_E_NOT_FOUND && t->version + 1 < HF_ARRAY_LEN(rules_versions)) {
 		t->version++;
 		ask_version(t);
@@ -810,7 +806,6 @@ struct fleet_taints *hf_fleet_taints_create(struct hf_fleet *fleet)
 	t->arena = hf_arena_create(ARENA_MAX);
 	t->nodes = hf_map_create(NODES_MAX, fleet->env.seed, free_node);
 	t->timer = hf_timer_create(fleet->env.loop, on_timer, t);
-	t->reset = hf_task_create(fleet->env.loop, on_reset, t);
 	return t;
 }
 
@@ -830,7 +825,6 @@ struct fleet_taints *hf_fleet_taints_destroy(struct fleet_taints *t)
 	hf_fleet_taints_stop(t);
 	drop_reads(t);
 	hf_cache_destroy(t->rules);
-	hf_task_destroy(t->reset);
 	hf_timer_destroy(t->timer);
 	hf_map_destroy(t->nodes);
 	hf_arena_destroy(t->arena);
