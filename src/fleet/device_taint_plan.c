@@ -14,25 +14,25 @@ static bool is_node(const struct hf_device_report *device)
 	return hf_str_is_empty(device->id);
 }
 
+static bool has_failed(const struct hf_device_report *device)
+{
+	return !is_node(device) && hf_impact_of_device(device) != HF_IMPACT_NONE;
+}
+
+static bool has_node_failed(const struct hf_device_health *health)
+{
+	const struct hf_device_report *node = hf_impact_node_report(health);
+
+	return node != NULL && hf_impact_of_device(node) != HF_IMPACT_NONE;
+}
+
 bool hf_device_taint_is_confined(const struct hf_device_health *health)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < health->devices.len; i++) {
-		const struct hf_device_report *device = &health->devices.items[i];
-
-		if (hf_impact_of_device(device) == HF_IMPACT_NONE)
-			continue;
-		if (is_node(device))
-			return false;
-		any = true;
-	}
-	return any;
-}
-
-static bool has_failed(const struct hf_device_report *device)
-{
-	return !is_node(device) && hf_impact_of_device(device) != HF_IMPACT_NONE;
+	for (size_t i = 0; i < health->devices.len; i++)
+		any |= has_failed(&health->devices.items[i]);
+	return any && !has_node_failed(health);
 }
 
 /* The name by which a rule remembers its device. */
@@ -213,9 +213,6 @@ void hf_device_taint_plan(const struct hf_device_taint_view *view, struct hf_are
 		if (has_failed(&view->health->devices.items[i]) &&
 		    plan_device(view, &view->health->devices.items[i], arena, ret_plan))
 			return;
-	if (ret_plan->why_node == NULL && !hf_device_taint_is_confined(view->health))
-		for (size_t i = 0; i < view->health->devices.len; i++)
-			if (is_node(&view->health->devices.items[i]) &&
-			    hf_impact_of_device(&view->health->devices.items[i]) != HF_IMPACT_NONE)
-				ret_plan->why_node = WHOLE_NODE;
+	if (ret_plan->why_node == NULL && has_node_failed(view->health))
+		ret_plan->why_node = WHOLE_NODE;
 }
