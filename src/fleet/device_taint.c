@@ -392,14 +392,6 @@ static int64_t count_withheld(void *arg, const char *resource)
 	return a - b;
 }
 
-static bool is_left_alone(const struct fleet_taints *t, const struct fleet_policy *policy)
-{
-	const char *paused = hf_json_path_str(hf_doc_json(t->node_doc), "metadata", "annotations",
-					      HF_PAUSED_ANNOTATION, NULL);
-
-	return hf_paused(paused) || (policy != NULL && (policy->paused || policy->spec.paused));
-}
-
 /* The effect of the rules of failed devices; NULL: the node needs no rules. */
 static const char *find_effect(const struct fleet_taints *t, const struct taint_node *node,
 			       const struct hf_quarantine_mark *mark, bool marked)
@@ -523,6 +515,11 @@ static void perform_plan(struct fleet_taints *t, const struct pass_facts *facts,
 			   plan->act == HF_DEVICE_TAINT_CREATE ? NULL : facts->views[plan->at]);
 }
 
+static bool is_left_alone(const struct pass_facts *facts, const struct fleet_policy *policy)
+{
+	return facts->marks.paused || (policy != NULL && (policy->paused || policy->spec.paused));
+}
+
 static void decide_rules(struct fleet_taints *t)
 {
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
@@ -539,7 +536,7 @@ static void decide_rules(struct fleet_taints *t)
 	read_facts(t, facts);
 	policy = facts->marked ? hf_fleet_find_policy(t->fleet, facts->mark.policy) : NULL;
 	view->effect = find_effect(t, node, &facts->mark, facts->marked);
-	view->may_create = !node->halted && !is_left_alone(t, policy) && !t->slices_cut;
+	view->may_create = !node->halted && !is_left_alone(facts, policy) && !t->slices_cut;
 	t->forget = view->effect == NULL && view->rules_len == 0;
 	hf_device_taint_plan(view, t->arena, &plan);
 	if (t->slices_cut)
