@@ -131,14 +131,19 @@ bool hf_fleet_is_daemon(const struct hf_json *pod)
 	return false;
 }
 
-static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
+bool hf_fleet_has_pod_ended(const struct hf_json *pod)
 {
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
 
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
+static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
+{
 	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), fleet->evict_uid) ||
 	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), fleet->evict_node) ||
 	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL ||
-	       hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+	       hf_fleet_has_pod_ended(pod);
 }
 
 static hf_time came_at(const struct hf_json *pod)

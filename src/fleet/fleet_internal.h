@@ -313,6 +313,8 @@ void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_ti
 
 /* True if a DaemonSet or the kubelet would create the pod anew on its node. */
 bool hf_fleet_is_daemon(const struct hf_json *pod);
+/* True if all containers of the pod have ended for good. */
+bool hf_fleet_has_pod_ended(const struct hf_json *pod);
 
 /* --- mend_recall.c --- */
 /* The rungs that the section `mend` of a policy allows. */

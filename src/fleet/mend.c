@@ -614,12 +614,11 @@ struct actor_view {
 static void *read_actor(void *arg, struct hf_doc *doc)
 {
 	struct actor_view *view = hf_xcalloc(1, sizeof(*view));
-	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);
 
 	(void)arg;
 	view->leaves =
 		hf_json_path(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
-	view->ended = hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+	view->ended = hf_fleet_has_pod_ended(hf_doc_json(doc));
 	return view;
 }
 

@@ -267,13 +267,6 @@ static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static bool has_ended(const struct hf_json *pod)
-{
-	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
-
-	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
-}
-
 static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	const struct hf_json *pod = json_of(mend, MEND_READ_POD);
@@ -285,7 +278,7 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 	view->pod = HF_MEND_POD_LIVES;
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
 		view->pod = HF_MEND_POD_LEAVES;
-	if (!has_ended(pod))
+	if (!hf_fleet_has_pod_ended(pod))
 		return;
 	view->pod = HF_MEND_POD_ENDED;
 	code = hf_json_path(hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0),
@@ -330,7 +323,7 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 {
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
 
-	if (has_ended(pod) || hf_fleet_is_daemon(pod) ||
+	if (hf_fleet_has_pod_ended(pod) || hf_fleet_is_daemon(pod) ||
 	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
@@ -347,7 +340,7 @@ static void see_pods(const struct fleet_mend *mend, const struct hf_device_healt
 
 		if (must_leave(mend, health, pod))
 			facts->left[facts->view.pods_left++] = i;
-		else if (mend->r.status.saved.labels.len > 0 && !has_ended(pod) &&
+		else if (mend->r.status.saved.labels.len > 0 && !hf_fleet_has_pod_ended(pod) &&
 			 is_operand_pod(pod))
 			facts->view.operands_left++;
 	}
