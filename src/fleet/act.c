@@ -45,8 +45,6 @@ static void take_written_node(struct hf_fleet *fleet, const struct hf_reply *rep
 
 static void end_round(struct hf_fleet *fleet, bool good)
 {
-	hf_time wait = RETRY_MIN;
-
 	fleet->step = FLEET_IDLE;
 	free(fleet->token);
 	fleet->token = NULL;
@@ -59,12 +57,10 @@ static void end_round(struct hf_fleet *fleet, bool good)
 			hf_fleet_look_soon(fleet, AGAIN);
 		return;
 	}
-	for (unsigned i = 0; i < fleet->failures && wait < RETRY_MAX; i++)
-		wait *= 2;
-	fleet->failures++;
 	/* No round starts before this time, not even if a cache changes: the operator's own write
 	 * of the status changes a cache. */
-	fleet->rests_until = hf_loop_mono(fleet->env.loop) + (wait < RETRY_MAX ? wait : RETRY_MAX);
+	fleet->rests_until = hf_loop_mono(fleet->env.loop) +
+			     hf_fleet_retry_wait(fleet->failures++, RETRY_MIN, RETRY_MAX);
 	hf_fleet_look_soon(fleet, 0);
 }
 

@@ -292,11 +292,8 @@ static void end_pass(struct fleet_taints *t, bool again, hf_time wait)
 
 static void fail_pass(struct fleet_taints *t, const struct hf_reply *reply)
 {
-	hf_time wait = RETRY_MIN;
+	hf_time wait = hf_fleet_retry_wait(t->failures++, RETRY_MIN, RETRY_MAX);
 
-	for (unsigned i = 0; i < t->failures && wait < RETRY_MAX; i++)
-		wait *= 2;
-	t->failures++;
 	/* The next pass reads again. */
 	if (reply->code != HF_E_CONFLICT && reply->code != HF_E_EXISTS)
 		hf_fleet_log_problem(t->fleet, rules_versions[0].plural, reply->code,

@@ -148,12 +148,9 @@ static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	/* A conflict is no problem to report: the next pass reads the object again. */
 	bool conflict = reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS;
-	hf_time wait = conflict ? CONFLICT_MIN : RETRY_MIN;
-	hf_time most = conflict ? RETRY_MIN : RETRY_MAX;
+	hf_time wait = hf_fleet_retry_wait(mend->failures++, conflict ? CONFLICT_MIN : RETRY_MIN,
+					   conflict ? RETRY_MIN : RETRY_MAX);
 
-	for (unsigned i = 0; i < mend->failures && wait < most; i++)
-		wait *= 2;
-	mend->failures++;
 	if (!conflict)
 		hf_fleet_log_problem(mend->fleet, hf_remediations.plural, reply->code,
 				     reply->message);
