@@ -661,17 +661,13 @@ static bool may_write_mark(const struct hf_fleet *fleet, const struct fleet_seen
 	       (!graver || seen->now >= hf_fleet_not_before(fleet, key));
 }
 
-static void add_mark(struct hf_fleet *fleet, const struct fleet_seen *seen, size_t i, bool graver)
+static struct fleet_act *add_mark(struct hf_fleet *fleet, const struct fleet_seen *seen, size_t i)
 {
 	struct fleet_act *act = &fleet->acts[fleet->n_acts++];
 
 	set_act(act, seen, i);
 	act->off = hf_fleet_seen_off_at(seen, &seen->items[i]);
-	act->note = !graver;
-	act->graver = graver;
-	if (graver)
-		snprintf(act->cls, sizeof(act->cls), "%s",
-			 hf_health_class_name(seen->items[i].health->sure_cls));
+	return act;
 }
 
 static bool begin_marks(struct hf_fleet *fleet, const struct fleet_seen *seen)
@@ -690,7 +686,7 @@ static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen
 {
 	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)
 		if (is_to_note(seen->items[i].node) && may_write_mark(fleet, seen, i, false))
-			add_mark(fleet, seen, i, false);
+			add_mark(fleet, seen, i)->note = true;
 	return begin_marks(fleet, seen);
 }
 
@@ -703,9 +699,7 @@ static bool widen_quarantines(struct hf_fleet *fleet, const struct fleet_seen *s
 		    hf_fleet_is_stale(seen, i) || !may_write_mark(fleet, seen, i, false) ||
 		    hf_fleet_taints_why_node(fleet->taints, seen->items[i].name) == NULL)
 			continue;
-		add_mark(fleet, seen, i, false);
-		fleet->acts[fleet->n_acts - 1].note = false;
-		fleet->acts[fleet->n_acts - 1].widen = true;
+		add_mark(fleet, seen, i)->widen = true;
 	}
 	return begin_marks(fleet, seen);
 }
@@ -713,9 +707,16 @@ static bool widen_quarantines(struct hf_fleet *fleet, const struct fleet_seen *s
 /* Writes a graver class into the marks of Nodes; runs only if the round has no other act. */
 static bool make_graver(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
-	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++)
-		if (is_graver(seen, i) && may_write_mark(fleet, seen, i, true))
-			add_mark(fleet, seen, i, true);
+	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++) {
+		struct fleet_act *act;
+
+		if (!is_graver(seen, i) || !may_write_mark(fleet, seen, i, true))
+			continue;
+		act = add_mark(fleet, seen, i);
+		act->graver = true;
+		snprintf(act->cls, sizeof(act->cls), "%s",
+			 hf_health_class_name(seen->items[i].health->sure_cls));
+	}
 	return begin_marks(fleet, seen);
 }
 
