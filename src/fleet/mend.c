@@ -764,6 +764,11 @@ static bool is_step_changed(const struct mend_object *a, const struct mend_objec
 	       x->status.saved.labels.len != y->status.saved.labels.len;
 }
 
+static bool is_at_work(const struct mend_object *object)
+{
+	return object != NULL && object->readable && !hf_mend_is_final(object->phase);
+}
+
 static void object_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -784,8 +789,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	look_soon(mend, 0);
 	/* Attempts and running acts are part of a policy's plan, so the fleet looks at its policies
 	 * again. An act that has ended may be followed by the next rung. */
-	if (now != NULL && ((const struct mend_object *)now->view)->readable &&
-	    !hf_mend_is_final(((const struct mend_object *)now->view)->phase))
+	if (is_at_work(now == NULL ? NULL : now->view))
 		hf_fleet_look_soon(mend->fleet, HF_SECOND);
 	else
 		hf_fleet_look_on(mend->fleet);
