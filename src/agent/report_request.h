@@ -21,7 +21,7 @@ HF_BEGIN_DECLS
 #define HF_REPORT_REQUEST_TRIES (10 * HF_MINUTE)
 
 struct hf_report_request {
-	uint64_t seen; /* hash of the text that was read last; 0: none */
+	uint64_t seen; /* hash of the last text; 0: there was none */
 	bool waiting;  /* a request is not answered yet */
 	hf_time look_at;
 };

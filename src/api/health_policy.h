@@ -200,8 +200,9 @@ bool hf_paused(const char *annotation);
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_node_marks *ret_marks);
 /* Builds the merge patch that puts Holdfast's taint and mark on the Node; mark NULL: that removes
- * them. A mark of single devices comes without a taint. The patch keeps all other taints, and the server refuses it if the Node has changed since doc was
- * read. Returns NULL if the document cannot be read as a whole. */
+ * them. A mark of single devices comes without a taint. The patch keeps all other taints, and the server
+ * refuses it if the Node has changed since doc was read. Returns NULL if the document cannot be read as a
+ * whole. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now);
 /* Builds the merge patch that writes the mark alone and leaves the taints. */

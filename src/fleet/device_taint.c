@@ -97,7 +97,7 @@ struct fleet_taints {
 	char *token;
 	bool deletes;
 	bool forget; /* the node needs no rules and has none */
-	/* the rule that this process has deleted last */
+	/* the last rule that this process deleted */
 	char deleted_name[254], deleted_uid[64];
 	unsigned failures;
 };

@@ -7,14 +7,14 @@
 
 /*
  * Takes single devices out of use: DeviceTaintRules of Kubernetes' dynamic resource allocation (DRA).
- * Input: quarantined nodes whose mark says "scope": "Device", and in mode observe the nodes that would be.
+ * Input: nodes whose quarantine has the mark "scope": "Device", and in mode observe the nodes that would get one.
  * Output: one rule for each failed device, and for fleet.act the nodes that need a taint of their own after all.
  */
 
 struct fleet_taints *hf_fleet_taints_create(struct hf_fleet *fleet);
 struct fleet_taints *hf_fleet_taints_destroy(struct fleet_taints *taints); /* returns NULL */
 void hf_fleet_taints_stop(struct fleet_taints *taints);
-/* Call this in each round of a policy: notes which nodes need rules, and begins to look at them. */
+/* Notes which nodes of a policy need rules, and starts to look at them. Call this in each round of the policy. */
 void hf_fleet_taints_want(struct fleet_taints *taints, const struct fleet_seen *seen);
 /* Call this after a Node or its DeviceHealth has changed: a node that needs rules gets a pass. */
 void hf_fleet_taints_wake_node(struct fleet_taints *taints, const char *node);

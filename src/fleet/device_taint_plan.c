@@ -35,7 +35,7 @@ bool hf_device_taint_is_confined(const struct hf_device_health *health)
 	return any && !has_node_failed(health);
 }
 
-/* The name by which a rule remembers its device. */
+/* The name of the device in the annotation of its rule: the UUID, or else the PCI address. */
 static const char *gpu_of(const struct hf_device_report *device)
 {
 	return hf_str_is_empty(device->uuid) ? device->id : device->uuid;

@@ -112,7 +112,7 @@ struct hf_operator_options {
 	/* Called when a job or a pod of a job was added, changed or deleted in the caches; key as
 	 * below.  Must not call the operator.  May be NULL. */
 	void (*seen)(void *arg, const char *key);
-	/* Called with each event that the operator records.  Must not record one.  May be NULL. */
+	/* Called with each event that the operator records.  The callback must not record an event.  May be NULL. */
 	void (*noted)(void *arg, const struct hf_event_note *note, hf_time now);
 	/* Called with an error that is being retried; key is "pytorchjobs/ns/name" or a plural.
 	 * Code 0: the problem of that plural is over. */

@@ -360,7 +360,7 @@ static bool count_read(const struct rw *w, const struct hf_request *request,
 	return false;
 }
 
-/* Each of them reads the node, and none wakes the other. */
+/* Each act reads the node, and neither act wakes the other. */
 static void two_waiting_acts_on_a_node_do_not_wake_each_other(void **state)
 {
 	struct rw *w = *state;
@@ -631,7 +631,7 @@ static void what_an_act_needs_and_is_not_there_is_named(void **state)
 	ra_request(a, 5, 1, "restart-process", "");
 	rw_run(w, HF_MINUTE);
 	expect_message(a, "n005-1", "no rank of a job holds the devices");
-	/* None of them begins, and none is on the way of the others. */
+	/* No act begins, and no act delays another one. */
 	for (int i = 3; i <= 5; i++)
 		assert_string_equal(ra_phase(a, i), "Pending");
 }
@@ -653,7 +653,7 @@ static void the_external_controller_comes_before_a_person(void **state)
 	assert_int_equal(a->persons, 0);
 }
 
-/* Each node keeps its newest ones, and each object a week. */
+/* The newest Remediations of each node stay, and so does each one that is less than a week old. */
 static void old_acts_are_deleted(void **state)
 {
 	struct rw *w = *state;

@@ -263,7 +263,7 @@ static void kill_operator(struct swarm *s)
 	s->w->die_at = s->w->writes + 1 + pick(s, 6);
 }
 
-/* A leader that does not know that there is a newer one. */
+/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
 static void change_second(struct swarm *s)
 {
 	if (s->second != NULL) {
