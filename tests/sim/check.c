@@ -656,9 +656,9 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
-	/* With narrow CRDs a ledger is written before the conditions that belong to it. */
-	if (!sim->narrow_schema ||
-	    !hf_json_equal(hf_json_get(old, "conditions"), hf_json_get(status, "conditions")))
+	/* With narrow CRDs the ledger is written to an annotation before the status that belongs to it. */
+	if (!hf_json_equal(hf_json_get(hf_doc_json(before), "status"),
+			   hf_json_get(hf_doc_json(after), "status")))
 		sim_check_texts(sim, job, status);
 	check_active_while_suspended(sim, job, status);
 	check_limit_of_application(sim, job, hf_doc_json(after), status);
