@@ -201,11 +201,15 @@ static void delete_rule(struct dra_call *call, size_t at)
 	answer(call, 0, NULL);
 }
 
-static void drop_call(struct dra_call *call)
+static void forget_call(struct dra_call *call)
 {
 	for (size_t i = 0; i < DRA_CALLS_MAX; i++)
 		if (call->store->calls[i] == call)
 			call->store->calls[i] = NULL;
+}
+
+static void free_call(struct dra_call *call)
+{
 	hf_timer_destroy(call->timer);
 	hf_doc_unref(call->body);
 	free(call);
@@ -217,9 +221,7 @@ static void on_due(void *arg)
 	struct dra *dra = call->store->dra;
 	size_t at = find_rule(dra, call->name);
 
-	for (size_t i = 0; i < DRA_CALLS_MAX; i++)
-		if (call->store->calls[i] == call)
-			call->store->calls[i] = NULL;
+	forget_call(call);
 	if (call->rules && !hf_streq(call->version, dra->serves))
 		answer(call, HF_E_NOT_FOUND, NULL);
 	else if (call->verb == HF_VERB_LIST)
@@ -234,7 +236,7 @@ static void on_due(void *arg)
 		change_rule(call, at);
 	else
 		delete_rule(call, at);
-	drop_call(call);
+	free_call(call);
 }
 
 /* ---- the store ------------------------------------------------------------------------------------ */
@@ -272,7 +274,10 @@ static struct hf_call *request(struct hf_store *base, const struct hf_request *r
 
 static void cancel(struct hf_call *base)
 {
-	drop_call((struct dra_call *)base);
+	struct dra_call *call = (struct dra_call *)base;
+
+	forget_call(call);
+	free_call(call);
 }
 
 static struct hf_watch *watch(struct hf_store *base, const struct hf_watch_options *options,
@@ -311,7 +316,7 @@ static void destroy(struct hf_store *base)
 
 	for (size_t i = 0; i < DRA_CALLS_MAX; i++)
 		if (store->calls[i] != NULL)
-			drop_call(store->calls[i]);
+			free_call(store->calls[i]);
 	hf_store_destroy(store->inner);
 	free(store);
 }
