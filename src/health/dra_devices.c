@@ -61,10 +61,8 @@ struct search {
 static void add_match(struct search *search, const struct hf_dra_slice *slice,
 		      const struct hf_dra_device *device, bool partition)
 {
-	const struct hf_dra_match match = {.driver = slice->driver,
-					   .pool = slice->pool,
-					   .device = device->name,
-					   .partition = partition};
+	const struct hf_dra_match match = {
+		.driver = slice->driver, .pool = slice->pool, .device = device->name};
 
 	if (search->len == HF_DRA_MATCHES_MAX) {
 		search->full = true;

@@ -41,7 +41,6 @@ struct hf_dra_slice {
 
 struct hf_dra_match {
 	const char *driver, *pool, *device;
-	bool partition;
 };
 
 enum hf_dra_answer {
