@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/report_request.h"
 
+#include "api/device_health.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -21,11 +22,11 @@ int hf_report_request_read(struct hf_report_request *request, const char *text, 
 		return 0;
 	number = strrchr(text, ' ');
 	if (number == NULL ||
-	    hf_str_to_i64(number + 1, 0, HF_REPORT_REQUEST_SECONDS_MAX, &seconds, NULL) != 0)
+	    hf_str_to_i64(number + 1, 0, HF_REPORT_SECONDS_MAX, &seconds, NULL) != 0)
 		return hf_error_set(
 			err, HF_E_INVALID,
 			"the request does not end with a number of seconds from 0 to %d",
-			HF_REPORT_REQUEST_SECONDS_MAX);
+			HF_REPORT_SECONDS_MAX);
 	request->waiting = true;
 	request->look_at = hf_time_add(now, seconds * HF_SECOND);
 	return 0;

@@ -14,8 +14,6 @@ HF_BEGIN_DECLS
  * Invariants: a text is one request, however often it is read.  The answer is never older than the request.  Pure.
  */
 
-/* Longest wait before the look, in seconds; as the longest spec.mend.settleSeconds of a HealthPolicy. */
-#define HF_REPORT_REQUEST_SECONDS_MAX 3600
 /* How long the agent tries to look at the devices.  A driver that does not answer for so long is reported as such
  * by its own detector. */
 #define HF_REPORT_REQUEST_TRIES (10 * HF_MINUTE)

@@ -46,6 +46,8 @@ HF_BEGIN_DECLS
  * the name of a Remediation, the end of its act, and for how many seconds the agent waits before it
  * looks. Each new value is one request; the value proves nothing. */
 #define HF_REPORT_ANNOTATION "holdfast.dev/report"
+/* Most seconds of that wait; as the longest spec.mend.settleSeconds of a HealthPolicy. */
+#define HF_REPORT_SECONDS_MAX 3600
 
 /* Limits of the CRD's schema. A writer leaves out entries beyond them, the mildest first, and
  * counts the devices it leaves out. */

@@ -20,8 +20,6 @@
 /* An agent accepts an acknowledgement for an hour after the act. Holdfast stops writing it ten
  * minutes earlier. */
 #define CLEARED_VALID (50 * HF_MINUTE)
-/* The agent accepts waits up to this number of seconds before it looks at the devices. */
-#define ASK_SECONDS_MAX 3600
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
 #define PERSON_AGAIN HF_HOUR
@@ -679,9 +677,9 @@ static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
-	facts->request =
-		hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
-				(long long)(seconds < ASK_SECONDS_MAX ? seconds : ASK_SECONDS_MAX));
+	facts->request = hf_arena_printf(
+		mend->arena, "%s %s %lld", mend->name, at,
+		(long long)(seconds < HF_REPORT_SECONDS_MAX ? seconds : HF_REPORT_SECONDS_MAX));
 	facts->view.report_asked =
 		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
 					  "annotations", HF_REPORT_ANNOTATION, NULL),
