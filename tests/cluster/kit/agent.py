@@ -9,6 +9,7 @@ import shutil
 import uuid
 
 from .check import Skip, equal
+from .client import stamp
 
 RESOURCE = "example.com/gpu"
 NODE = "real-0"
@@ -96,6 +97,18 @@ class Agent:
 
     def stop(self):
         self.w.cluster.stop("agent")
+
+    def end_probation(self):
+        """A probation takes a quarter of an hour. At its end the agent writes that the devices are Healthy; here the
+        agent stops, and the test writes it."""
+        self.stop()
+        status = self.status()
+        for device in status["devices"]:
+            device.update(state="Healthy")
+            for gone in ("class", "action", "faults", "holdUntil"):
+                device.pop(gone, None)
+        status.update(state="Healthy", observedTime=stamp(1), evidenceTime=None, **{"class": None, "action": None})
+        self.w.api.patch("devicehealths", None, NODE, {"status": status}, "status")
 
     # ---- what it says
     def status(self):

@@ -90,19 +90,6 @@ class Story:
     def tainted(self):
         return any(t["key"] == TAINT for t in self.w.api.get("nodes", None, NODE)["spec"].get("taints", []))
 
-    def recover(self):
-        """The probation takes a quarter of an hour. At its end the agent writes that the devices are Healthy; here the
-        test does."""
-        self.agent.stop()
-        status = self.agent.status()
-        for device in status["devices"]:
-            device.update(state="Healthy")
-            for gone in ("class", "action", "faults", "holdUntil"):
-                device.pop(gone, None)
-        status.update(state="Healthy", observedTime=client.stamp(1), evidenceTime=None,
-                      **{"class": None, "action": None})
-        self.w.api.patch("devicehealths", None, NODE, {"status": status}, "status")
-
 
 def make_pod(w, name, template):
     w.api.create("pods", "default", {"metadata": {"name": name}, "spec": dra.pod_spec(template, IMAGE, WAITS)})
@@ -130,7 +117,7 @@ def check_one_device_out(w):
         make_pod(w, "fourth", "one")
         client.pause(3)
         want(not runs(w, "fourth"), "the failed GPU was given out")
-        s.recover()
+        s.agent.end_probation()
         s.until_rules()
         client.until("it runs", lambda: runs(w, "fourth"), 60)
         equal("its device", dra.devices_of(w, "fourth"), ["gpu-1"])
@@ -144,7 +131,7 @@ def check_observe(w):
         s.until_rules(("gpu-2", "None"))
         equal("the mark", w.api.get("nodes", None, NODE)["metadata"].get("annotations", {}).get(
             "holdfast.dev/quarantine"), None)
-        s.recover()
+        s.agent.end_probation()
         s.until_rules()
 
 
