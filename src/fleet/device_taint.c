@@ -58,9 +58,8 @@ struct taint_node {
 	bool would;     /* mode observe: the node would be quarantined */
 	bool halted;    /* the breaker is open, or the policy is paused: nothing new is done */
 	bool last_rung; /* every remedy was tried and a person is asked: pods leave at once */
-	bool dirty;
-	uint64_t key; /* of the objects' versions at the last pass */
-	hf_time due;  /* monotonic time of the next look */
+	uint64_t key;   /* of the objects' versions in the last round */
+	hf_time due;    /* monotonic time of the next look; 0: at once */
 	char *why_node;
 };
 
@@ -149,7 +148,7 @@ void hf_fleet_taints_wake_node(struct fleet_taints *t, const char *name)
 
 	if (node == NULL)
 		return;
-	node->dirty = true;
+	node->due = 0;
 	look_soon(t, 0);
 }
 
@@ -219,7 +218,7 @@ static void rule_changed(void *arg, enum hf_cache_change change HF_UNUSED,
 			note_taken_off(t, view);
 		node = ensure_node(t, view->rule.node);
 		if (node != NULL)
-			node->dirty = true;
+			node->due = 0;
 	}
 	look_soon(t, 0);
 }
@@ -279,12 +278,10 @@ static void end_pass(struct fleet_taints *t, bool again, hf_time wait)
 {
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
 
-	if (node != NULL && t->forget && !again) {
+	if (node != NULL && t->forget && !again)
 		hf_map_remove(t->nodes, t->node);
-	} else if (node != NULL) {
-		node->dirty = again && wait == 0;
+	else if (node != NULL)
 		node->due = hf_time_add(read_clock(t), again ? wait : LOOK_EVERY);
-	}
 	t->step = TAINT_IDLE;
 	drop_reads(t);
 	look_soon(t, 0);
@@ -711,7 +708,7 @@ static void on_timer(void *arg)
 	for (size_t it = 0; hf_map_next(t->nodes, &it, &name, &value);) {
 		const struct taint_node *node = value;
 
-		if (node->dirty || node->due <= now) {
+		if (node->due <= now) {
 			begin_pass(t, name);
 			return;
 		}
@@ -783,9 +780,10 @@ void hf_fleet_taints_want(struct fleet_taints *t, const struct fleet_seen *seen)
 		node->halted = hf_fleet_is_halted(seen);
 		node->last_rung = confined && is_last_rung(t->fleet, policy, item->name);
 		key = make_key(t->fleet, item->name, node);
-		node->dirty |= key != node->key;
+		if (key != node->key)
+			node->due = 0;
 		node->key = key;
-		if (node->dirty)
+		if (node->due == 0)
 			look_soon(t, 0);
 	}
 }
