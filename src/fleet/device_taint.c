@@ -278,10 +278,13 @@ static void end_pass(struct fleet_taints *t, bool again, hf_time wait)
 {
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
 
-	if (node != NULL && t->forget && !again)
+	/* What has changed since the pass began is due at once. */
+	if (node != NULL && again)
+		node->due = hf_time_add(read_clock(t), wait);
+	else if (node != NULL && node->due != 0 && t->forget)
 		hf_map_remove(t->nodes, t->node);
-	else if (node != NULL)
-		node->due = hf_time_add(read_clock(t), again ? wait : LOOK_EVERY);
+	else if (node != NULL && node->due != 0)
+		node->due = hf_time_add(read_clock(t), LOOK_EVERY);
 	t->step = TAINT_IDLE;
 	drop_reads(t);
 	look_soon(t, 0);
@@ -671,11 +674,12 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 /* ---- the beginning of a pass ------------------------------------------------------------------------- */
 
-static void begin_pass(struct fleet_taints *t, const char *name)
+static void begin_pass(struct fleet_taints *t, const char *name, struct taint_node *node)
 {
 	struct hf_request request = {.verb = HF_VERB_GET, .resource = &hf_nodes, .name = t->node};
 
 	snprintf(t->node, sizeof(t->node), "%s", name);
+	node->due = HF_TIME_NEVER;
 	t->forget = false;
 	drop_reads(t);
 	send_request(t, &request, TAINT_NODE);
@@ -706,10 +710,10 @@ static void on_timer(void *arg)
 		return;
 	}
 	for (size_t it = 0; hf_map_next(t->nodes, &it, &name, &value);) {
-		const struct taint_node *node = value;
+		struct taint_node *node = value;
 
 		if (node->due <= now) {
-			begin_pass(t, name);
+			begin_pass(t, name, node);
 			return;
 		}
 		if (node->due < next)

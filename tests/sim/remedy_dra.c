@@ -100,6 +100,24 @@ static void a_failed_device_goes_and_comes_back(void **state)
 	assert_int_equal(w->met.quarantines, 0);
 }
 
+/* A pass has read what the agent said before, and waits for the slices. */
+static void a_device_that_recovers_during_a_pass_comes_back(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 10, DEVICE);
+
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 1);
+	dra->delay = 3 * HF_SECOND;
+	rw_patch(w, &hf_nodes, "n003", "{'metadata':{'labels':{'rack':'other'}}}");
+	rw_run(w, HF_SECOND);
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 12 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 0);
+	assert_false(is_marked(w, "n003"));
+}
+
 static void an_older_cluster_serves_v1beta2(void **state)
 {
 	struct rw *w = *state;
@@ -253,6 +271,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_failed_device_goes_and_comes_back),
+		T(a_device_that_recovers_during_a_pass_comes_back),
 		T(an_older_cluster_serves_v1beta2),
 		T(without_dra_the_node_is_taken_out),
 		T(what_no_rule_can_say_takes_the_node),

@@ -268,7 +268,7 @@ static struct hf_call *request(struct hf_store *base, const struct hf_request *r
 		snprintf(call->node, sizeof(call->node), "%s",
 			 r->field_selector + strlen("spec.nodeName="));
 	call->timer = hf_timer_create(store->dra->loop, on_due, call);
-	hf_timer_arm(call->timer, HF_MS);
+	hf_timer_arm(call->timer, store->dra->delay);
 	return &call->base;
 }
 
@@ -344,6 +344,7 @@ struct dra *dra_create(struct hf_loop *loop)
 
 	dra->loop = loop;
 	dra->serves = "v1";
+	dra->delay = HF_MS;
 	return dra;
 }
 

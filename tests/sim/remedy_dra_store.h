@@ -33,6 +33,7 @@ struct dra {
 	int64_t version;
 	/* the version of DeviceTaintRule that the cluster serves; NULL: none */
 	const char *serves;
+	hf_time delay;    /* of each reply */
 	int refuse_rules; /* code with which writes of rules are refused; 0: they are accepted */
 	unsigned creates, changes, deletes;
 	struct dra_watch *watches[DRA_WATCHES_MAX];
