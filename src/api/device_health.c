@@ -201,6 +201,17 @@ struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
 	return object;
 }
 
+struct hf_doc *hf_device_health_note(struct hf_doc *health, const char *key, const char *text)
+{
+	struct hf_json *patch = hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(patch, "metadata");
+
+	hf_json_set_str(metadata, "uid", hf_doc_uid(health));
+	hf_json_set(hf_json_ensure_object(metadata, "annotations"), key,
+		    text == NULL ? hf_json_null() : hf_json_string(text));
+	return hf_doc_from_json(patch);
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* A text that is longer than the agent ever writes counts as absent. */

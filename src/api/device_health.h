@@ -217,6 +217,9 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health);
 /* Builds the object for the create, without a status. node_uid: the UID of the Node that owns the
  * object; NULL: the object gets no owner. */
 struct hf_json *hf_device_health_object(const char *node, const char *node_uid);
+/* Builds the merge patch that writes an annotation; text NULL: that removes it. The guard is the UID: the agent
+ * writes the same object at any time, and the annotation depends on none of its fields. */
+struct hf_doc *hf_device_health_note(struct hf_doc *health, const char *key, const char *text);
 
 /* Reads a DeviceHealth without building a tree. Fields of a wrong type count as absent; a document
  * that cannot be parsed has no fields. Texts and lists come from the arena. */

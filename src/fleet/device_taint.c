@@ -478,17 +478,11 @@ static bool tell_jobs(struct fleet_taints *t, const struct pass_facts *facts, bo
 				     .resource = &hf_devicehealths,
 				     .name = t->node,
 				     .patch_type = HF_PATCH_MERGE};
-	struct hf_json *patch, *metadata;
 	HF_AUTO_DOC body = NULL;
 
 	if (t->health_doc == NULL || hf_streq(text, is))
 		return false;
-	patch = hf_json_object();
-	metadata = hf_json_ensure_object(patch, "metadata");
-	hf_json_set_str(metadata, "uid", hf_doc_uid(t->health_doc));
-	hf_json_set(hf_json_ensure_object(metadata, "annotations"), HF_DEVICES_OUT_ANNOTATION,
-		    text == NULL ? hf_json_null() : hf_json_string(text));
-	body = hf_doc_from_json(patch);
+	body = hf_device_health_note(t->health_doc, HF_DEVICES_OUT_ANNOTATION, text);
 	request.body = body;
 	send_request(t, &request, TAINT_TELL);
 	return true;

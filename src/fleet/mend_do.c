@@ -331,19 +331,13 @@ static bool tell_mended(struct fleet_mend *mend, const struct mend_facts *facts,
 			    hf_doc_from_json(patch));
 }
 
-/* Asks the agent for a report. The guard is the UID: the agent writes the same object at any time, and the request
- * depends on none of its fields. */
+/* Asks the agent for a report. */
 static bool ask_report(struct fleet_mend *mend, const struct mend_facts *facts,
 		       struct hf_request *ret_request, struct hf_doc **ret_body)
 {
-	struct hf_json *patch = hf_json_object(), *metadata;
-
-	metadata = hf_json_ensure_object(patch, "metadata");
-	hf_json_set_str(metadata, "uid", hf_doc_uid(mend->docs[MEND_READ_HEALTH]));
-	hf_json_set_str(hf_json_ensure_object(metadata, "annotations"), HF_REPORT_ANNOTATION,
-			facts->request);
 	return patch_object(&hf_devicehealths, mend->node, ret_request, ret_body,
-			    hf_doc_from_json(patch));
+			    hf_device_health_note(mend->docs[MEND_READ_HEALTH],
+						  HF_REPORT_ANNOTATION, facts->request));
 }
 
 static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts,
