@@ -464,28 +464,51 @@ static const char *label_of(struct rw *w, const char *key)
 			 "");
 }
 
-static void operands_are_turned_off_and_on_again(void **state)
+static struct ra *begin_with_operands(struct rw *w)
 {
-	struct rw *w = *state;
 	struct ra *a = begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_patch(w, &hf_nodes, "n003",
 		 "{'metadata':{'labels':{'nvidia.com/gpu.deploy.device-plugin':'true',"
 		 "'nvidia.com/gpu.deploy.dcgm':'false','nvidia.com/gpu.deploy.driver':'true'}}}");
-	rw_say(w, 3, RW_RESET);
+	return a;
+}
+
+/* The operands are off, and a person deletes the Remediation in the middle of the act. */
+static void delete_act(struct rw *w, struct ra *a)
+{
 	rw_run(w, 30 * HF_SECOND);
 	assert_string_equal(ra_phase(a, 3), "Approved");
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.device-plugin"), "false");
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.driver"), "true");
-	/* A person deletes the Remediation in the middle of the act. spec.mend.hold keeps the
-	 * policy from creating a second one. */
+	/* spec.mend.hold keeps the policy from creating a second one. */
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
 	rw_delete(w, &hf_remediations, "n003-1");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.device-plugin"), "true");
 	assert_string_equal(label_of(w, "nvidia.com/gpu.deploy.dcgm"), "false");
 	assert_null(remediation(a, "n003-1"));
+}
+
+static void operands_are_turned_off_and_on_again(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_with_operands(w);
+
+	rw_say(w, 3, RW_RESET);
+	delete_act(w, a);
+}
+
+/* A person creates a Remediation without the finalizer. */
+static void operands_of_a_persons_act_are_turned_on_again(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_with_operands(w);
+
+	w->people_ask = true;
+	ra_request(a, 3, 1, "reset-device", "");
+	delete_act(w, a);
 }
 
 /* ---- people ----------------------------------------------------------------------------------- */
@@ -764,6 +787,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_node_that_waits_keeps_no_other_waiting),
 		T(pods_leave_before_the_act),
 		T(operands_are_turned_off_and_on_again),
+		T(operands_of_a_persons_act_are_turned_on_again),
 		T(a_person_resets_a_node_without_a_fault),
 		T(a_dry_run_says_what_it_would_do),
 		T(a_plugin_restarts_by_an_eviction),
