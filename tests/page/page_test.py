@@ -442,6 +442,8 @@ class JobTest(unittest.TestCase):
         open_screen("/j/default/PyTorchJob/train", "train")
         browser.button("worker-1").click()
         browser.wait_for("return /step \\d+/.test(document.querySelector('pre.log').textContent)")
+        # Before the container starts its log is answered with 400, and the page asks again.
+        self.assertEqual([c for c in browser.complaints() if "/log?rank=worker-1" not in c], [])
         self.assertEqual(browser.focused.text, "Log of worker-1", "the heading of the log has the focus")
         browser.button("Restart this rank…").click()
         self.assertEqual(browser.find("dialog[open]").label, "Restart worker-1 of train?")

@@ -400,11 +400,12 @@ function logPart(path, restart) {
 	async function load() {
 		clearTimeout(timer);
 		const asked = rank;
-		let log;
+		let log, early;
 		try {
 			log = await get(path + '/log' + query({rank, tail: LOG_LINES})) || 'The log is empty.';
 		} catch (error) {
 			log = error.message;
+			early = error.status === 400; // the container has not started
 		}
 		if (rank !== asked)
 			return;
@@ -412,7 +413,7 @@ function logPart(path, restart) {
 		setText(text, log);
 		if (atEnd)
 			text.scrollTop = text.scrollHeight;
-		if (follow.checked && node.isConnected && !document.hidden)
+		if ((follow.checked || early) && node.isConnected && !document.hidden)
 			timer = setTimeout(load, LOG_MS);
 	}
 
