@@ -89,7 +89,7 @@ def machine(bench):
         until_started(run, folder, MACHINE_RANKS)
         took = []
         for turn in range(MACHINE_KILLS):
-            pause(1.5)  # the job counts as healthy after a second, and its next restart is not delayed
+            pause(3)  # the job counts as healthy after a second, and its next restart is not delayed
             took.append(machine_restart(run, folder, turn))
         pods = len(set(re.findall(r"pod/(\S+) running", read(f"{folder}/log"))))
     finally:
