@@ -202,15 +202,6 @@ static void add_conditions(struct hf_json *object, const struct hf_status *statu
 	}
 }
 
-static hf_time whole_time(const struct hf_record *record)
-{
-	hf_time start = record->ended_at != HF_TIME_NONE ? record->ended_at : record->detected_at;
-
-	return record->running_at == HF_TIME_NONE || start == HF_TIME_NONE
-		       ? HF_TIME_NONE
-		       : record->running_at - start;
-}
-
 static void add_seconds(struct hf_json *item, const struct hf_record *record)
 {
 	struct hf_json *seconds = hf_json_ensure_object(item, "seconds");
@@ -221,7 +212,7 @@ static void add_seconds(struct hf_json *item, const struct hf_record *record)
 	hf_page_set_seconds(seconds, "down", parts.down);
 	hf_page_set_seconds(seconds, "start", parts.start);
 	hf_page_set_seconds(seconds, "firstStep", parts.first_step);
-	hf_page_set_seconds(seconds, "total", whole_time(record));
+	hf_page_set_seconds(seconds, "total", parts.total);
 }
 
 static struct hf_json *record_json(const struct hf_record *record, struct hf_arena *arena)

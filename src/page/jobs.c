@@ -152,13 +152,6 @@ void hf_page_jobs_input(const struct hf_page_jobs *jobs, const struct hf_page_jo
 	};
 }
 
-static hf_time whole_span(const struct hf_record *record)
-{
-	return record->running_at == HF_TIME_NONE || record->detected_at == HF_TIME_NONE
-		       ? HF_TIME_NONE
-		       : record->running_at - record->detected_at;
-}
-
 static void drop_record(struct hf_page_jobs *jobs, const struct hf_page_row *row,
 			const struct hf_page_restart *restart)
 {
@@ -184,8 +177,7 @@ static void take_records(struct hf_page_jobs *jobs, struct hf_page_row *row,
 			continue;
 		records[len++] = (struct hf_page_restart){.at = record->detected_at,
 							  .cause = hf_page_cause_of(record->cause),
-							  .parts = hf_record_parts(record),
-							  .whole = whole_span(record)};
+							  .parts = hf_record_parts(record)};
 	}
 	for (size_t i = 0; i < row->records_len; i++) {
 		bool kept = false;

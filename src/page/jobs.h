@@ -29,7 +29,6 @@ struct hf_page_restart {
 	hf_time at;
 	enum hf_page_cause cause;
 	struct hf_record_parts parts;
-	hf_time whole; /* span; NONE: not over, or unknown */
 };
 
 struct hf_page_row {

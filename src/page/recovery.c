@@ -119,7 +119,7 @@ static bool count_restart(struct count *count, const struct hf_page_restart *res
 {
 	const struct hf_record_parts *parts = &restart->parts;
 	const hf_time spans[STAGES] = {parts->detect, parts->decide,     parts->down,
-				       parts->start,  parts->first_step, restart->whole};
+				       parts->start,  parts->first_step, parts->total};
 	size_t bucket;
 
 	if (restart->at < count->from || restart->at > count->args->now)

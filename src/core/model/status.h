@@ -244,6 +244,8 @@ struct hf_record_parts {
 	hf_time down;       /* ... until no old process ran and the delay was over: in place */
 	hf_time start;      /* ... until all ranks ran */
 	hf_time first_step; /* ... until a step was seen, by reports */
+	/* all parts but first_step: from the first known of these times until all ranks ran */
+	hf_time total;
 };
 struct hf_record_parts hf_record_parts(const struct hf_record *record);
 /* The steps since the last save; -1: unknown. */

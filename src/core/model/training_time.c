@@ -18,8 +18,13 @@ static hf_time span_between(hf_time from, hf_time to)
 
 struct hf_record_parts hf_record_parts(const struct hf_record *record)
 {
+	hf_time detect = span_between(record->ended_at, record->detected_at);
+
 	return (struct hf_record_parts){
-		.detect = span_between(record->ended_at, record->detected_at),
+		.total = span_between(detect != HF_TIME_NONE ? record->ended_at
+							     : record->detected_at,
+				      record->running_at),
+		.detect = detect,
 		.decide = span_between(record->detected_at, record->decided_at),
 		.down = span_between(record->decided_at, record->down_at),
 		.start = span_between(record->down_at != HF_TIME_NONE ? record->down_at

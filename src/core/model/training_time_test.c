@@ -38,6 +38,7 @@ static void parts_are_known_as_far_as_their_times_are(void **state)
 	assert_int_equal(parts.down, 4 * HF_SECOND);
 	assert_int_equal(parts.start, 8 * HF_SECOND);
 	assert_int_equal(parts.first_step, 16 * HF_SECOND);
+	assert_int_equal(parts.total, 15 * HF_SECOND);
 	record.stepped_at = START + 14 * HF_SECOND;
 	assert_int_equal(hf_record_parts(&record).first_step, 0);
 	/* Pods that are re-created have no time at which all are down.  The node's clock is ahead. */
@@ -45,6 +46,7 @@ static void parts_are_known_as_far_as_their_times_are(void **state)
 	record.ended_at = START + 2 * HF_SECOND;
 	parts = hf_record_parts(&record);
 	assert_int_equal(parts.detect, HF_TIME_NONE);
+	assert_int_equal(parts.total, 14 * HF_SECOND);
 	assert_int_equal(parts.down, HF_TIME_NONE);
 	assert_int_equal(parts.start, 12 * HF_SECOND);
 	assert_int_equal(parts.first_step, HF_TIME_NONE);
