@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* holdfast down: ends every pod and the `holdfast up` that runs them. If `up` was killed, ends
- * the pods that it left. Stored objects stay on disk. */
+/* holdfast down: ends every pod and the `holdfast up` that runs them. If no `up` runs, ends the
+ * pods that it left: SIGTERM, then SIGKILL after each pod's grace. Stored objects stay on disk. */
 #include "app/verbs.h"
 
-#include "app/up_folder.h"
+#include "app/plane.h"
 #include "app/sweep_runs.h"
+#include "app/up_folder.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/kubelet.h"
@@ -16,17 +17,23 @@
 #include <stdlib.h>
 
 /*
- * Sends SIGUSR1 to the `up` that holds the lock, then reads the lock every 50 ms until it is free.
+ * 1. If an `up` holds the lock of the folder, send it SIGUSR1, then read the lock every 50 ms until it is
+ *    free.
+ * 2. If pods of the folder still run, start a plane that only ends them (only_drains), and wait for it.
  */
 
 #define LOOK_AGAIN (50 * HF_MS)
+/* Time for the plane of step 2 to become ready. A plane whose store refuses writes is never ready; it ends
+ * the pods without that. */
+#define READY_MAX (10 * HF_SECOND)
 
 struct down {
 	struct hf_cli *cli;
 	struct hf_loop *loop;
 	struct hf_timer *timer, *timeout;
-	struct hf_process *process;
+	struct hf_plane *plane;
 	const char *dir;
+	size_t n_pods; /* pods that ran when `down` began */
 	bool signalled, timed_out;
 	struct hf_error err; /* code 0: none */
 };
@@ -72,21 +79,84 @@ static void on_timeout(void *arg)
 	stop_loop(down);
 }
 
-static int wait_for_up(struct down *down, hf_time timeout)
+static int wait_for_up(struct down *down)
 {
 	down->timer = hf_timer_create(down->loop, check_up, down);
-	down->timeout = hf_timer_create(down->loop, on_timeout, down);
 	hf_timer_arm(down->timer, 0);
-	if (timeout > 0)
-		hf_timer_arm(down->timeout, timeout);
 	hf_loop_run(down->loop);
-	hf_timer_destroy(down->timer);
-	hf_timer_destroy(down->timeout);
+	down->timer = hf_timer_destroy(down->timer);
 	if (down->timed_out)
 		return hf_error_set(&down->err, HF_E_TIMEOUT,
 				    "'holdfast up' has not ended within --timeout; it is still "
 				    "ending its pods in the background");
 	return down->err.code;
+}
+
+/* ---- pods without an `up` -------------------------------------------------------------------- */
+
+static void on_drained(void *arg)
+{
+	stop_loop(arg);
+}
+
+static void drain_pods(void *arg)
+{
+	struct down *down = arg;
+
+	hf_timer_disarm(down->timer);
+	hf_plane_stop(down->plane, HF_TIME_NONE, on_drained, down);
+}
+
+static void on_ready(void *arg, int code HF_UNUSED, const char *message HF_UNUSED)
+{
+	drain_pods(arg);
+}
+
+/* Ends the pods as `up` would: with SIGTERM and the grace of each pod, and with their final statuses in
+ * the store. */
+static int drain_leftovers(struct down *down)
+{
+	const struct hf_plane_options options = {.loop = down->loop,
+						 .dir = down->dir,
+						 .only_drains = true,
+						 .no_operator = true,
+						 .gpus = "none",
+						 .network = HF_KUBELET_NETWORK_HOST,
+						 .ready = on_ready,
+						 .arg = down};
+	int rc = hf_plane_create(&options, &down->plane, &down->err);
+
+	if (rc != 0)
+		return rc;
+	down->timer = hf_timer_create(down->loop, drain_pods, down);
+	hf_timer_arm(down->timer, READY_MAX);
+	hf_loop_run(down->loop);
+	down->timer = hf_timer_destroy(down->timer);
+	down->plane = hf_plane_destroy(down->plane);
+	return 0;
+}
+
+/* Ends the pods of the folder, after the `up` that ran them has ended. */
+static int end_leftovers(struct down *down)
+{
+	HF_AUTOFREE char *node = hf_xasprintf("%s/node", down->dir);
+	size_t left = hf_kubelet_count_running(node);
+	int rc = left > 0 ? drain_leftovers(down) : 0;
+
+	if (rc == HF_E_CONFLICT)
+		return rc;
+	if (down->timed_out)
+		return hf_error_set(&down->err, HF_E_TIMEOUT,
+				    "pods have not ended within --timeout: %zu still run, and have "
+				    "got SIGTERM; 'holdfast down' again ends them",
+				    hf_kubelet_count_running(node));
+	/* Without its store, a plane cannot know the grace of the pods. */
+	if (rc != 0)
+		fprintf(down->cli->err,
+			"holdfast: %zu pod%s killed without SIGTERM, because the store of the plane "
+			"cannot be opened: %s\n",
+			left, left > 1 ? "s were" : " was", down->err.text);
+	return hf_kubelet_kill_leftovers(node, &down->err);
 }
 
 static int end_all(struct down *down, hf_time timeout, struct hf_error *err)
@@ -96,10 +166,38 @@ static int end_all(struct down *down, hf_time timeout, struct hf_error *err)
 
 	if (rc != 0)
 		return rc;
-	rc = wait_for_up(down, timeout);
+	down->n_pods = hf_kubelet_count_running(node);
+	down->timeout = hf_timer_create(down->loop, on_timeout, down);
+	if (timeout > 0)
+		hf_timer_arm(down->timeout, timeout);
+	rc = wait_for_up(down);
+	if (rc == 0)
+		rc = end_leftovers(down);
 	*err = down->err;
+	down->timeout = hf_timer_destroy(down->timeout);
 	down->loop = hf_loop_destroy(down->loop);
-	return rc != 0 ? rc : hf_kubelet_kill_leftovers(node, err);
+	return rc;
+}
+
+/* ---- */
+
+static void print_end(const struct down *down)
+{
+	FILE *out = down->cli->out;
+
+	fputs(down->signalled ? "stopped" : "'holdfast up' was not running", out);
+	if (down->n_pods > 0)
+		fprintf(out, "; %zu pod%s ended\n", down->n_pods,
+			down->n_pods > 1 ? "s were" : " was");
+	else
+		fputs(down->signalled ? "\n" : "; no pods of it are left\n", out);
+	if (!down->signalled && down->n_pods == 0)
+		return;
+	fprintf(out,
+		"jobs and logs stay in %s: 'holdfast up%s%s' goes on with them, and "
+		"removing the folder forgets them\n",
+		down->dir, hf_cli_has(down->cli, "data-dir") ? " --data-dir " : "",
+		hf_cli_has(down->cli, "data-dir") ? down->dir : "");
 }
 
 static int verb_down(struct hf_cli *cli)
@@ -122,15 +220,7 @@ static int verb_down(struct hf_cli *cli)
 	if (swept > 0)
 		fprintf(cli->out, "ended the pods of %zu killed 'holdfast run' process%s\n", swept,
 			swept > 1 ? "es" : "");
-	fprintf(cli->out, "%s\n",
-		down.signalled ? "stopped"
-			       : "'holdfast up' was not running; no pods of it are left");
-	if (down.signalled)
-		fprintf(cli->out,
-			"jobs and logs stay in %s: 'holdfast up%s%s' goes on with them, and "
-			"removing the folder forgets them\n",
-			dir, hf_cli_has(cli, "data-dir") ? " --data-dir " : "",
-			hf_cli_has(cli, "data-dir") ? dir : "");
+	print_end(&down);
 	return HF_EXIT_OK;
 }
 

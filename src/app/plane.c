@@ -269,6 +269,10 @@ static void on_ready(void *arg, int code, const char *message)
 
 	if (plane->stopping)
 		return;
+	if (plane->options.only_drains) {
+		plane->options.ready(plane->options.arg, code, message);
+		return;
+	}
 	if (code == 0 && plane->options.watch_gpus && hf_kubelet_offered_gpus(plane->kubelet) > 0)
 		create_health(plane, true);
 	if (code == 0)
@@ -303,6 +307,8 @@ static int create_store(struct hf_plane *plane, struct hf_error *err)
 		return rc;
 	hf_admission_install(plane->memstore, hf_frameworks);
 	plane->gc = hf_gc_create(plane->memstore, NULL);
+	if (plane->options.only_drains)
+		return 0;
 	plane->scheduler = hf_scheduler_create(
 		plane->memstore,
 		&(struct hf_scheduler_options){.missing_claims = plane->options.in_memory});
@@ -383,6 +389,7 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 		.gpus = plane->options.gpus,
 		.make_claims = plane->options.in_memory,
 		.pods_end_with_process = plane->options.in_memory,
+		.only_drains = plane->options.only_drains,
 		.network = plane->options.network,
 		.pods_max = plane->options.pods_max,
 		.env = env,
@@ -445,7 +452,7 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 	rc = hf_plane_make_dir(options->dir, err);
 	if (rc == 0)
 		rc = create_store(plane, err);
-	if (rc == 0)
+	if (rc == 0 && !options->only_drains)
 		create_beats(plane);
 	if (rc == 0)
 		rc = create_kubelet(plane, err);

@@ -34,6 +34,9 @@ struct hf_plane_options {
 	bool watch_gpus;
 	/* do not create the operator: another process operates the jobs, over the API */
 	bool no_operator;
+	/* As in struct hf_kubelet_options: the plane only ends the pods that an earlier one left. It has
+	 * no operator, no scheduler and no agent. hf_plane_stop tells when the pods have ended. */
+	bool only_drains;
 	enum hf_kubelet_network network;
 	int pods_max; /* as in struct hf_kubelet_options */
 	/* folder for the logs of deleted pods, as in struct hf_kubelet_options; may be NULL */

@@ -70,21 +70,29 @@ void hf_kubelet_check_drained(struct hf_kubelet *k)
 		hf_task_post(k->drain_task);
 }
 
+void hf_kubelet_drain_pod(struct hf_kubelet_pod *pod)
+{
+	hf_time grace = pod->kubelet->drain_grace;
+
+	/* Without the document of the store, the containers and the grace of a pod that was found on
+	 * disk are unknown. The pod is stopped when the document arrives. */
+	if (pod->spec_doc)
+		hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DRAIN,
+				    grace == HF_TIME_NONE ? hf_kubelet_pod_grace(pod) : grace);
+}
+
 void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *arg), void *arg)
 {
 	const char *uid;
 	void *value;
 
 	k->draining = true;
+	k->drain_grace = grace;
 	hf_timer_disarm(k->drain_timer);
 	k->drained = done;
 	k->drained_arg = arg;
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		struct hf_kubelet_pod *pod = value;
-
-		hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DRAIN,
-				    grace == HF_TIME_NONE ? hf_kubelet_pod_grace(pod) : grace);
-	}
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		hf_kubelet_drain_pod(value);
 	hf_kubelet_check_drained(k);
 }
 

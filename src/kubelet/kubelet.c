@@ -68,9 +68,9 @@ static void on_pod(void *arg, struct hf_doc *doc)
 					  PODS_KNOWN_MAX, hf_doc_namespace(doc), hf_doc_name(doc));
 			return;
 		}
-		if (k->draining)
-			hf_kubelet_pod_stop(pod, HF_KUBELET_POD_STOP_DRAIN, 0);
 	}
+	if (k->draining)
+		hf_kubelet_drain_pod(pod);
 	hf_kubelet_hosts_changed(k);
 }
 
@@ -299,6 +299,8 @@ static struct hf_kubelet *allocate_kubelet(const struct hf_kubelet_options *o)
 		o->claims_dir ? hf_xstrdup(o->claims_dir) : hf_xasprintf("%s/claims", o->state_dir);
 	k->make_claims = o->make_claims;
 	k->pods_end_with_process = o->pods_end_with_process;
+	k->draining = o->only_drains;
+	k->drain_grace = HF_TIME_NONE;
 	k->gpus_option = hf_xstrdup(hf_str_or(o->gpus, "all"));
 	k->sysfs = hf_xstrdup(hf_str_or(o->sysfs, "/sys"));
 	k->claims = hf_kubelet_claims_create(k);
@@ -412,14 +414,50 @@ int hf_kubelet_signal(struct hf_kubelet *k, const char *ns, const char *pod_name
 
 /* --- pods of a killed kubelet --- */
 
-static void kill_leftover(const char *pod_dir)
+/* ret_quit: the shim has written its last record, so no process of the pod runs any more. */
+static bool find_shim(const char *pod_dir, struct hf_process_id *ret_shim, bool *ret_quit)
 {
 	HF_AUTO_FD dir = open(pod_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	HF_AUTOFREE struct hf_pod_past *past = hf_xcalloc(1, sizeof(*past));
 
+	if (dir < 0 || hf_journal_read(dir, past, NULL) != 0 || !past->shim.pid)
+		return false;
+	*ret_shim = past->shim;
+	*ret_quit = past->quit;
+	return true;
+}
+
+size_t hf_kubelet_count_running(const char *state_dir)
+{
+	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/pods", state_dir);
+	DIR *dir = opendir(pods_dir);
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		HF_AUTOFREE char *pod_dir = hf_xasprintf("%s/%s", pods_dir, entry->d_name);
+		struct hf_process_id shim;
+		bool quit;
+
+		/* The lock of the pod's folder is not tried: a shim that starts now would find it
+		 * taken. */
+		if (!hf_dns1123_label_problem(entry->d_name) && find_shim(pod_dir, &shim, &quit) &&
+		    !quit && hf_process_id_alive(&shim))
+			n++;
+	}
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
+static void kill_leftover(const char *pod_dir)
+{
+	struct hf_process_id shim;
+	bool quit;
+
 	/* When the shim dies, the kernel kills its containers. */
-	if (dir >= 0 && hf_journal_read(dir, past, NULL) == 0 && past->shim.pid)
-		(void)hf_process_id_kill(&past->shim, SIGKILL, NULL);
+	if (find_shim(pod_dir, &shim, &quit))
+		(void)hf_process_id_kill(&shim, SIGKILL, NULL);
 }
 
 int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)

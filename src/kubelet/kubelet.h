@@ -65,6 +65,9 @@ struct hf_kubelet_options {
 	/* The pods end soon after this process, however it ended. false: they run on, and the next
 	 * kubelet of state_dir finds them. */
 	bool pods_end_with_process;
+	/* true: start no pod and no container, and end the pods that an earlier kubelet of
+	 * state_dir left, with the grace of each pod. hf_kubelet_drain tells when they have ended. */
+	bool only_drains;
 	/* Called with a warning for the user, for instance that pods are not isolated and how to
 	 * change that. Each warning is given once. text is one line, borrowed for the call. May be
 	 * NULL. */
@@ -190,10 +193,13 @@ struct hf_kubelet_facts {
 };
 void hf_kubelet_facts(const struct hf_kubelet *kubelet, struct hf_kubelet_facts *ret_facts);
 
+/* Counts the pods of state_dir that have processes, whether a kubelet uses the folder or not. A folder
+ * that cannot be read has none. */
+size_t hf_kubelet_count_running(const char *state_dir);
 /*
- * Kills the pods that a killed kubelet left in state_dir and waits for their end. For `down` after
- * `up` was killed; it blocks. The pods' folders with the logs stay. HF_E_CONFLICT: a kubelet uses
- * the folder.
+ * Kills the pods that a killed kubelet left in state_dir, without SIGTERM, and waits for their end; it
+ * blocks. A kubelet with only_drains ends them gracefully. The pods' folders with the logs stay.
+ * HF_E_CONFLICT: a kubelet uses the folder.
  */
 int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err) HF_MUST_CHECK;
 

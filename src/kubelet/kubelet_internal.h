@@ -350,6 +350,7 @@ struct hf_kubelet {
 	struct hf_kubelet_log_reader *streams;
 
 	bool draining;
+	hf_time drain_grace;          /* HF_TIME_NONE: that of each pod */
 	struct hf_timer *drain_timer; /* limits the wait for final statuses */
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -361,6 +362,8 @@ struct hf_kubelet_pod *hf_kubelet_find(const struct hf_kubelet *kubelet, const c
 /* --- drain.c --- */
 void hf_kubelet_drain_init(struct hf_kubelet *kubelet);
 void hf_kubelet_drain_release(struct hf_kubelet *kubelet);
+/* Stops a pod for the drain that has begun. */
+void hf_kubelet_drain_pod(struct hf_kubelet_pod *pod);
 /* Checks whether a drain is complete; call it when a pod has ended. */
 void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 

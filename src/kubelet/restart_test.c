@@ -452,6 +452,45 @@ static void leftovers_of_a_killed_plane_can_be_ended_without_it(void **state)
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Lost");
 }
 
+static void a_kubelet_that_only_drains_ends_the_pods_with_their_grace_and_starts_none(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *dir = hf_xasprintf("%s/node", n->dir);
+	char saver[] = "saver", deaf[] = "deaf";
+
+	testnode_pod(
+		n, saver,
+		"'restartPolicy':'Always','containers':[{'name':'main','command':['sh','-c',"
+		"'trap \\\"echo saved >%s/saved; exit 0\\\" TERM; tail -f /dev/null & wait']}]",
+		n->dir);
+	testnode_pod(n, deaf,
+		     "'terminationGracePeriodSeconds':1,'containers':[{'name':'main','command':["
+		     "'sh','-c','trap \\\"\\\" TERM; tail -f /dev/null']}]");
+	testnode_wait_state(n, saver, "running", NULL);
+	testnode_wait_state(n, deaf, "running", NULL);
+	assert_int_equal(hf_kubelet_count_running(dir), 2);
+	n->kubelet = hf_kubelet_destroy(n->kubelet);
+	testnode_pod(
+		n, "late",
+		"'restartPolicy':'Never','containers':[{'name':'main','command':['touch','%s/late']}]",
+		n->dir);
+	n->only_drains = true;
+	testnode_stop(n);
+	assert_int_equal(hf_kubelet_count_running(dir), 2);
+	testnode_start(n);
+	testnode_drain(n, HF_TIME_NONE);
+	testnode_wait_drained(n);
+	assert_int_equal(hf_kubelet_count_running(dir), 0);
+	testnode_assert_file(n, "saved", "saved\n");
+	assert_false(testnode_has_file(n, "late"));
+	for (size_t i = 0; i < 2; i++) {
+		const struct hf_json *status = testnode_status(n, i ? deaf : saver);
+
+		assert_string_equal(STR(status, "phase"), "Failed");
+		assert_string_equal(STR(status, "reason"), "Terminated");
+	}
+}
+
 /* --- kill -9 of the whole program, at any moment --- */
 
 #define ROUNDS 12
@@ -586,12 +625,14 @@ int main(int argc, char **argv)
 		T(a_pod_that_a_drain_left_running_is_ended_by_the_next_kubelet),
 		T(two_kubelets_do_not_share_a_folder),
 		T(leftovers_of_a_killed_plane_can_be_ended_without_it),
+		T(a_kubelet_that_only_drains_ends_the_pods_with_their_grace_and_starts_none),
 		T(killed_at_any_moment_the_plane_runs_a_pod_exactly_once),
 		H(an_exit_code_is_known_though_no_kubelet_ran),
 		H(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
 		H(no_descendant_runs_on_when_its_shim_dies),
 		H(an_end_in_a_drain_that_was_cut_short_is_the_drains),
 		H(leftovers_of_a_killed_plane_can_be_ended_without_it),
+		H(a_kubelet_that_only_drains_ends_the_pods_with_their_grace_and_starts_none),
 	};
 	int rc = hf_shim_helper_main(argc, argv);
 

@@ -173,14 +173,45 @@ after=$(pods | grep '"uid"' | sort)
 expect 'the pod has the same process as before' '' test "$before" = "$after"
 
 # ---- stopped by a signal: pods keep running; down ends them, whether up runs or not
+# A program that saves at SIGTERM, and one that ignores SIGTERM.
+for job in saver stubborn; do
+	cat >"$folder/$job.yaml" <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $job}
+	spec:
+	  pytorchReplicaSpecs:
+	    Master:
+	      replicas: 1
+	      restartPolicy: Never
+	      template:
+	        spec:
+	          terminationGracePeriodSeconds: 2
+	          containers:
+	          - {name: pytorch, image: none, command: [sh, -c, '$([ $job = saver ] &&
+			echo "trap \"echo saved > $folder/saved; exit 0\" TERM" || echo "trap \"\" TERM"); : > $folder/$job.on; tail -f /dev/null & wait; wait']}
+	END
+	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' \
+		--data-binary "@$folder/$job.yaml" >/dev/null
+	expect "job $job runs" '' until_true 600 test -e "$folder/$job.on"
+done
 kill "$SERVER_PID"
 expect_end 'up ends with code 0' "$SERVER_PID"
 expect 'the processes of the pods run on after up has ended' "sleep $unique" ps_of_plane
-expect 'down ends the processes of a plane that does not run' 'was not running' "$holdfast" down --data-dir "$plane"
+expect 'down without up that has no time for the grace says so' 'still run, and have got SIGTERM.*rc 124' \
+	rc_of "$holdfast" down --data-dir "$plane" --timeout 300ms
+expect 'down ends the pods of a plane that does not run' \
+	"was not running; [12] pods? w.* ended.jobs and logs stay in $plane" "$holdfast" down --data-dir "$plane"
 expect 'nothing runs any more' '^.?$' ps_of_plane
-expect 'down of an empty folder finds no plane' 'was not running' "$holdfast" down --data-dir "$folder/none"
+expect 'that down sent SIGTERM and left time to save' '^saved' cat "$folder/saved"
+expect 'down of an empty folder finds no plane' 'was not running; no pods of it are left' "$holdfast" down --data-dir "$folder/none"
+expect 'down of an empty folder makes no files' '' test ! -e "$folder/none"
 start_again
-expect 'down ends a running plane, and tells what stays' "^stopped.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s
+for job in saver stubborn; do
+	expect "why names down as the cause of the end of $job" 'class +infrastructure' "$holdfast" why "$job"
+	"$holdfast" delete "$job" -y >/dev/null
+done
+expect 'down ends a running plane, and tells what stays' "^stopped(; [0-9] pods? w[a-z]* ended)?.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s
 expect_end 'that up has ended with code 0' "$SERVER_PID"
 SERVER_PID=
 
@@ -230,7 +261,11 @@ down=$!
 expect 'job slow gets SIGTERM' '' until_true 600 test -e "$folder/told"
 kill -9 "$SERVER_PID"
 wait "$SERVER_PID" 2>/dev/null || true
+# The rank ends late in its grace period, while down goes on without up.
+exec 3<>"$folder/go"
+echo >&3
 wait "$down" || true
+exec 3>&-
 start_again
 expect 'an interrupted down fails no job' '' until_true 600 runs_times slow 2
 # While up ends the pods, its API still answers.

@@ -182,6 +182,7 @@ void testnode_start(struct testnode *node)
 					     .state_dir = state,
 					     .gpus = node->gpus,
 					     .sysfs = node->sysfs,
+					     .only_drains = node->only_drains,
 					     .notice = on_notice,
 					     .ready = on_ready,
 					     .arg = node};

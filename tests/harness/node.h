@@ -19,6 +19,7 @@ struct testnode {
 	struct hf_kubelet_facts facts;
 	enum hf_kubelet_network network;
 	const char *gpus, *sysfs; /* of the kubelet's options */
+	bool only_drains;         /* of the kubelet's options */
 	bool on_disk;
 	bool ready, drained;
 	char notice[1024];
