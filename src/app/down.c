@@ -216,7 +216,7 @@ static int verb_down(struct hf_cli *cli)
 	down.dir = dir;
 	if (end_all(&down, timeout, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	swept = hf_sweep_runs(dir);
+	swept = hf_sweep_runs(dir, HF_SWEEP_WAIT_MS);
 	if (swept > 0)
 		fprintf(cli->out, "ended the pods of %zu killed 'holdfast run' process%s\n", swept,
 			swept > 1 ? "es" : "");

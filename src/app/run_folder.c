@@ -82,7 +82,7 @@ static int make_folder(struct hf_run_folder *folder, const char *base, struct hf
 	HF_AUTOFREE char *path = hf_xasprintf("%s/runs/%s", base, folder->run.id);
 	int rc;
 
-	(void)hf_sweep_runs(base);
+	(void)hf_sweep_runs(base, 0);
 	rc = hf_plane_make_dir(base, err);
 	if (rc == 0)
 		rc = hf_fs_remove_tree(path, err);

@@ -11,10 +11,25 @@
 #include "kubelet/kubelet.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool sweep_one(const char *dir, const char *name)
+#define LOOK_MS 50
+
+/* Waits until the pods have ended by themselves. Returns false if some still run. */
+static bool wait_for_pods(const char *node, int *wait_ms)
+{
+	while (hf_kubelet_count_running(node) > 0) {
+		if (*wait_ms <= 0)
+			return false;
+		(void)poll(NULL, 0, LOOK_MS);
+		*wait_ms -= LOOK_MS;
+	}
+	return true;
+}
+
+static bool sweep_one(const char *dir, const char *name, bool kill_late, int *wait_ms)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
@@ -23,6 +38,8 @@ static bool sweep_one(const char *dir, const char *name)
 
 	if (hf_kept_run_owner(path) == 0 || hf_kept_run_is_settled(path) ||
 	    hf_kept_run_is_alive(path))
+		return false;
+	if (!wait_for_pods(node, wait_ms) && !kill_late)
 		return false;
 	if (hf_kubelet_kill_leftovers(node, &err) != 0)
 		return false;
@@ -44,8 +61,9 @@ static void end_removal(const char *dir, const char *name)
 	(void)!hf_fs_remove_tree(path, &err);
 }
 
-size_t hf_sweep_runs(const char *base)
+size_t hf_sweep_runs(const char *base, int wait_ms)
 {
+	bool kill_late = wait_ms > 0;
 	HF_AUTOFREE char *dir = hf_xasprintf("%s/runs", base);
 	DIR *entries = opendir(dir);
 	struct dirent *entry;
@@ -57,7 +75,7 @@ size_t hf_sweep_runs(const char *base)
 		if (hf_str_has_prefix(entry->d_name, HF_KEPT_REMOVED))
 			end_removal(dir, entry->d_name);
 		else if (entry->d_name[0] != '.')
-			swept += sweep_one(dir, entry->d_name);
+			swept += sweep_one(dir, entry->d_name, kill_late, &wait_ms);
 	(void)closedir(entries);
 	return swept;
 }

@@ -57,9 +57,9 @@ static void a_killed_run_without_an_index_is_removed(void **state)
 	(void)state;
 	begin();
 	make("runs/job-" NOBODY);
-	assert_int_equal(hf_sweep_runs(base), 1);
+	assert_int_equal(hf_sweep_runs(base, 0), 1);
 	assert_false(there("runs/job-" NOBODY));
-	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_int_equal(hf_sweep_runs(base, 0), 0);
 	end();
 }
 
@@ -70,10 +70,10 @@ static void a_killed_run_keeps_its_logs_and_is_swept_once(void **state)
 	make("runs/job-" NOBODY "/node/pods/uid-1/logs/old");
 	make("runs/job-" NOBODY "/node/pods/uid-1/volumes");
 	write_index("runs/job-" NOBODY);
-	assert_int_equal(hf_sweep_runs(base), 1);
+	assert_int_equal(hf_sweep_runs(base, 0), 1);
 	assert_true(there("runs/job-" NOBODY "/logs/uid-1/old"));
 	assert_false(there("runs/job-" NOBODY "/node"));
-	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_int_equal(hf_sweep_runs(base, 0), 0);
 	end();
 }
 
@@ -82,7 +82,7 @@ static void a_removal_that_was_cut_off_is_finished(void **state)
 	(void)state;
 	begin();
 	make("runs/.removed-job-" NOBODY);
-	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_int_equal(hf_sweep_runs(base, 0), 0);
 	assert_false(there("runs/.removed-job-" NOBODY));
 	end();
 }
@@ -93,11 +93,11 @@ static void runs_that_are_alive_and_other_folders_are_left_alone(void **state)
 
 	(void)state;
 	begin();
-	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_int_equal(hf_sweep_runs(base, 0), 0);
 	make(mine);
 	make("runs/other");
 	make("runs/job-0");
-	assert_int_equal(hf_sweep_runs(base), 0);
+	assert_int_equal(hf_sweep_runs(base, 0), 0);
 	assert_true(there(mine));
 	assert_true(there("runs/other"));
 	assert_true(there("runs/job-0"));

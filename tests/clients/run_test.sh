@@ -60,10 +60,11 @@ kill_hard() {
 }
 killed_run() {
 	begin || return 1
+	rm -f "$dir/saved"
 	kill_hard
-	# A quick run after it must end the pods that the killed run left.
-	"$program" run "$dir/quick.yaml" && only_what_is_kept &&
-		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
+	# A run after it leaves the ranks the time to save; the first run after their end clears up.
+	"$program" run "$dir/quick.yaml" && until_true 300 no_shims &&
+		"$program" run "$dir/quick.yaml" && only_what_is_kept && cat "$dir/saved" && echo nothing is left
 }
 # The ranks end with the run, without another command.
 killed_run_ends() {
@@ -128,7 +129,7 @@ interrupted_run() {
 	sed -e 's/backoffLimit: 2/backoffLimit: 1/' -e '/Worker/d' "$dir/flaky.yaml" |
 		sed -e 's/flaky/stays/' -e "s/command: .*/command: [\/bin\/sh, -c, 'exit 5']}/" >"$dir/stays.yaml"
 	job fails.yaml fails Never Replica 'exit 3'
-	job long.yaml long OnFailure Job 'echo here ${HOSTNAME#long-}; exec tail -f /dev/null'
+	job long.yaml long OnFailure Job 'trap "echo saved >'"$dir"'/saved; exit 1" TERM; echo here ${HOSTNAME#long-}; tail -f /dev/null & wait'
 	# The first run of each rank waits, the second one ends, so the test needs no sleep.
 	job torch.yaml torch Never Replica 'echo "{\"message\": {\"message\": \"ValueError: bad batch\"}}" >$TORCHELASTIC_ERROR_FILE; exit 4'
 	job mine.yaml mine Never Replica 'echo $TORCHELASTIC_ERROR_FILE; exit 4'
@@ -219,7 +220,7 @@ expect 'a reader that ends is no full disk' '^code 0.$' \
 expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
-expect 'the next run ends the pods of a killed run' 'nothing is left' killed_run
+expect 'the next run does not kill the ranks of a killed run, which save their work' 'saved.nothing is left' killed_run
 sed 's/image: none,/image: none, envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: key, optional: true}}],/' \
 	"$dir/quick.yaml" >"$dir/needs.yaml"
 needs="needs.yaml: cannot run on this machine: spec.pytorchReplicaSpecs.Master..template.spec.containers.0..envFrom.0..configMapRef needs the ConfigMap 'settings', and no manifest has it"
