@@ -16,8 +16,10 @@
 static void assert_fits(const char *spec, int workers, const char *resources, const char *notes,
 			const char *wanted_master, const char *wanted_worker)
 {
-	const struct hf_local_machine machine = {
-		.cpus = 4, .memory_bytes = (int64_t)8 << 30, .nvidia = 2};
+	const struct hf_local_machine machine = {.cpus = 4,
+						 .memory_bytes = (int64_t)8 << 30,
+						 .disk_bytes = (int64_t)100 << 30,
+						 .nvidia = 2};
 	HF_AUTOFREE char *text = hf_xasprintf(
 		"{\"spec\":{%s\"pytorchReplicaSpecs\":{\"Master\":{\"replicas\":1,\"template\":{\"spec\":"
 		"{\"containers\":[{\"resources\":%s}]}}},\"Worker\":{\"replicas\":%d,\"template\":{\"spec\":"

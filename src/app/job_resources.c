@@ -13,8 +13,9 @@
 
 #define NVIDIA "nvidia.com/gpu"
 #define AMD "amd.com/gpu"
+#define DISK "ephemeral-storage"
 
-const char *const hf_job_resources[] = {"cpu", "memory", NVIDIA, AMD, NULL};
+const char *const hf_job_resources[] = {"cpu", "memory", DISK, NVIDIA, AMD, NULL};
 
 int hf_max_pods_read(const struct hf_cli *cli, int *ret_pods)
 {
@@ -119,6 +120,7 @@ int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *r
 {
 	int64_t amount = hf_streq(resource, "cpu")      ? machine->cpus
 			 : hf_streq(resource, "memory") ? machine->memory_bytes
+			 : hf_streq(resource, DISK)     ? machine->disk_bytes
 			 : hf_streq(resource, NVIDIA)   ? machine->nvidia
 			 : hf_streq(resource, AMD)      ? machine->amd
 							: 0;
@@ -139,7 +141,7 @@ bool hf_job_wants_gpus(const struct hf_framework *framework, const struct hf_jso
 bool hf_job_is_common(const char *resource)
 {
 	return hf_streq(resource, "cpu") || hf_streq(resource, "memory") ||
-	       hf_streq(resource, "ephemeral-storage") || hf_streq(resource, "pods");
+	       hf_streq(resource, DISK) || hf_streq(resource, "pods");
 }
 
 bool hf_job_knows(const char *resource)
@@ -156,6 +158,9 @@ void hf_job_format_amount(const char *resource, int64_t milli, char ret_text[HF_
 		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%g CPUs", (double)milli / 1000);
 	else if (hf_streq(resource, "memory"))
 		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%.1f GiB of memory",
+			       (double)milli / 1000 / ((int64_t)1 << 30));
+	else if (hf_streq(resource, DISK))
+		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "%.1f GiB of disk (" DISK ")",
 			       (double)milli / 1000 / ((int64_t)1 << 30));
 	else if (milli == 0)
 		(void)snprintf(ret_text, HF_JOB_AMOUNT_MAX, "none");

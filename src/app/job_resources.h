@@ -11,6 +11,7 @@
 struct hf_local_machine {
 	int64_t cpus;
 	int64_t memory_bytes;
+	int64_t disk_bytes;  /* of the file system with the pods' folders */
 	int64_t nvidia, amd; /* GPUs for pods */
 	int64_t pods;        /* that the node takes */
 };
@@ -44,7 +45,7 @@ int64_t hf_job_request(const struct hf_json *pod_spec, const char *resource);
 int64_t hf_job_requests(const struct hf_framework *framework, const struct hf_json *job,
 			const char *resource);
 
-/* The resource names for hf_job_machine_has: CPU, memory and GPUs; ends with NULL. */
+/* The resource names for hf_job_machine_has: CPU, memory, disk and GPUs; ends with NULL. */
 extern const char *const hf_job_resources[];
 int64_t hf_job_machine_has(const struct hf_local_machine *machine, const char *resource);
 /* True if the pods of the job ask for GPUs. */

@@ -6,19 +6,24 @@
 #include "app/local_check.h"
 
 #include "app/local_gpus.h"
+#include "app/plane.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kubelet/check.h"
 #include "kubelet/kubelet.h"
+#include "scheduler/scheduler.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define TEXT_MAX 512
-/* Advice behind the finding that a job asks for too many GPUs. */
-#define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
+/* Advice behind the finding that a job asks for too much: of GPUs, and of what every node has. */
+#define OFFER_GPUS "; 'holdfast run --fit' runs it with fewer ranks or without GPUs"
+#define OFFER_COMMON "; 'holdfast run --fit' runs it without this request"
 
 /* ---- resources -------------------------------------------------------------------------------- */
 
@@ -30,7 +35,7 @@ static void check_amount(const struct hf_manifest *job, const char *resource, in
 	bool elastic = hf_json_path(root, "spec", "elasticPolicy", NULL) != NULL;
 	char text[TEXT_MAX], wants[HF_JOB_AMOUNT_MAX], has[HF_JOB_AMOUNT_MAX];
 	char field[HF_KUBELET_FIELD_MAX] = "spec";
-	const char *offer = hf_job_is_common(resource) ? "" : OFFER;
+	const char *offer = hf_job_is_common(resource) ? OFFER_COMMON : OFFER_GPUS;
 	int64_t total = hf_job_requests(job->framework, root, resource), pods = 0;
 	struct hf_job_replicas r;
 
@@ -133,6 +138,26 @@ void hf_local_check_resources(const struct hf_manifest *job, const struct hf_loc
 		check_devices(&r, found, arg);
 }
 
+/* Returns the size of the file system that has, or will have, the pods' folders. */
+static int64_t find_disk_bytes(void)
+{
+	HF_AUTOFREE char *dir = NULL;
+	struct statvfs disk;
+	struct hf_error err;
+	int64_t bytes;
+
+	if (hf_plane_default_dir(&dir, &err) != 0)
+		return INT64_MAX;
+	while (statvfs(dir, &disk) != 0) {
+		char *slash = strrchr(dir, '/');
+
+		if (slash == NULL || slash == dir)
+			return INT64_MAX;
+		*slash = '\0';
+	}
+	return __builtin_mul_overflow(disk.f_blocks, disk.f_frsize, &bytes) ? INT64_MAX : bytes;
+}
+
 /* Returns the value of --max-pods. A wrong value was refused before. */
 static int find_max_pods(const struct hf_cli *cli)
 {
@@ -147,6 +172,7 @@ struct hf_local_machine hf_local_machine_of(const struct hf_cli *cli, const stru
 	struct hf_local_machine machine = {
 		.cpus = sysconf(_SC_NPROCESSORS_ONLN),
 		.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE),
+		.disk_bytes = find_disk_bytes(),
 		.pods = find_max_pods(cli),
 	};
 
@@ -229,6 +255,34 @@ static void check_host_paths(const struct hf_job_replicas *r, hf_finding_fn foun
 	}
 }
 
+/* ---- findings of the scheduler ------------------------------------------------------------------ */
+
+struct placement {
+	const char *path; /* of the pod's spec */
+	hf_finding_fn found;
+	void *arg;
+};
+
+static void on_placement(void *arg, const char *field, const char *text)
+{
+	const struct placement *placement = arg;
+	char path[HF_KUBELET_FIELD_MAX], sentence[HF_KUBELET_FIELD_MAX + TEXT_MAX];
+
+	(void)snprintf(path, sizeof(path), "%.140s.%.100s", placement->path, field);
+	(void)snprintf(sentence, sizeof(sentence), "%s: %s", path, text);
+	placement->found(placement->arg, true, path, sentence);
+}
+
+/* Checks that the scheduler may bind the pods to this machine's one node. */
+static void check_placement(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
+{
+	HF_AUTO_JSON node = hf_kubelet_make_node(HF_KUBELET_NODE);
+	struct placement placement = {.path = r->path, .found = found, .arg = arg};
+
+	if (r->n > 0)
+		hf_placement_check(r->spec, node, on_placement, &placement);
+}
+
 void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_finding_fn found,
 		    void *arg)
 {
@@ -241,8 +295,10 @@ void hf_local_check(const struct hf_cli *cli, const struct hf_manifest *job, hf_
 		found(arg, findings->items[i].refused, findings->items[i].field,
 		      findings->items[i].text);
 	for (void *it = NULL; hf_job_replicas_next(job->framework, hf_doc_json(job->doc), &it, &r);)
-		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
+		if (hf_json_type(r.spec) == HF_JSON_OBJECT) {
 			check_host_paths(&r, found, arg);
+			check_placement(&r, found, arg);
+		}
 	/* With --fit, `run` changes the job until it fits, so its resources are not checked
 	 * here. The number of pods changes only if they have GPUs. */
 	if (hf_cli_has(cli, "fit")) {

@@ -37,8 +37,11 @@ static struct hf_manifest make_job(const char *elastic, const char *resources, i
 static void assert_resources(const char *elastic, const char *resources, int workers,
 			     const char *wanted)
 {
-	const struct hf_local_machine machine = {
-		.cpus = 4, .memory_bytes = (int64_t)8 << 30, .nvidia = 2, .pods = 110};
+	const struct hf_local_machine machine = {.cpus = 4,
+						 .memory_bytes = (int64_t)8 << 30,
+						 .disk_bytes = (int64_t)100 << 30,
+						 .nvidia = 2,
+						 .pods = 110};
 	struct hf_manifest job = make_job(elastic, resources, workers);
 
 	seen[0] = '\0';
@@ -48,6 +51,7 @@ static void assert_resources(const char *elastic, const char *resources, int wor
 }
 
 #define PODS "spec.pytorchReplicaSpecs"
+#define ALONE "; 'holdfast run --fit' runs it without this request\n"
 #define PATH PODS "[Worker].template.spec"
 
 static void a_job_has_no_more_pods_than_a_node_takes(void **state)
@@ -98,14 +102,19 @@ static void a_pod_may_not_ask_for_more_than_the_machine_has(void **state)
 {
 	assert_resources("", "{}", 100, "");
 	assert_resources("", "{\"requests\":{\"cpu\":4,\"memory\":\"8Gi\"}}", 1, "");
-	assert_resources("", "{\"requests\":{\"cpu\":\"4001m\"}}", 1,
-			 PATH
-			 ": each pod of Worker asks for 4.001 CPUs, and this machine has 4 CPUs\n");
+	assert_resources(
+		"", "{\"requests\":{\"cpu\":\"4001m\"}}", 1,
+		PATH ": each pod of Worker asks for 4.001 CPUs, and this machine has 4 CPUs" ALONE);
+	assert_resources(
+		"", "{\"requests\":{\"ephemeral-storage\":\"9000Gi\"}}", 1,
+		PATH
+		": each pod of Worker asks for 9000.0 GiB of disk (ephemeral-storage), and this "
+		"machine has 100.0 GiB of disk (ephemeral-storage)" ALONE);
 	/* If a container has a limit and no request, the limit counts as the request. */
 	assert_resources("", "{\"limits\":{\"memory\":\"64Gi\"}}", 1,
 			 PATH
 			 ": each pod of Worker asks for 64.0 GiB of memory, and this machine has "
-			 "8.0 GiB of memory\n");
+			 "8.0 GiB of memory" ALONE);
 	assert_resources("", "{\"limits\":{\"cpu\":64},\"requests\":{\"cpu\":1}}", 1, "");
 }
 
@@ -140,7 +149,7 @@ static void all_pods_together_may_not_either(void **state)
 	assert_resources("", "{\"requests\":{\"cpu\":2}}", 2, "");
 	assert_resources("", "{\"requests\":{\"cpu\":2}}", 3,
 			 PATH
-			 ": the 3 pods ask for 6 CPUs together, and this machine has 4 CPUs\n");
+			 ": the 3 pods ask for 6 CPUs together, and this machine has 4 CPUs" ALONE);
 	assert_resources("\"elasticPolicy\":{},", "{\"requests\":{\"cpu\":2}}", 3, "");
 	assert_resources("", "{\"requests\":{\"memory\":\"9000000000Gi\"}}", 2147483647,
 			 PODS
@@ -148,7 +157,7 @@ static void all_pods_together_may_not_either(void **state)
 			 "(--max-pods), as in Kubernetes; let a pod have several ranks (torchrun "
 			 "--nproc_per_node)\n" PATH
 			 ": each pod of Worker asks for 8589934.6 GiB of memory, and this machine "
-			 "has 8.0 GiB of memory\n");
+			 "has 8.0 GiB of memory" ALONE);
 }
 
 #define OFFER "; 'holdfast run --fit' runs it with fewer ranks or without GPUs\n"
@@ -181,6 +190,43 @@ static void other_devices_are_not_offered(void **state)
 		"of 'holdfast run' offers none; remove the limit to run without, or use --fit\n");
 }
 
+/* The node of `run` has the labels that its kubelet registers. */
+static void a_pod_that_no_node_here_may_run_is_found(void **state)
+{
+	static const struct {
+		const char *spec, *field; /* field NULL: no finding */
+	} rows[] = {
+		{"\"nodeSelector\":{\"kubernetes.io/os\":\"linux\",\"kubernetes.io/hostname\":\"local\"}",
+		 NULL},
+		{"\"nodeSelector\":{\"node.kubernetes.io/instance-type\":\"p4d\"}",
+		 "nodeSelector: "},
+		{"\"schedulerName\":\"volcano\"", "schedulerName: "},
+		{"\"nodeName\":\"gpu-node-7\"", "nodeName: "},
+	};
+	const struct hf_cli cli = {.n_flags = 0};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"{\"metadata\":{\"name\":\"j\"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{"
+			"\"template\":{\"spec\":{%s,\"containers\":[{\"name\":\"pytorch\",\"command\":"
+			"[\"ls\"]}]}}}}}}",
+			rows[i].spec);
+		HF_AUTOFREE char *wanted =
+			rows[i].field != NULL ? hf_xasprintf(PATH ".%s", rows[i].field) : NULL;
+		struct hf_manifest job = {
+			.doc = hf_doc_from_text(text, strlen(text)),
+			.framework = hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob")};
+
+		seen[0] = '\0';
+		hf_local_check(&cli, &job, note_finding, NULL);
+		if (wanted == NULL)
+			assert_string_equal(seen, "");
+		else
+			assert_ptr_equal(strstr(seen, wanted), seen);
+		hf_manifest_release(&job);
+	}
+}
+
 static void what_the_kubelet_refuses_is_found(void **state)
 {
 	const struct hf_cli cli = {.n_flags = 0};
@@ -202,6 +248,7 @@ int main(void)
 		cmocka_unit_test(all_pods_together_may_not_either),
 		cmocka_unit_test(gpus_are_counted),
 		cmocka_unit_test(other_devices_are_not_offered),
+		cmocka_unit_test(a_pod_that_no_node_here_may_run_is_found),
 		cmocka_unit_test(what_the_kubelet_refuses_is_found),
 	};
 

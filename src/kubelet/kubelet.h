@@ -181,6 +181,10 @@ int hf_kubelet_check_host_path(const struct hf_json *source, struct hf_error *er
  * reason if they get none. */
 bool hf_kubelet_can_isolate(const char *exe, char *why, size_t why_size);
 
+/* Returns a Node with the name and the labels that a kubelet gives its own at the first start. The caller
+ * frees it. */
+struct hf_json *hf_kubelet_make_node(const char *name);
+
 /* What this machine allows for pods, for the output of `up` and for tests. Valid after ready. */
 struct hf_kubelet_facts {
 	bool pod_network; /* every pod has its own network, host name and mounts */

@@ -192,14 +192,14 @@ static struct hf_json *node_status(const struct hf_kubelet_node *node)
 	return status;
 }
 
-static struct hf_json *node_object(const struct hf_kubelet *k)
+struct hf_json *hf_kubelet_make_node(const char *name)
 {
-	struct hf_json *root = make_object("v1", "Node", k->node_name);
+	struct hf_json *root = make_object("v1", "Node", name);
 	struct hf_json *labels = hf_json_ensure_object(hf_json_get(root, "metadata"), "labels");
 	struct utsname names;
 
 	(void)uname(&names);
-	hf_json_set_str(labels, "kubernetes.io/hostname", k->node_name);
+	hf_json_set_str(labels, "kubernetes.io/hostname", name);
 	hf_json_set_str(labels, "kubernetes.io/os", "linux");
 	hf_json_set_str(labels, "kubernetes.io/arch", go_architecture(&names));
 	hf_json_set_str(labels, "beta.kubernetes.io/os", "linux");
@@ -313,7 +313,8 @@ static void write_node(void *arg)
 	if (node->node_made)
 		write_status(node);
 	else
-		node->node_call = send_request(node, &request, node_object(node->kubelet), on_node);
+		node->node_call = send_request(
+			node, &request, hf_kubelet_make_node(node->kubelet->node_name), on_node);
 }
 
 static void on_namespace(void *arg, const struct hf_reply *reply)

@@ -164,20 +164,25 @@ static bool term_matches(const struct hf_json *term, const struct hf_json *node)
 	return true;
 }
 
-static bool affinity_matches(const struct hf_json *pod, const struct hf_json *node)
+const char *hf_fit_missing_label(const struct hf_json *spec, const struct hf_json *node)
 {
-	const struct hf_json *selector = hf_json_path(pod, "spec", "nodeSelector", NULL);
+	const struct hf_json *selector = hf_json_get(spec, "nodeSelector");
 	const struct hf_json *labels = hf_json_path(node, "metadata", "labels", NULL);
-	const struct hf_json *required =
-		hf_json_path(pod, "spec", "affinity", "nodeAffinity",
-			     "requiredDuringSchedulingIgnoredDuringExecution", NULL);
-	const struct hf_json *terms = hf_json_get(required, "nodeSelectorTerms");
 	const char *key;
 	struct hf_json *value;
 
 	for (void *it = NULL; (it = hf_json_next(selector, it, &key, &value));)
 		if (!hf_json_equal(hf_json_get(labels, key), value))
-			return false;
+			return key;
+	return NULL;
+}
+
+bool hf_fit_node_affinity(const struct hf_json *spec, const struct hf_json *node)
+{
+	const struct hf_json *required =
+		hf_json_path(spec, "affinity", "nodeAffinity", HF_FIT_REQUIRED, NULL);
+	const struct hf_json *terms = hf_json_get(required, "nodeSelectorTerms");
+
 	if (!required)
 		return true;
 	for (size_t i = 0; i < hf_json_len(terms); i++)
@@ -241,15 +246,14 @@ static bool tolerates_unschedulable(const struct hf_json *pod)
 
 /* --- unsupported requirements --- */
 
-static const char *find_unsupported(const struct hf_json *pod)
+const char *hf_fit_unsupported(const struct hf_json *spec)
 {
-	const struct hf_json *affinity = hf_json_path(pod, "spec", "affinity", NULL);
-	const char *required = "requiredDuringSchedulingIgnoredDuringExecution";
+	static const char *const names[] = {"podAffinity", "podAntiAffinity"};
+	const struct hf_json *affinity = hf_json_get(spec, "affinity");
 
-	if (hf_json_len(hf_json_path(affinity, "podAffinity", required, NULL)) > 0 ||
-	    hf_json_len(hf_json_path(affinity, "podAntiAffinity", required, NULL)) > 0)
-		return "node(s) were not considered: this scheduler does not support required pod "
-		       "(anti-)affinity";
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (hf_json_len(hf_json_path(affinity, names[i], HF_FIT_REQUIRED, NULL)) > 0)
+			return names[i];
 	return NULL;
 }
 
@@ -279,11 +283,12 @@ static const char *resource_problem(const struct hf_amounts *requests,
 const char *hf_fit_problem(const struct hf_json *pod, const struct hf_amounts *requests,
 			   const struct hf_fit_node *node, char buf[HF_FIT_REASON_MAX])
 {
+	const struct hf_json *of_pod = hf_json_get(pod, "spec");
 	const struct hf_json *spec = hf_json_get(node->node, "spec");
-	const char *problem = find_unsupported(pod);
 
-	if (problem)
-		return problem;
+	if (hf_fit_unsupported(of_pod))
+		return "node(s) were not considered: this scheduler does not support required pod "
+		       "(anti-)affinity";
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false) &&
 	    !tolerates_unschedulable(pod))
 		return "node(s) were unschedulable";
@@ -294,7 +299,7 @@ const char *hf_fit_problem(const struct hf_json *pod, const struct hf_amounts *r
 			 hf_str_or(hf_json_path_str(taint, "value", NULL), ""));
 		return buf;
 	}
-	if (!affinity_matches(pod, node->node))
+	if (hf_fit_missing_label(of_pod, node->node) || !hf_fit_node_affinity(of_pod, node->node))
 		return "node(s) didn't match Pod's node affinity/selector";
 	return resource_problem(requests, node, buf);
 }

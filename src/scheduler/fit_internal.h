@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The scheduler of pods without schedulerName, and the component of its Events. */
+#define HF_SCHEDULER_NAME "default-scheduler"
+
 /* Decides whether a pod fits on a node (fit.c). Pure functions over documents. */
 
 /* limit of resource names of one node or pod; further names are ignored */
@@ -37,6 +40,15 @@ struct hf_fit_node {
 	struct hf_amounts used;
 	size_t n_pods;
 };
+
+/* The member of an affinity that has the conditions which must hold. */
+#define HF_FIT_REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
+/* Returns a label of the pod's nodeSelector that the node does not have with that value; NULL: it has all. */
+const char *hf_fit_missing_label(const struct hf_json *spec, const struct hf_json *node);
+/* True if the node meets the pod's required node affinity, or the pod has none. */
+bool hf_fit_node_affinity(const struct hf_json *spec, const struct hf_json *node);
+/* Returns the member of the pod's affinity that this scheduler does not support; NULL: it has none. */
+const char *hf_fit_unsupported(const struct hf_json *spec);
 
 /* Returns NULL if the pod fits on the node. Else returns the reason in kube-scheduler's words, such
  * as "node(s) were unschedulable"; the text is static or in buf. */

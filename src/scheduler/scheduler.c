@@ -20,8 +20,7 @@
 
 #define NODES_MAX 10000
 #define PENDING_MAX HF_MEMSTORE_OBJECTS_MAX
-#define RETRY_AFTER HF_SECOND /* delay after a failed commit */
-#define COMPONENT "default-scheduler"
+#define RETRY_AFTER HF_SECOND  /* delay after a failed commit */
 #define MESSAGE_BYTES_MAX 1024 /* limit of an Event's message, as in upstream's scheduler */
 
 struct hf_scheduler {
@@ -86,9 +85,9 @@ static struct hf_json *event_about(struct hf_doc *pod, const char *now)
 	hf_json_set_str(about, "namespace", hf_doc_namespace(pod));
 	hf_json_set_str(about, "name", hf_doc_name(pod));
 	hf_json_set_str(about, "uid", hf_doc_uid(pod));
-	hf_json_set_str(hf_json_ensure_object(event, "source"), "component", COMPONENT);
-	hf_json_set_str(event, "reportingComponent", COMPONENT);
-	hf_json_set_str(event, "reportingInstance", COMPONENT);
+	hf_json_set_str(hf_json_ensure_object(event, "source"), "component", HF_SCHEDULER_NAME);
+	hf_json_set_str(event, "reportingComponent", HF_SCHEDULER_NAME);
+	hf_json_set_str(event, "reportingInstance", HF_SCHEDULER_NAME);
 	hf_json_set_str(event, "firstTimestamp", now);
 	hf_json_set_str(event, "lastTimestamp", now);
 	hf_json_set_i64(event, "count", 1);
@@ -173,7 +172,7 @@ static bool is_waiting(const struct hf_json *pod)
 	const char *scheduler = hf_json_path_str(pod, "spec", "schedulerName", NULL);
 
 	return hf_str_is_empty(hf_json_path_str(pod, "spec", "nodeName", NULL)) &&
-	       (hf_str_is_empty(scheduler) || hf_streq(scheduler, COMPONENT)) &&
+	       (hf_str_is_empty(scheduler) || hf_streq(scheduler, HF_SCHEDULER_NAME)) &&
 	       hf_json_len(hf_json_path(pod, "spec", "schedulingGates", NULL)) == 0 &&
 	       !hf_json_path(pod, "metadata", "deletionTimestamp", NULL) && !is_terminal(pod);
 }

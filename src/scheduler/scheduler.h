@@ -33,4 +33,14 @@ struct hf_scheduler *hf_scheduler_create(struct hf_memstore *memstore,
 					 const struct hf_scheduler_options *options);
 struct hf_scheduler *hf_scheduler_destroy(struct hf_scheduler *scheduler); /* NULL is fine */
 
+/*
+ * Reports each field of a pod's spec that keeps this scheduler from ever binding the pod to the node:
+ * another scheduler or node, scheduling gates, labels that the node lacks, required pod (anti-)affinity.
+ * Taints and amounts are left out. field: relative to the spec; text: a sentence without a full stop; both
+ * are borrowed for the call. Pure.
+ */
+typedef void (*hf_placement_fn)(void *arg, const char *field, const char *text);
+void hf_placement_check(const struct hf_json *spec, const struct hf_json *node,
+			hf_placement_fn found, void *arg);
+
 #endif

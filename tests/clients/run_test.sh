@@ -195,9 +195,25 @@ expect 'on a terminal run shows the step of each rank' 'worker-0  [^ ]*  step [0
 expect '--no-logs prints no log lines' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
 expect 'the namespace of the manifest is made' 'job/quick succeeded' \
 	sh -c "sed 's/{name: quick}/{name: quick, namespace: team-a}/' '$dir/quick.yaml' | '$program' run -"
-expect 'why a pod is pending' 'pod/quick-master-0 pending: 0/1 nodes are available.*timed out after 1s' \
-	code 124 sh -c "sed 's/ containers:/ nodeSelector: {gpu: a100}\\n         &/' '$dir/quick.yaml' | '$program' run - --timeout 1s"
-expect 'a job that asks for more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs.$' \
+for field in 'nodeSelector: {gpu: a100}' 'nodeName: gpu-node-7' 'schedulerName: volcano' \
+	'affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: host}]}}'; do
+	sed "s/ containers:/ $field\n         &/" "$dir/quick.yaml" >"$dir/elsewhere.yaml"
+	for verb in run 'lint --local'; do
+		# shellcheck disable=SC2086 # two words
+		expect "$verb refuses a pod with $field at once" \
+			"^holdfast: [^:]*elsewhere.yaml:[0-9]+: cannot run on this machine: spec.pytorchReplicaSpecs.Master..template.spec.${field%%:*}" \
+			code 2 timeout 30 "$program" $verb "$dir/elsewhere.yaml"
+	done
+done
+# An elastic job may have more pods than fit, so it is not refused.
+expect 'why a pod is pending' 'pod/long-[a-z]*-0 pending: 0/1 nodes are available: 1 Insufficient cpu.*timed out after 3s' \
+	code 124 sh -c "sed 's/image: none,/image: none, resources: {requests: {cpu: $(nproc)}},/; s/runPolicy:/elasticPolicy: {}\\n  &/' '$dir/long.yaml' | '$program' run - --timeout 3s"
+job endlessly.yaml endlessly OnFailure Replica 'echo no such column; exit 3'
+sed -i '/Worker:/d; s/backoffLimit: 2, //; s/&replica//' "$dir/endlessly.yaml"
+expect 'a job that restarts without a limit says so, and why it waits, and reports the failure when it is stopped' \
+	'note: no limit applies to the restarts of this job.*waiting: CrashLoopBackOff: back-off 10s before the next start, after code=3.*job endlessly was stopped while master-0 waited for its next start: master-0 exited with code 3.*[|] no such column' \
+	code 124 "$program" run "$dir/endlessly.yaml" --timeout 6s
+expect 'a job that asks for more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs; .holdfast run --fit. runs it without this request.$' \
 	code 2 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' | '$program' run -"
 expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: .*runtimeClassName' \
 	code 2 sh -c "sed 's/ containers:/ runtimeClassName: nvidia\\n         &/' '$dir/quick.yaml' | '$program' run -"
@@ -284,7 +300,7 @@ sed -i 's/backoffLimit: 2, recovery: {restartScope: Replica}/backoffLimit: 0/' "
 code 137 timeout 60 "$program" run "$dir/kills.yaml" --inject 'kill worker-0 at 1s' >/dev/null
 expect 'why names the injection' "worker-0 got SIGKILL from --inject of 'holdfast run'.*application: --inject of 'holdfast run' sent a signal" "$program" why @1
 job crowd.yaml crowd Never Replica 'echo done'
-sed -i 's/Worker: [*]replica/Worker: {replicas: 1, template: {spec: {nodeSelector: {zone: such}, containers: [{name: pytorch, image: none, command: ["true"]}]}}}/' \
+sed -i 's/Worker: [*]replica/Worker: {replicas: 1, template: {spec: {initContainers: [{name: slow, image: none, command: [tail, -f, \/dev\/null]}], containers: [{name: pytorch, image: none, command: ["true"]}]}}}/' \
 	"$dir/crowd.yaml"
 expect 'a job that succeeded without all ranks says so' 'warning: 1 of 2 ranks never started: the job succeeded without them' \
 	timeout 60 "$program" run "$dir/crowd.yaml"
