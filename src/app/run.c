@@ -17,6 +17,7 @@
 #include "app/rank_states.h"
 #include "app/run_folder.h"
 #include "app/run_input.h"
+#include "app/run_objects.h"
 #include "app/run_view.h"
 #include "app/script_job.h"
 #include "app/slow_ends.h"
@@ -84,7 +85,7 @@ struct run {
 	enum run_state state;
 	int exit_code;
 	int interrupts;
-	size_t n_created; /* objects beside the job that exist */
+	struct hf_run_objects *objects; /* creates the job; NULL: not yet, or no more */
 	bool ever_running;
 	struct hf_map *started; /* names of the pods that have run */
 	hf_time blocked_since; /* a pod cannot be made since this time; HF_TIME_NONE: no such pod */
@@ -117,6 +118,7 @@ static void stop_run(struct run *run, int exit_code, hf_time grace)
 {
 	if (run->state == RUN_OVER)
 		return;
+	run->objects = hf_run_objects_destroy(run->objects);
 	if (run->state != RUN_STOPPING) {
 		run->exit_code = exit_code;
 		hf_run_folder_save(run->folder, run->job, now_of(run));
@@ -422,14 +424,13 @@ static void watch_pods(struct run *run)
 	run->pod_watch = hf_store_watch(hf_plane_store(run->plane), &options, on_pod, run);
 }
 
-static void on_created(void *arg, const struct hf_reply *reply)
+/* The job and the objects beside it exist now, or one was refused. */
+static void on_created(void *arg, int code, const char *message)
 {
 	struct run *run = arg;
 
-	if (run->state != RUN_STARTING)
-		return;
-	if (reply->code != 0) {
-		fail_run(run, reply->code, reply->message);
+	if (code != 0) {
+		fail_run(run, code, message);
 		return;
 	}
 	run->state = RUN_WATCHING;
@@ -438,66 +439,15 @@ static void on_created(void *arg, const struct hf_reply *reply)
 	watch_pods(run);
 }
 
-static void create_job(struct run *run)
-{
-	struct hf_request request = {.verb = HF_VERB_CREATE,
-				     .resource = run->resource,
-				     .ns = run->ns,
-				     .body = run->in.manifest.doc,
-				     .field_manager = "holdfast-run",
-				     .field_validation = "Strict"};
-
-	(void)hf_store_request(hf_plane_store(run->plane), &request, on_created, run);
-}
-
-/* ---- the objects beside the job -------------------------------------------------------------- */
-
-static void create_next(struct run *run);
-
-static void on_object(void *arg, const struct hf_reply *reply)
-{
-	struct run *run = arg;
-	struct hf_doc *doc = run->in.objects.items[run->n_created];
-	HF_AUTOFREE char *text = NULL;
-
-	if (run->state != RUN_STARTING)
-		return;
-	run->n_created++;
-	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
-		create_next(run);
-		return;
-	}
-	text = hf_xasprintf("%s '%s' of the manifest is refused: %s",
-			    hf_json_path_str(hf_doc_json(doc), "kind", NULL), hf_doc_name(doc),
-			    reply->message);
-	fail_run(run, reply->code, text);
-}
-
-/* Creates the next object of the manifest; the job is the last object. */
-static void create_next(struct run *run)
-{
-	struct hf_request request = {.verb = HF_VERB_CREATE,
-				     .field_manager = "holdfast-run",
-				     .field_validation = "Strict"};
-	const struct hf_json *root;
-
-	if (run->n_created == run->in.objects.len) {
-		create_job(run);
-		return;
-	}
-	request.body = run->in.objects.items[run->n_created];
-	root = hf_doc_json(request.body);
-	request.resource = hf_resource_by_kind(hf_json_path_str(root, "apiVersion", NULL),
-					       hf_json_path_str(root, "kind", NULL));
-	if (request.resource->namespaced)
-		request.ns = hf_doc_namespace(request.body);
-	(void)hf_store_request(hf_plane_store(run->plane), &request, on_object, run);
-}
-
 static void create_objects(struct run *run)
 {
-	hf_run_input_add_namespaces(&run->in, run->ns);
-	create_next(run);
+	run->objects = hf_run_objects_create(
+		&(struct hf_run_objects_options){.store = hf_plane_store(run->plane),
+						 .in = &run->in,
+						 .resource = run->resource,
+						 .ns = run->ns,
+						 .done = on_created,
+						 .arg = run});
 }
 
 static void on_ready(void *arg, int code, const char *message)
@@ -843,6 +793,7 @@ static void release_run(struct run *run)
 	run->sigint = hf_signal_destroy(run->sigint);
 	run->sigterm = hf_signal_destroy(run->sigterm);
 	run->sighup = hf_signal_destroy(run->sighup);
+	run->objects = hf_run_objects_destroy(run->objects);
 	run->plane = hf_plane_destroy(run->plane);
 	run->loop = hf_loop_destroy(run->loop);
 	run->job = hf_doc_unref(run->job);
