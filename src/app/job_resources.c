@@ -29,6 +29,16 @@ int hf_max_pods_read(const struct hf_cli *cli, int *ret_pods)
 	return 0;
 }
 
+int hf_network_read(const struct hf_cli *cli, bool *ret_host)
+{
+	const char *network = hf_str_or(hf_cli_flag(cli, "network"), "auto");
+
+	*ret_host = hf_streq(network, "host");
+	if (!*ret_host && !hf_streq(network, "auto"))
+		return hf_cli_usage(cli, "--network takes auto or host, not '%s'", network);
+	return 0;
+}
+
 bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_json *job,
 			  void **it, struct hf_job_replicas *ret_replicas)
 {

@@ -21,6 +21,10 @@ struct hf_local_machine {
 #define HF_MAX_PODS_LIMIT 1000
 int hf_max_pods_read(const struct hf_cli *cli, int *ret_pods);
 
+/* The flag --network of `run` and `up`: true for host, false for auto and without the flag. Returns 0, or
+ * HF_EXIT_USAGE after a message. */
+int hf_network_read(const struct hf_cli *cli, bool *ret_host);
+
 /* One replica type of the job. */
 struct hf_job_replicas {
 	const char *type;

@@ -441,6 +441,11 @@ static void on_created(void *arg, int code, const char *message)
 
 static void create_objects(struct run *run)
 {
+	HF_AUTOFREE char *network =
+		hf_run_input_share_network(hf_plane_kubelet(run->plane), &run->in);
+
+	if (network != NULL)
+		hf_progress_note(run->progress, now_of(run), "note: %s", network);
 	run->objects = hf_run_objects_create(
 		&(struct hf_run_objects_options){.store = hf_plane_store(run->plane),
 						 .in = &run->in,
@@ -913,6 +918,9 @@ static const struct hf_flag run_flags[] = {
 	 "0"},
 	{"inject", 0, "FAULT",
 	 "cause a fault, such as 'kill worker-1 at 5s': 5 s after the job first runs", NULL},
+	{"network", 0, "HOW",
+	 "auto: a network for each pod; a program that would have no internet gets this machine's; host: this machine's network",
+	 "auto"},
 	HF_LOCAL_PAGE_FLAGS,
 	{"namespace", 'n', "NAME", "namespace of the job, if the manifest has none", "default"},
 	{NULL, 0, NULL, NULL, NULL},

@@ -9,6 +9,7 @@
 #include "app/local_gpus.h"
 #include "app/run_template.h"
 #include "app/script_job.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "api/job.h"
@@ -19,8 +20,10 @@
 #include "store/resource.h"
 
 #include <stdio.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define FIT_BYTES_MAX 8192
@@ -200,7 +203,7 @@ int hf_run_input_load(struct hf_cli *cli, struct hf_run_input *ret_input)
 	bool files = hf_cli_has(cli, "filename");
 
 	*ret_input = (struct hf_run_input){.script = false};
-	if (hf_local_gpus_check(cli) != 0)
+	if (hf_local_gpus_check(cli) != 0 || hf_network_read(cli, &ret_input->host_network) != 0)
 		return HF_EXIT_USAGE;
 	if (cli->n_args == 0 && !files)
 		return hf_cli_usage(cli, "what should run? Name a manifest, a script such as "
@@ -331,6 +334,40 @@ void hf_run_input_place(struct hf_run_input *input, const char *errors)
 	};
 
 	hf_run_template_apply(&change, &input->manifest);
+}
+
+/* Returns a TCP port of this machine that no program listens on now; 0: none could be found. */
+static int find_free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t len = sizeof(address);
+	HF_AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+		return 0;
+	return ntohs(address.sin_port);
+}
+
+char *hf_run_input_share_network(const struct hf_kubelet *kubelet, struct hf_run_input *input)
+{
+	struct hf_kubelet_facts facts;
+	bool asked = input->host_network, needed;
+	struct hf_run_template change = {.host_network = false};
+
+	hf_kubelet_facts(kubelet, &facts);
+	/* A manifest may have pods that listen on one port each, as those of a TFJob do. */
+	needed = input->script && facts.pod_network && !facts.uplink;
+	change.host_network = facts.pod_network && (asked || needed);
+	if (input->script && (change.host_network || !facts.pod_network))
+		change.port = find_free_port();
+	if (change.host_network || change.port > 0)
+		hf_run_template_apply(&change, &input->manifest);
+	if (!change.host_network)
+		return NULL;
+	return hf_xasprintf(
+		"ranks share this machine's network, so a port that they open is open here%s%s",
+		asked ? " (--network host)" : ", because ", asked ? "" : facts.uplink_why);
 }
 
 /* True if the list of a container's variables has this one. */

@@ -5,6 +5,7 @@
 
 #include "app/run_env.h"
 #include "cli/job_manifest.h"
+#include "kubelet/kubelet.h"
 
 /* The input of `run`: one job, the objects beside it, and the variables for the ranks. */
 struct hf_run_input {
@@ -19,6 +20,7 @@ struct hf_run_input {
 	/* a line about objects of kinds that `run` cannot create; NULL: no such objects */
 	char *not_created;
 	struct hf_run_env env;
+	bool host_network;  /* --network host */
 	bool told_replaced; /* hf_run_input_replaced has seen a pod */
 };
 
@@ -40,6 +42,11 @@ void hf_run_input_add_namespaces(struct hf_run_input *input, const char *ns);
 /* Change the pod templates for this machine (app/run_template.h). errors: the folder of the files
  * for TORCHELASTIC_ERROR_FILE. */
 void hf_run_input_place(struct hf_run_input *input, const char *errors);
+/* Let the pods use this machine's network for --network host, and for a program that would reach no other
+ * network. The job of a program gets a free port then, so that two runs do not use one. kubelet: it is
+ * ready. Returns a line that says so, or NULL: the pods get networks of their own. The
+ * caller frees the line. */
+char *hf_run_input_share_network(const struct hf_kubelet *kubelet, struct hf_run_input *input);
 /* At the first call, with a pod of the job: return a line about variables of --env and --env-file that the
  * operator replaces in the pod. NULL: it replaces none, or a pod was seen before. The caller frees the
  * text. */

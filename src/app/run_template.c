@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* Changes the pod templates of a job for this machine: working folder, variables. */
+/* Changes the pod templates of a job for this machine: working folder, variables, network. */
 #include "app/run_template.h"
 
 #include "app/job_resources.h"
@@ -71,6 +71,23 @@ static void add_error_file(struct hf_json *container, const char *errors)
 	hf_json_append(list, item);
 }
 
+/* Sets the number of the port with this name, or adds the port. */
+static void set_port(struct hf_json *container, const char *name, int number)
+{
+	struct hf_json *list = hf_json_ensure_array(container, "ports");
+	struct hf_json *port = NULL;
+
+	for (size_t i = 0; port == NULL && i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), name))
+			port = hf_json_item(list, i);
+	if (port == NULL) {
+		port = hf_json_object();
+		hf_json_set_str(port, "name", name);
+		hf_json_append(list, port);
+	}
+	hf_json_set_i64(port, "containerPort", number);
+}
+
 static void change_container(const struct hf_run_template *change, struct hf_json *container,
 			     bool trains)
 {
@@ -83,11 +100,13 @@ static void change_container(const struct hf_run_template *change, struct hf_jso
 		add_error_file(container, change->errors);
 }
 
-static void change_template(const struct hf_run_template *change, const char *training_container,
-			    struct hf_json *spec)
+static void change_template(const struct hf_run_template *change,
+			    const struct hf_framework *framework, struct hf_json *spec)
 {
 	static const char *const lists[] = {"initContainers", "containers"};
 
+	if (change->host_network)
+		hf_json_set_bool(spec, "hostNetwork", true);
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
 		const struct hf_json *list = hf_json_get(spec, lists[l]);
 
@@ -95,8 +114,11 @@ static void change_template(const struct hf_run_template *change, const char *tr
 			struct hf_json *container = hf_json_item(list, i);
 			const char *name = hf_json_path_str(container, "name", NULL);
 
-			change_container(change, container,
-					 l == 1 && hf_streq(name, training_container));
+			bool trains = l == 1 && hf_streq(name, framework->container_name);
+
+			change_container(change, container, trains);
+			if (trains && change->port > 0)
+				set_port(container, framework->port_name, change->port);
 		}
 	}
 }
@@ -108,7 +130,7 @@ void hf_run_template_apply(const struct hf_run_template *change, struct hf_manif
 
 	for (void *it = NULL; hf_job_replicas_next(manifest->framework, root, &it, &r);)
 		if (hf_json_type(r.spec) == HF_JSON_OBJECT)
-			change_template(change, manifest->framework->container_name, r.spec);
+			change_template(change, manifest->framework, r.spec);
 	hf_doc_unref(manifest->doc);
 	manifest->doc = hf_doc_from_json(root);
 }

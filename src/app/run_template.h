@@ -18,6 +18,10 @@ struct hf_run_template {
 	/* Remove these variables ("NAME=value") from the templates: the command line sets them.
 	 * NULL-terminated; may be NULL. */
 	const char *const *env;
+	/* the pods use this machine's network */
+	bool host_network;
+	/* number of the kind's port (such as pytorchjob-port) in each template; 0: leave it */
+	int port;
 };
 
 void hf_run_template_apply(const struct hf_run_template *change, struct hf_manifest *manifest);

@@ -297,15 +297,11 @@ static int parse_listen(struct up *up, const char *text)
 
 static int parse_network(const struct up *up, enum hf_kubelet_network *ret_network)
 {
-	const char *network = hf_str_or(hf_cli_flag(up->cli, "network"), "auto");
+	bool host;
+	int rc = hf_network_read(up->cli, &host);
 
-	if (hf_streq(network, "auto"))
-		*ret_network = HF_KUBELET_NETWORK_AUTO;
-	else if (hf_streq(network, "host"))
-		*ret_network = HF_KUBELET_NETWORK_HOST;
-	else
-		return hf_cli_usage(up->cli, "--network takes auto or host, not '%s'", network);
-	return 0;
+	*ret_network = rc == 0 && host ? HF_KUBELET_NETWORK_HOST : HF_KUBELET_NETWORK_AUTO;
+	return rc;
 }
 
 static int create_server(struct up *up, struct hf_error *err)

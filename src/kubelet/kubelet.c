@@ -138,6 +138,7 @@ void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_f
 		.user_ns = k->user_ns,
 		.pid_ns = k->pid_ns,
 		.uplink = k->uplink,
+		.uplink_why = k->isolate && !k->uplink ? k->uplink_why : "",
 		.cgroups = k->cgroups.memory[0] && k->cgroups.cpu[0],
 		.why = k->why,
 	};

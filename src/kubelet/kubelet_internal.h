@@ -328,7 +328,8 @@ struct hf_kubelet {
 	/* What the machine allows for pods. Valid when `probed` is set. */
 	bool net_known; /* the search for the machine's namespaces and network has ended */
 	bool probed, told_ready, told_no_limits;
-	bool told_spill; /* the notice that a log cannot be written was given */
+	bool told_no_uplink; /* the notice that pods reach no other network was given */
+	bool told_spill;     /* the notice that a log cannot be written was given */
 	bool isolate, user_ns, pid_ns;
 	struct hf_cgroup_base cgroups;
 	char why[HF_ERROR_TEXT_MAX];

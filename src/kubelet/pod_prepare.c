@@ -65,6 +65,20 @@ static int check_spec(struct hf_kubelet_pod *pod, struct hf_error *err)
 	return check_names(pod, err);
 }
 
+/* Warns once that pods reach no other network. A pod on the machine's network needs no warning. */
+static void warn_of_no_uplink(const struct hf_kubelet_pod *pod)
+{
+	struct hf_kubelet *k = pod->kubelet;
+
+	if (!pod->config.isolate || pod->config.host_network || k->uplink || k->told_no_uplink)
+		return;
+	k->told_no_uplink = true;
+	hf_kubelet_notice(k,
+			  "pods reach each other but no other network: %s, or use this machine's "
+			  "network (--network host, or hostNetwork in the pods)",
+			  k->uplink_why);
+}
+
 static void describe_sandbox(struct hf_kubelet_pod *pod)
 {
 	const struct hf_kubelet *k = pod->kubelet;
@@ -157,6 +171,7 @@ static void start_shim(struct hf_kubelet_pod *pod)
 	}
 	pod->state = HF_KUBELET_POD_SPAWNING;
 	hf_kubelet_pod_warn_of_ports(pod);
+	warn_of_no_uplink(pod);
 	if (pod->start_time == HF_TIME_NONE)
 		pod->start_time = hf_loop_wall(pod->kubelet->loop);
 }

@@ -32,11 +32,6 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 				  "pods share this machine's network, so two jobs cannot use the "
 				  "same port: %s; %s",
 				  k->why, how_to_isolate());
-	else if (k->isolate && !k->uplink)
-		hf_kubelet_notice(k,
-				  "pods reach each other but no other network: %s, or set "
-				  "hostNetwork in the pods",
-				  k->uplink_why);
 	if (!k->isolate && !k->preload)
 		hf_kubelet_notice(k,
 				  "pods will not find each other by name: " HF_PRELOAD_FILE
