@@ -27,6 +27,18 @@ const char *hf_local_gpus_option(const struct hf_cli *cli)
 	return hf_gpu_option_check(shell, &err) == 0 ? shell : NULL;
 }
 
+int64_t hf_local_gpus_named(const struct hf_cli *cli)
+{
+	const char *flag = hf_cli_flag(cli, "gpus");
+	int64_t n = 0;
+
+	if (flag == NULL || hf_streq(flag, "all") || hf_streq(flag, "none"))
+		return 0;
+	for (size_t i = 0; i < HF_GPUS_MAX; i++)
+		n += hf_gpu_option_allows(flag, i);
+	return n;
+}
+
 int hf_local_gpus_check(const struct hf_cli *cli)
 {
 	struct hf_error err;

@@ -14,6 +14,8 @@ struct hf_local_gpus {
 /* Return the value of --gpus. Without the flag, `run` uses the numbers in $CUDA_VISIBLE_DEVICES.
  * NULL: all GPUs. */
 const char *hf_local_gpus_option(const struct hf_cli *cli);
+/* How many GPUs the flag names by number; 0: it names none. */
+int64_t hf_local_gpus_named(const struct hf_cli *cli);
 /* Check the flag.  Returns 0, or HF_EXIT_USAGE after a message. */
 int hf_local_gpus_check(const struct hf_cli *cli);
 /* Count the GPUs that the flag allows.  Blocks until NVML has answered, at most 20 s. */

@@ -434,23 +434,64 @@ static int read_number(struct hf_cli *cli, const char *nproc, int most, int64_t 
 	return 0;
 }
 
+/* Checks that this machine has the GPUs of --gpus. With --fit, fewer are enough. */
+static int check_gpus_flag(struct hf_cli *cli, const struct hf_local_gpus *found,
+			   struct hf_strbuf *note)
+{
+	const char *flag = hf_cli_flag(cli, "gpus");
+	int64_t named = hf_local_gpus_named(cli), have = found->nvidia + found->amd;
+	const char *colon = found->why[0] != '\0' ? ": " : "";
+
+	if (hf_streq(flag, "all") && have == 0)
+		hf_strbuf_addf(note,
+			       "note: --gpus all: this machine has no GPU for the ranks%s%s\n",
+			       colon, found->why);
+	if (named <= have)
+		return 0;
+	if (!hf_cli_has(cli, "fit"))
+		return hf_cli_usage(
+			cli,
+			"--gpus %s names %lld GPUs, and this machine has %lld of them%s%s; "
+			"--gpus none runs the program without GPUs",
+			flag, (long long)named, (long long)have, colon, found->why);
+	hf_strbuf_addf(note,
+		       "--fit: this machine has %lld of the %lld GPUs that --gpus names%s%s\n",
+		       (long long)have, (long long)named, colon, found->why);
+	return 0;
+}
+
+/* Counts the GPUs for the ranks. */
+static int find_gpus(struct hf_cli *cli, struct script *script, struct hf_strbuf *note,
+		     int64_t *ret_gpus)
+{
+	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
+	struct hf_local_gpus found;
+
+	*ret_gpus = 0;
+	/* With `--nproc cpu` the number of GPUs does not matter. So do not count them: to start
+	 * NVML (NVIDIA's library) may take seconds. */
+	if (hf_streq(nproc, "cpu"))
+		return 0;
+	found = hf_local_gpus_count(cli);
+	if (cli->starts_helpers && check_gpus_flag(cli, &found, note) != 0)
+		return HF_EXIT_USAGE;
+	*ret_gpus = found.nvidia > 0 ? found.nvidia : found.amd;
+	if (*ret_gpus > 0)
+		script->gpu = found.nvidia > 0 ? "nvidia.com/gpu" : "amd.com/gpu";
+	else if (hf_streq(nproc, "gpu"))
+		return hf_cli_usage(cli, "--nproc gpu: this machine has no GPU for the ranks%s%s",
+				    found.why[0] != '\0' ? ": " : "", found.why);
+	return 0;
+}
+
 static int find_ranks(struct hf_cli *cli, struct script *script, struct hf_strbuf *note)
 {
 	const char *nproc = hf_str_or(hf_cli_flag(cli, "nproc"), "");
-	struct hf_local_gpus found = {.nvidia = 0};
 	int64_t gpus;
 	int most = script->pods_max;
 
-	/* With `--nproc cpu` the number of GPUs does not matter. So do not count them: to start
-	 * NVML (NVIDIA's library) may take seconds. */
-	if (!hf_streq(nproc, "cpu"))
-		found = hf_local_gpus_count(cli);
-	gpus = found.nvidia > 0 ? found.nvidia : found.amd;
-	if (gpus > 0)
-		script->gpu = found.nvidia > 0 ? "nvidia.com/gpu" : "amd.com/gpu";
-	if (hf_streq(nproc, "gpu") && gpus == 0)
-		return hf_cli_usage(cli, "--nproc gpu: this machine has no GPU for the ranks%s%s",
-				    found.why[0] != '\0' ? ": " : "", found.why);
+	if (find_gpus(cli, script, note, &gpus) != 0)
+		return HF_EXIT_USAGE;
 	if (hf_streq(nproc, "cpu") || (hf_streq(nproc, "auto") && gpus == 0)) {
 		script->nproc = limit_ranks(sysconf(_SC_NPROCESSORS_ONLN), most);
 		return 0;

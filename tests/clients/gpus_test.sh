@@ -74,6 +74,12 @@ expect 'a rank for each CPU has no GPU' 'rank 0 of [0-9]+ has []].' \
 expect '--gpus chooses the GPUs of the ranks' "rank 0 of 1 has .${uuid}01" "$program" run --gpus 1 rank.sh
 expect 'CUDA_VISIBLE_DEVICES chooses the GPUs of the ranks' "rank 0 of 1 has .${uuid}01" \
 	env CUDA_VISIBLE_DEVICES=1 "$program" run rank.sh
+expect '--gpus with a GPU that the machine lacks ends at once' \
+	'^holdfast: --gpus 1,2 names 2 GPUs, and this machine has 1 of them; --gpus none ' \
+	code 2 "$program" run --gpus 1,2 rank.sh
+expect 'with --fit the GPUs of --gpus that exist are enough' \
+	"--fit: this machine has 1 of the 2 GPUs that --gpus names.*rank 0 of 1 has .${uuid}01" \
+	"$program" run --fit --gpus 1,2 rank.sh
 expect '--gpus none hides all GPUs' 'rank 0 of 1 has \[\]' "$program" run --gpus none rank.sh
 expect 'the manifest of the program asks for the GPUs' 'nvidia.com/gpu: 1.*replicas: 1.*nvidia.com/gpu: 1' \
 	"$program" run rank.sh --print-job
