@@ -376,6 +376,17 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "Next:      holdfast why %s\n", failure->run);
 }
 
+void hf_failure_write_waiting(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	const char *replica = hf_json_path_str(failure->late, "replica", NULL);
+
+	hf_strbuf_addf(sb, "holdfast: job %s was stopped while %s waited for its next start: %s ",
+		       hf_json_path_str(failure->job, "metadata", "name", NULL), replica, replica);
+	add_end(failure->late, sb);
+	hf_strbuf_addch(sb, '\n');
+	add_log(failure, replica, sb);
+}
+
 int hf_failure_exit_code(const struct hf_json *job)
 {
 	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);

@@ -63,6 +63,10 @@ void hf_failure_cause(const struct hf_json *job, struct hf_strbuf *sb);
  * printed. */
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
 
+/* Write why a rank waits for its next start: how it ended, and the end of its log. For a run that is stopped meanwhile.
+ * late: the record of the rank. */
+void hf_failure_write_waiting(const struct hf_failure *failure, struct hf_strbuf *sb);
+
 /* The number of bytes before the lines in which a launcher (torchrun, accelerate, DeepSpeed)
  * reports the end of its processes: the program's own output. If the launcher printed nothing, or
  * the program printed nothing, the result is len. */

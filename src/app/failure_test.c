@@ -135,6 +135,22 @@ static void the_verdict_says_why_there_is_no_restart(void **state)
 	}
 }
 
+static void a_rank_between_two_starts_is_reported(void **state)
+{
+	static const char log[] = "KeyError: 'x'\n";
+	HF_AUTO_JSON job = parse(JOB("{}"));
+	HF_AUTO_JSON record = parse("{\"replica\":\"master-0\",\"exitCode\":1}");
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job, .late = record, .log = log, .log_len = sizeof(log) - 1};
+
+	hf_failure_write_waiting(&failure, &sb);
+	assert_string_equal(
+		sb.data, "holdfast: job ddp was stopped while master-0 waited for its next start: "
+			 "master-0 exited with code 1\n"
+			 "\nThe last line of master-0:\n  | KeyError: 'x'\n\n");
+}
+
 static void the_files_of_the_log_are_named(void **state)
 {
 	HF_AUTO_JSON job =
@@ -273,6 +289,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cause_names_the_rank_and_its_end),
 		cmocka_unit_test(a_full_disk_is_told_in_place_of_no_output),
+		cmocka_unit_test(a_rank_between_two_starts_is_reported),
 		cmocka_unit_test(the_files_of_the_log_are_named),
 		cmocka_unit_test(the_verdict_says_why_there_is_no_restart),
 		cmocka_unit_test(the_broken_launcher_of_debian_is_named),

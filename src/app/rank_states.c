@@ -7,6 +7,7 @@
 #include "app/job_resources.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/facts.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
@@ -66,6 +67,22 @@ struct hf_blocked_pod hf_blocked_pod_of(struct hf_memstore *store, const char *n
 
 	hf_memstore_each(store, &hf_pods, ns, see_blocked, &blocked);
 	return blocked;
+}
+
+static const struct hf_json *main_status(const struct hf_json *pod)
+{
+	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+}
+
+bool hf_restarts_without_limit(const struct hf_json *job, const struct hf_json *pod)
+{
+	struct hf_job_facts facts;
+
+	if (hf_json_path(job, "spec", "runPolicy", "backoffLimit", NULL) != NULL)
+		return false;
+	hf_job_facts_read(job, &facts);
+	return facts.charged[HF_BUDGET_APPLICATION] > 0 ||
+	       hf_json_i64(hf_json_get(main_status(pod), "restartCount"), 0) > 0;
 }
 
 void hf_note_started(struct hf_map *started, struct hf_doc *pod)

@@ -25,6 +25,9 @@ struct hf_blocked_pod {
 };
 struct hf_blocked_pod hf_blocked_pod_of(struct hf_memstore *store, const char *ns);
 
+/* True if the job has no backoffLimit, and a rank of it (pod, or the job as a whole) has been started again. */
+bool hf_restarts_without_limit(const struct hf_json *job, const struct hf_json *pod);
+
 /* Add the pod's name to `started` if a container of the pod has run. The values of the map are not
  * used. */
 void hf_note_started(struct hf_map *started, struct hf_doc *pod);

@@ -21,6 +21,7 @@
 #include "app/run_view.h"
 #include "app/script_job.h"
 #include "app/slow_ends.h"
+#include "app/waiting_rank.h"
 #include "api/job.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -72,8 +73,9 @@ struct run {
 	struct hf_progress *progress; /* of the view */
 	const struct hf_resource *resource;
 	struct hf_run_input in;
-	bool told_ranks; /* the note that rank 0 waits for the other ranks was printed */
-	bool waited;     /* the last check found ranks that still ran */
+	bool told_ranks;     /* the note that rank 0 waits for the other ranks was printed */
+	bool told_unlimited; /* the note that no limit applies to restarts was printed */
+	bool waited;         /* the last check found ranks that still ran */
 	struct hf_run_folder *folder;
 	struct hf_log_tails *tails;
 	struct hf_slow_ends *slow_ends;
@@ -123,6 +125,10 @@ static void stop_run(struct run *run, int exit_code, hf_time grace)
 		run->exit_code = exit_code;
 		hf_run_folder_save(run->folder, run->job, now_of(run));
 		hf_progress_finish(run->progress, now_of(run));
+		if (run->state == RUN_WATCHING && run->job != NULL &&
+		    (run->interrupts > 0 || run->timed_out))
+			hf_report_waiting_rank(run->cli, hf_plane_local(run->plane), run->ns,
+					       hf_doc_json(run->job), run->tails);
 	}
 	run->state = RUN_STOPPING;
 	if (run->stopping_since == HF_TIME_NONE)
@@ -379,6 +385,18 @@ static void note_replaced(struct run *run, const struct hf_json *pod)
 		hf_progress_note(run->progress, now_of(run), "note: %s", text);
 }
 
+/* Says once that the job may be restarted for ever. */
+static void note_unlimited(struct run *run, const struct hf_json *pod)
+{
+	if (run->told_unlimited || run->job == NULL ||
+	    !hf_restarts_without_limit(hf_doc_json(run->job), pod))
+		return;
+	run->told_unlimited = true;
+	hf_progress_note(run->progress, now_of(run),
+			 "note: no limit applies to the restarts of this job, because it has no "
+			 "spec.runPolicy.backoffLimit; Ctrl-C ends it");
+}
+
 static void on_pod(void *arg, const struct hf_event *event)
 {
 	struct run *run = arg;
@@ -393,6 +411,8 @@ static void on_pod(void *arg, const struct hf_event *event)
 	hf_note_started(run->started, event->object);
 	note_replaced(run, hf_doc_json(event->object));
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
+	if (run->state == RUN_WATCHING)
+		note_unlimited(run, hf_doc_json(event->object));
 	hf_run_folder_pod(run->folder, event->object, event->type == HF_EVENT_DELETED);
 	if (run->state == RUN_WATCHING)
 		hf_run_folder_tick(run->folder, run->job, now_of(run));

@@ -488,7 +488,7 @@ expect 'a program that ends before it reports' 'job/early succeeded' "$program" 
 expect 'a program that ignores SIGTERM is killed by the second interrupt' \
 	'stopping: .*waiting up to [0-9]+ s for master-0 to end; Ctrl-C again kills it.*code=137 .*code 130' deaf_run
 expect 'a delayed restart says for how long, and why too' \
-	'application budget: [23] of 3 used.[ 0-9:]*next +1 pod.s. are created in .*job/crashes restarting in [0-9]+ s .restart 2 of 3.' delayed_run
+	'application budget: [23] of 3 used.[ 0-9:]*next +1 pod.s. are created in .*job/crashes restarting in [0-9]+ s .restart 2 of 3.*job crashes was stopped while master-0 waited for its next start: master-0 ' delayed_run
 expect 'logs -f of a run elsewhere says how to follow it' "tick.*-f prints the present logs of a kept run; to follow them: tail -F $dir/state/runs/ticks-[0-9]*/node/pods/[*]/logs/[*]|to follow them: .*tick" follow_run
 expect 'a program that fills the disk' \
 	"^(not tried.?|.*The disk of $dir/small/state/runs/fills-[0-9]* is full, so output of master-0 may be missing; make room there.*[|] OSError: .Errno 28. No space left on device.*code 1.*@1 +fills +Failed.*)\$" \
