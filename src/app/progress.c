@@ -429,13 +429,21 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 	/* The terminated state of the last start has the reason why the start failed. */
 	const char *why =
 		row != NULL && row->never_started ? hf_json_path_str(last, "message", NULL) : NULL;
+	const char *end;
 
 	if (reason == NULL || hf_streq(reason, "PodInitializing") ||
 	    (hf_streq(reason, "ContainerCreating") && message[0] == '\0'))
 		return false;
-	hf_strbuf_addf(sb, "%s: %s%s%s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting", reason,
-		       message[0] != '\0' ? ": " : "", message, why != NULL ? ": " : "",
-		       hf_str_or(why, ""));
+	/* The kubelet's text goes on with names: "back-off 10s restarting failed container=… pod=…". */
+	end = hf_streq(reason, "CrashLoopBackOff") ? strstr(message, " restarting failed ") : NULL;
+	hf_strbuf_addf(sb, "%s: %s%s%.*s", hf_streq(phase, "Pending") ? phase : "Waiting", reason,
+		       message[0] != '\0' ? ": " : "",
+		       (int)(end != NULL ? (size_t)(end - message) : strlen(message)), message);
+	if (why != NULL)
+		hf_strbuf_addf(sb, ": %s", why);
+	else if (end != NULL && last != NULL)
+		hf_strbuf_addf(sb, " before the next start, after code=%" PRId64,
+			       hf_json_i64(hf_json_get(last, "exitCode"), 0));
 	return true;
 }
 
@@ -450,7 +458,14 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL && !ended)
 		hf_strbuf_addstr(sb, "Terminating");
 	else if (hf_streq(phase, "Failed") && code != NULL) {
-		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
+		/* The kubelet ended the pod, for Ctrl-C for instance. A code of 0 then says that the
+		 * program has saved its work. */
+		bool stopped =
+			hf_json_i64(code, 0) == 0 &&
+			hf_streq(hf_json_path_str(pod, "status", "reason", NULL), "Terminated");
+
+		hf_strbuf_addf(sb, "%s code=%" PRId64, stopped ? "Stopped" : "Failed",
+			       hf_json_i64(code, 0));
 		add_how_it_ended(main_container(pod), hf_json_i64(code, 0), sb);
 	} else if (hf_streq(phase, "Pending") && unschedulable_message(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable_message(pod));

@@ -321,6 +321,46 @@ static void a_program_started_again_in_its_pod_is_said(void **state)
 	teardown(&f);
 }
 
+static void a_wait_for_the_next_start_has_its_length_and_the_code(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(
+		&f, "ddp-worker-0", "a",
+		"{\"phase\":\"Running\",\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"waiting\":"
+		"{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off 20s restarting failed "
+		"container=pytorch pod=ddp-worker-0_default(1-2)\"}},\"lastState\":{\"terminated\":"
+		"{\"exitCode\":3,\"reason\":\"Error\"}}}]}",
+		0);
+	assert_string_equal(
+		printed(&f),
+		"00:00:00 pod/ddp-worker-0 waiting: CrashLoopBackOff: back-off 20s before the "
+		"next start, after code=3\n");
+	teardown(&f);
+}
+
+/* Only the reason of the pod tells that the kubelet ended it. */
+static void a_rank_that_saved_when_it_was_stopped_has_not_failed(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(
+		&f, "ddp-worker-0", "a",
+		"{\"phase\":\"Failed\",\"reason\":\"Terminated\",\"containerStatuses\":[{\"state\":"
+		"{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\"}}}]}",
+		0);
+	tell_pod(
+		&f, "ddp-worker-1", "b",
+		"{\"phase\":\"Failed\",\"reason\":\"Terminated\",\"containerStatuses\":[{\"state\":"
+		"{\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}}}]}",
+		0);
+	assert_string_equal(printed(&f), "00:00:00 pod/ddp-worker-0 stopped code=0\n"
+					 "00:00:00 pod/ddp-worker-1 failed code=1\n");
+	teardown(&f);
+}
+
 static void a_program_that_was_never_started_is_told_with_the_reason(void **state)
 {
 	struct fixture f;
@@ -742,6 +782,8 @@ int main(void)
 		cmocka_unit_test(a_pod_that_no_node_takes_is_shown),
 		cmocka_unit_test(what_a_container_waits_for_is_said),
 		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
+		cmocka_unit_test(a_wait_for_the_next_start_has_its_length_and_the_code),
+		cmocka_unit_test(a_rank_that_saved_when_it_was_stopped_has_not_failed),
 		cmocka_unit_test(a_program_that_was_never_started_is_told_with_the_reason),
 		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),
 		cmocka_unit_test(in_two_rows_there_is_still_the_job),
