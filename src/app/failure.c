@@ -305,6 +305,12 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 			failure->script ? " (--max-restarts N restarts after any code)" : "");
 		return;
 	}
+	if (hf_streq(verdict, "RestartPolicyNever")) {
+		hf_strbuf_addstr(
+			sb,
+			"no restart: under restartPolicy Never, the first failure ends the job\n");
+		return;
+	}
 	/* The message of this verdict repeats the cause, which the first line has. */
 	if (hf_streq(verdict, "BackoffLimitExceeded")) {
 		hf_strbuf_addf(sb, "restarted %" PRId64 " time%s; the limit is reached\n",

@@ -116,6 +116,9 @@ static void the_verdict_says_why_there_is_no_restart(void **state)
 		 "Holdfast:  charged 2 incidents to the application budget (backoffLimit 1); restarted "
 		 "1 time; the limit is reached\n",
 		 true},
+		{"\"verdict\":{\"reason\":\"RestartPolicyNever\"}",
+		 "Holdfast:  no restart: under restartPolicy Never, the first failure ends the job\n",
+		 false},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {

@@ -148,7 +148,7 @@ expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.y
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
 expect 'a failure is reported with its cause, the log and the next command' \
-	'failed with code 139: worker-0 was killed by SIGSEGV [(]code 139[)].*The last lines of worker-0:.  [|] line 22.*  [|] line 40.  [|] red [?] end.*Full log:  [^ ]*/runs/noisy-[0-9]*/logs/[^ ]*/pytorch.0.log. +of all ranks, the last two starts: [^ ]*/logs.Holdfast:  .*the job failed: .*Next:      holdfast why @latest; holdfast logs @latest --rank worker-0' \
+	'failed with code 139: worker-0 was killed by SIGSEGV [(]code 139[)].*The last lines of worker-0:.  [|] line 22.*  [|] line 40.  [|] red [?] end.*Full log:  [^ ]*/runs/noisy-[0-9]*/logs/[^ ]*/pytorch.0.log. +of all ranks, the last two starts: [^ ]*/logs.Holdfast:  no restart: under restartPolicy Never, the first failure ends the job.Next:      holdfast why @latest; holdfast logs @latest --rank worker-0' \
 	code 139 "$program" run "$dir/noisy.yaml"
 # shellcheck disable=SC2016 # for the inner shell
 expect 'the file that the report names has the whole log' 'line 1.*line 40' \
@@ -588,7 +588,7 @@ expect 'the last 20 runs are kept' '^20.$' sh -c "'$program' run '$dir/quick.yam
 expect 'a state directory that is a file is one line, and the run goes on' \
 	"^holdfast: this run is not kept: '[^']*/file' cannot be used: .*job/quick succeeded" \
 	sh -c "touch '$dir/file'; HOLDFAST_DIR='$dir/file' '$program' run '$dir/quick.yaml'"
-expect 'a failure of a run that is not kept names no log' 'code 3: .*the job failed: .* is failed because [^:]*$' \
+expect 'a failure of a run that is not kept names no log' 'code 3: .*Holdfast:  no restart: under restartPolicy Never, [^:]*$' \
 	code 3 env HOLDFAST_DIR="$dir/file" "$program" run "$dir/fails.yaml"
 # Other programs of this user may be running there.
 refuse 'nothing of a run that is not kept is left' '^.?$' sh -c "ls /tmp/holdfast-$(id -u)/runs | grep -E '^(quick|fails)-'"
