@@ -84,18 +84,11 @@ static int print_errors(const struct loading *ld, const struct hf_field_errors *
 	return errors->len > 0 ? HF_EXIT_USAGE : 0;
 }
 
-static int read_file(const struct loading *ld, const char *path, struct hf_strbuf *text)
+static void print_error(const struct loading *ld, const struct hf_error *err)
 {
-	struct hf_error err;
-	int rc = hf_streq(path, "-") ? hf_fs_read_fd(STDIN_FILENO, ld->name, text, &err)
-				     : hf_fs_read(path, text, &err);
-
-	if (rc == 0)
-		return 0;
 	fputs("holdfast: ", ld->cli->err);
-	hf_text_print_safe(ld->cli->err, err.text);
+	hf_text_print_safe(ld->cli->err, err->text);
 	fputc('\n', ld->cli->err);
-	return HF_EXIT_USAGE;
 }
 
 /* Names the kind with the nearest name and its version; if none is near, names all kinds. */
@@ -364,8 +357,19 @@ static int add_other(const struct loading *ld, struct hf_manifests *set)
 	return 0;
 }
 
+/* True if the document has no sign of Kubernetes. A manifest with one of the fields is a mistake of its author. */
+static bool is_foreign(const struct hf_json *root)
+{
+	return hf_json_get(root, "apiVersion") == NULL && hf_json_get(root, "kind") == NULL &&
+	       hf_json_path(root, "spec", "runPolicy", NULL) == NULL;
+}
+
 static int add_object(struct loading *ld, struct hf_manifests *set)
 {
+	if (set->foreign != NULL && is_foreign(ld->root)) {
+		set->foreign(set->arg, ld->name, "is not a Kubernetes object");
+		return 0;
+	}
 	return is_other(ld->root) ? add_other(ld, set) : add_job(ld, set);
 }
 
@@ -394,6 +398,37 @@ static int add_document(struct loading *ld, struct hf_manifests *set)
 	return worst;
 }
 
+/* Reads and parses the file. Returns HF_EXIT_USAGE after a message; with *ret_yaml NULL and 0, the file is foreign. */
+static int read_documents(const struct loading *ld, const char *path, struct hf_manifests *set,
+			  struct hf_strbuf *text, struct hf_yaml **ret_yaml)
+{
+	struct hf_error err;
+	int rc = hf_streq(path, "-") ? hf_fs_read_fd(STDIN_FILENO, ld->name, text, &err)
+				     : hf_fs_read(path, text, &err);
+	const char *why = rc == HF_E_TOO_LARGE ? "is too large for a manifest" : NULL;
+
+	*ret_yaml = NULL;
+	if (rc != 0 && (why == NULL || set->foreign == NULL)) {
+		print_error(ld, &err);
+		return HF_EXIT_USAGE;
+	}
+	if (rc == 0 && hf_yaml_parse(text->data, text->len, NULL, ret_yaml, &err) == 0) {
+		if (hf_yaml_len(*ret_yaml) > 0)
+			return 0;
+		*ret_yaml = hf_yaml_destroy(*ret_yaml);
+		why = "has no document";
+		(void)hf_error_set(&err, HF_E_INVALID, "the file has no document");
+	} else if (rc == 0 && memmem(text->data, text->len, "apiVersion", 10) == NULL) {
+		why = "is neither YAML nor JSON";
+	}
+	if (set->foreign == NULL || why == NULL) {
+		print_line(ld, 0, "", err.text);
+		return HF_EXIT_USAGE;
+	}
+	set->foreign(set->arg, ld->name, why);
+	return 0;
+}
+
 int hf_manifests_add(struct hf_cli *cli, const char *path, struct hf_manifests *set)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
@@ -402,21 +437,14 @@ int hf_manifests_add(struct hf_cli *cli, const char *path, struct hf_manifests *
 			     .name = hf_streq(path, "-") ? "<stdin>" : path,
 			     .prefix = "",
 			     .here = set->here};
-	struct hf_error err;
 	int worst = 0;
 
-	if (read_file(&ld, path, &text) != 0)
+	if (read_documents(&ld, path, set, &text, &yaml) != 0)
 		return HF_EXIT_USAGE;
-	if (hf_yaml_parse(text.data, text.len, NULL, &yaml, &err) != 0) {
-		print_line(&ld, 0, "", err.text);
-		return HF_EXIT_USAGE;
-	}
-	ld.yaml = yaml;
 	set->n_files++;
-	if (hf_yaml_len(yaml) == 0) {
-		print_line(&ld, 0, "", "the file has no document");
-		return HF_EXIT_USAGE;
-	}
+	if (yaml == NULL)
+		return 0;
+	ld.yaml = yaml;
 	for (ld.doc = 0; ld.doc < hf_yaml_len(yaml); ld.doc++) {
 		int rc = add_document(&ld, set);
 

@@ -36,6 +36,9 @@ struct hf_manifests {
 	/* Called for each object that is not a job. known: the embedded store knows the kind, so
 	 * the object is in `objects`. May be NULL. */
 	void (*passed)(void *arg, const char *file, const struct hf_json *object, bool known);
+	/* Called for each file or document that is not meant for Kubernetes: a configuration of another program, for
+	 * instance. why: a phrase. NULL: such a document is an error. */
+	void (*foreign)(void *arg, const char *file, const char *why);
 	void *arg;
 	bool here; /* also refuse jobs that can never run on this machine (cli->check_here) */
 };

@@ -24,6 +24,7 @@ struct linting {
 	/* There is one file, so objects that it does not have are missing; with several files, the
 	 * user may give them to `run` together. */
 	bool alone;
+	bool in_folder; /* the file was found in a folder, not named by the user */
 };
 
 static void print_passed(void *arg, const char *file, const struct hf_json *object, bool known)
@@ -41,10 +42,21 @@ static void print_passed(void *arg, const char *file, const struct hf_json *obje
 	      out);
 }
 
+/* For the files of a folder, where other programs keep files too. */
+static void print_foreign(void *arg, const char *file, const char *why)
+{
+	const struct linting *linting = arg;
+
+	hf_text_print_safe(linting->cli->out, file);
+	fprintf(linting->cli->out, ": %s, so it is not checked\n", why);
+}
+
 static int lint_file(struct linting *linting, const char *path)
 {
-	struct hf_manifests set = {
-		.passed = print_passed, .arg = linting, .here = hf_cli_has(linting->cli, "local")};
+	struct hf_manifests set = {.passed = print_passed,
+				   .foreign = linting->in_folder ? print_foreign : NULL,
+				   .arg = linting,
+				   .here = hf_cli_has(linting->cli, "local")};
 	int rc = hf_manifests_add(linting->cli, path, &set);
 
 	if (set.here &&
@@ -115,6 +127,7 @@ static int verb_lint(struct hf_cli *cli)
 		bool folder = stat(cli->args[i], &st) == 0 && S_ISDIR(st.st_mode);
 		int rc;
 
+		linting.in_folder = folder;
 		linting.alone = cli->n_args == 1 && !folder;
 		rc = folder ? lint_folder(&linting, cli->args[i])
 			    : lint_file(&linting, cli->args[i]);

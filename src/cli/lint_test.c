@@ -166,6 +166,37 @@ static void a_folder_is_checked_by_its_manifests(void **state)
 		"holdfast: ./bad.yaml:3: metadata.labels: Invalid value: \"a\": must be a string\n");
 }
 
+static void files_of_other_programs_in_a_folder_are_passed(void **state)
+{
+	static const char *const names[] = {"ds.json", "lines.json", "list.json", "void.yaml",
+					    "kind.yaml"};
+	struct cli_world *w = *state;
+
+	put("good.yaml", JOB("{name: j}"));
+	put("ds.json", "{\"train_batch_size\": 8, \"spec\": {}}");
+	put("lines.json", "{\"step\": 1}\n{\"step\": 2}\n");
+	put("list.json", "[1, 2]");
+	put("void.yaml", "");
+	cli_world_run(w, "lint", ".", NULL);
+	assert_said(w, 0,
+		    "./ds.json: is not a Kubernetes object, so it is not checked\n"
+		    "./good.yaml: PyTorchJob 'j' is valid\n"
+		    "./lines.json: is neither YAML nor JSON, so it is not checked\n"
+		    "./list.json: is not a Kubernetes object, so it is not checked\n"
+		    "./void.yaml: has no document, so it is not checked\n",
+		    "");
+	/* A file that the user names, and a manifest with a mistake. */
+	cli_world_run(w, "lint", "ds.json", NULL);
+	assert_said(
+		w, HF_EXIT_USAGE, "",
+		"holdfast: ds.json:1: not a Kubernetes object: apiVersion or kind is missing\n");
+	put("kind.yaml", "kind: PyTorchJob\nmetadata: {name: j}\n");
+	cli_world_run(w, "lint", ".", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		assert_int_equal(unlink(names[i]), 0);
+}
+
 static void other_kinds_are_named_and_a_job_is_needed(void **state)
 {
 	struct cli_world *w = *state;
@@ -197,6 +228,8 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(a_folder_is_checked_by_its_manifests, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(files_of_other_programs_in_a_folder_are_passed,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(other_kinds_are_named_and_a_job_is_needed, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(no_server_is_needed, setup, teardown),
