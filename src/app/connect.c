@@ -14,7 +14,26 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Checks the kubeconfig of a `holdfast up` that has ended: no server answers there. Other kubeconfigs pass. */
+static int check_up_runs(const char *path, struct hf_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	HF_AUTOFREE char *dir = slash != NULL ? hf_xstrndup(path, (size_t)(slash - path)) : NULL;
+	HF_AUTOFREE char *lock = hf_xasprintf("%s/up.pid", hf_str_or(dir, ""));
+	struct hf_error ignored;
+	bool running = true;
+	pid_t pid;
+
+	if (dir == NULL || !hf_streq(slash, "/kubeconfig") || access(lock, F_OK) != 0 ||
+	    hf_up_folder_is_locked(dir, &running, &pid, &ignored) != 0 || running)
+		return 0;
+	return hf_error_set(
+		err, HF_E_UNAVAILABLE,
+		"no server runs: '%s' is of a 'holdfast up' that has ended; start it again", path);
+}
 
 /* Loads the kubeconfig: --kubeconfig, else $KUBECONFIG, else the file of this user's 'holdfast up'. */
 static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_config,
@@ -39,8 +58,10 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 	} else if (given == NULL && !hf_str_is_empty(env)) {
 		load.paths = env;
 	}
-	if (load.paths != NULL)
-		return hf_kube_config_load(&load, ret_config, err);
+	if (load.paths != NULL) {
+		rc = check_up_runs(load.paths, err);
+		return rc != 0 ? rc : hf_kube_config_load(&load, ret_config, err);
+	}
 	rc = hf_plane_default_dir(&dir, err);
 	if (rc != 0)
 		return rc;
@@ -51,6 +72,9 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 			local ? "--local: 'holdfast up' is not running on this machine; start it first"
 			      : "no server to connect to: start 'holdfast up', or name a "
 				"cluster with --kubeconfig or $KUBECONFIG");
+	rc = check_up_runs(path, err);
+	if (rc != 0)
+		return rc;
 	load.paths = path;
 	load.required = true;
 	return hf_kube_config_load(&load, ret_config, err);

@@ -9,8 +9,10 @@
 #include "cli/cli.h"
 #include "harness/test.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* Tests which server a verb uses, for each combination of flags, environment variables and files
@@ -138,6 +140,28 @@ static void this_users_plane_is_the_last_resort(void **state)
 	assert_string_equal(seen.ns, "own");
 }
 
+static void a_server_that_has_ended_is_not_called(void **state)
+{
+	HF_AUTOFREE char *own = write_config("kubeconfig", "own");
+	HF_AUTOFREE char *lock = hf_xasprintf("%s/up.pid", base);
+	HF_AUTOFREE char *wanted = hf_xasprintf(
+		"no server runs: '%s' is of a 'holdfast up' that has ended; start it again", own);
+	HF_AUTO_FD fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(probe_with(NULL, NULL), HF_EXIT_UNREACHABLE);
+	assert_string_equal(seen.text, wanted);
+	assert_int_equal(probe_with("--local", NULL), HF_EXIT_UNREACHABLE);
+	assert_string_equal(seen.text, wanted);
+	assert_int_equal(setenv("KUBECONFIG", own, 1), 0);
+	assert_int_equal(probe_with(NULL, NULL), HF_EXIT_UNREACHABLE);
+	assert_string_equal(seen.text, wanted);
+	/* An `up` holds this lock as long as it runs. */
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(probe_with(NULL, NULL), 0);
+	assert_true(seen.connected);
+}
+
 static void a_context_can_be_named(void **state)
 {
 	HF_AUTOFREE char *own = write_config("kubeconfig", "own");
@@ -197,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT(without_any_server_that_is_said),
 		UNIT(this_users_plane_is_the_last_resort),
+		UNIT(a_server_that_has_ended_is_not_called),
 		UNIT(a_context_can_be_named),
 		UNIT(a_namespace_given_is_kept),
 		UNIT(a_file_that_is_named_must_be_there),
