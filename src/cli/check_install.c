@@ -12,6 +12,11 @@
 /* Rules of `holdfast check` about what is installed of Holdfast: CRDs and admission policies. */
 
 #define APPLY_CRDS "holdfast manifests --crds | kubectl apply --server-side -f -"
+/* Helm refuses to install over CRDs that kubectl has applied, so before an installation the check does
+ * not print APPLY_CRDS. */
+#define INSTALL                                                                                    \
+	"install Holdfast (docs/how-to/install-operator.md); every way of installation brings "    \
+	"the CRDs"
 
 /* ---- CRDs -------------------------------------------------------------------------------------------- */
 
@@ -80,8 +85,9 @@ static void report_crds(struct crds *crds, bool installed, const char *what,
 	enum hf_check_result result = installed ? HF_CHECK_FAIL : HF_CHECK_WARN;
 
 	if (crds->missing.len > 0)
-		hf_check_add(lines, result, "crds", APPLY_CRDS, "%s: %zu not installed: %s", what,
-			     crds->missing.len, hf_check_names_end(&crds->missing));
+		hf_check_add(lines, result, "crds", installed ? APPLY_CRDS : INSTALL,
+			     "%s: %zu not installed: %s", what, crds->missing.len,
+			     hf_check_names_end(&crds->missing));
 	if (crds->narrow.len > 0)
 		hf_check_add(
 			lines, HF_CHECK_WARN, "crds",

@@ -438,7 +438,8 @@ static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
 		"  -> holdfast manifests --crds | kubectl apply --server-side --force-conflicts -f -\n"
 		"warn crds: kinds of holdfast.dev: 3 not installed: devicehealths, healthpolicies, "
 		"remediations\n"
-		"  -> holdfast manifests --crds | kubectl apply --server-side -f -\n"
+		"  -> install Holdfast (docs/how-to/install-operator.md); every way of installation brings "
+		"the CRDs\n"
 		"fail crds: mpijobs does not serve version v1\n"
 		"  -> leave these kinds to their operator: give Holdfast's operator --enable-scheme for "
 		"each other kind\n");
@@ -654,7 +655,7 @@ static void the_verb_prints_each_check_and_counts_them(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "warn  api-server       reached; its version is unknown");
 	assert_has(w->out, "ok    kueue            not installed\n");
-	assert_has(w->out, "\n                       -> holdfast manifests --crds | kubectl apply");
+	assert_has(w->out, "\n                       -> install Holdfast (docs/how-to/install-operator.md)");
 	assert_has(w->out, " warn, 0 fail\n");
 	cli_world_run(w, "check", "migrate", "-o", "json", NULL);
 	assert_int_equal(w->code, 0);
