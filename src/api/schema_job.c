@@ -238,7 +238,7 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("decidedAt", TIME, ONE, "When the operator decided."),
 	FIELD("runningAt", TIME, ONE, "When all ranks ran again."),
 	FIELD("inPlace", BOOL, ONE, "Processes restarted in their pods."),
-	FIELD("endedAt", TIME, ONE, "When the process ended."),
+	FIELD("endedAt", TIME, ONE, "When the process ended, or when its lost node became Unknown."),
 	FIELD("downAt", TIME, ONE, "When no process of the old generation ran."),
 	FIELD("step", INT64, ONE, "Last step before the termination."),
 	FIELD("savedStep", INT64, ONE, "Last saved step then."),

@@ -405,7 +405,7 @@ def ledger():
             "decidedAt": time("When the operator decided."),
             "runningAt": time("When all ranks ran again."),
             "inPlace": flag("Processes restarted in their pods."),
-            "endedAt": time("When the process ended."),
+            "endedAt": time("When the process ended, or when its lost node became Unknown."),
             "downAt": time("When no process of the old generation ran."),
             "step": whole("Last step before the termination."),
             "savedStep": whole("Last saved step then."),

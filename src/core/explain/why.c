@@ -126,6 +126,13 @@ static bool is_of_peers(const struct hf_brain *b, const struct hf_record *record
 	       hf_slot_incident(b, slot, slot->pod) < record->incident;
 }
 
+/* A rank was lost with its node, and no process of the rank reported an exit code. */
+static bool is_node_loss(const struct hf_record *record)
+{
+	return hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set &&
+	       record->node;
+}
+
 /* An undecided incident adds no line here: verdict.c reports what its verdict waits for. */
 static void say_decision(const struct hf_brain *b, const struct hf_record *record)
 {
@@ -148,11 +155,16 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 	else if (record->in_place)
 		hf_say(b, at, HF_TOPIC_DECISION, "%s restarts in its pod, the others go on",
 		       hf_str_or(record->replica, "it"));
+	else if (peers)
+		hf_say(b, at, HF_TOPIC_DECISION,
+		       "the ranks that ended are replaced, the others go on");
+	else if (is_node_loss(record))
+		/* The record names one rank; the node may have had more. */
+		hf_say(b, at, HF_TOPIC_DECISION,
+		       "the ranks on node %s are replaced, the others go on", record->node);
 	else
-		hf_say(b, at, HF_TOPIC_DECISION, "%s replaced, the others go on",
-		       peers ? "the ranks that ended are"
-			     : hf_arena_printf(b->arena, "%s is",
-					       hf_str_or(record->replica, "it")));
+		hf_say(b, at, HF_TOPIC_DECISION, "%s is replaced, the others go on",
+		       hf_str_or(record->replica, "it"));
 }
 
 static void say_budget(const struct hf_brain *b, hf_time at)
@@ -214,6 +226,18 @@ static void say_steps(const struct hf_brain *b, const struct hf_record *record)
 		       (long long)record->step);
 }
 
+/* A node has been Unknown for a minute or more before the decision, and that time is part of what its loss
+ * cost. */
+static const char *tell_unknown(const struct hf_brain *b, const struct hf_record *record)
+{
+	if (!is_node_loss(record) || record->ended_at == HF_TIME_NONE ||
+	    record->ended_at > record->running_at)
+		return "";
+	return hf_arena_printf(b->arena, " (%s after node %s became Unknown)",
+			       hf_span_text(b->arena, record->running_at - record->ended_at),
+			       record->node);
+}
+
 static void say_recovered(const struct hf_brain *b, const struct hf_record *record)
 {
 	const char *verb = b->ledger.phase == HF_PHASE_RUNNING ? "runs" : "ran";
@@ -232,8 +256,8 @@ static void say_recovered(const struct hf_brain *b, const struct hf_record *reco
 		hf_say(b, record->running_at, HF_TOPIC_DONE,
 		       "every rank %s again, %s after the job was resumed", verb, text);
 	else
-		hf_say(b, record->running_at, HF_TOPIC_DONE, "every rank %s again, after %s", verb,
-		       text);
+		hf_say(b, record->running_at, HF_TOPIC_DONE, "every rank %s again, after %s%s",
+		       verb, text, tell_unknown(b, record));
 }
 
 /* What the job has done, and how much of its time it trained.  Jobs that report nothing have no such

@@ -123,9 +123,10 @@ struct hf_record {
 	hf_time detected_at; /* "detectedAt" */
 	hf_time decided_at;  /* "decidedAt" */
 	hf_time running_at;  /* "runningAt": when the last rank ran again */
-	/* Restarts in place: */
-	bool in_place;    /* "inPlace": processes restarted in their pods */
-	hf_time ended_at; /* "endedAt": the process ended, or the pod if seen late; the node's clock */
+	bool in_place; /* "inPlace": processes restarted in their pods */
+	/* "endedAt": the process ended, or the pod if seen late, by the node's clock; NodeLost: the node
+	 * became Unknown, by the control plane's clock */
+	hf_time ended_at;
 	hf_time down_at;    /* "downAt": no old process ran any more, and the ranks may start */
 	int64_t step;       /* "step": the last step before the restart; 0: unknown */
 	int64_t saved_step; /* "savedStep": the last step that was saved; 0: unknown */

@@ -42,8 +42,10 @@ hf_time hf_incident_time(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	hf_time opened_at = b->ledger.incident.opened_at, at;
+	/* The endedAt of such a record is when its node became Unknown, not when a process ended. */
+	bool unknown = hf_streq(last->reason, HF_REASON_NODE_LOST) && !last->exit_code.set;
 
-	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id || unknown ||
 	    last->ended_at == HF_TIME_NONE || opened_at == HF_TIME_NONE)
 		return opened_at;
 	at = hf_time_add(last->ended_at, hf_seconds(SEEN_LATE_SECONDS));
@@ -247,6 +249,22 @@ static bool is_seen_late(const struct hf_record *record, const struct hf_termina
 		       hf_seconds(SEEN_LATE_SECONDS);
 }
 
+/* When the control plane called the lost node of the pod Unknown.  The loss of the ranks on the node costs
+ * this time too, until it is detected.  NONE: the node is not lost, or a peer's termination was detected
+ * first. */
+static hf_time find_node_unknown(const struct hf_brain *b, const struct hf_termination *termination,
+				 hf_time detected_at)
+{
+	const struct hf_pod *pod = termination->pod;
+	bool lost = termination->kind == HF_TERMINATION_LOST || termination->lost;
+	const struct hf_node *node = pod && lost ? hf_node_lost(b, pod) : NULL;
+
+	if (!node || termination->exit_code.set || node->seen->unknown_at == HF_TIME_NONE ||
+	    node->seen->unknown_at < pod->creation_time || node->seen->unknown_at > detected_at)
+		return HF_TIME_NONE;
+	return node->seen->unknown_at;
+}
+
 /* Write into the record which rank terminated, and how. */
 static void record_end(const struct hf_brain *b, const struct hf_termination *termination,
 		       struct hf_record *record)
@@ -265,7 +283,7 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 	 * API server's, in whole seconds, so endedAt is limited to it. */
 	record->ended_at = termination->process || is_seen_late(record, termination)
 				   ? termination->finished_at
-				   : HF_TIME_NONE;
+				   : find_node_unknown(b, termination, record->detected_at);
 	if (record->ended_at > b->now)
 		record->ended_at = b->now;
 	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;
