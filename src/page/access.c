@@ -59,6 +59,7 @@ struct round {
 	HF_VEC(struct waiter) waiters;
 };
 
+/* A review of a right, or of the session's token: then plural and ns are NULL. */
 struct review {
 	struct review *next;
 	struct round *round;
@@ -118,16 +119,27 @@ static void on_refusal_due(void *arg)
 	end_login(arg, NULL);
 }
 
-static void on_token_review(void *arg, const struct hf_reply *reply)
+/* The user of the token that was reviewed; NULL: the API server refuses the token, or was not asked. It lives as long as
+ * the reply. */
+static const struct hf_json *reviewed_user(const struct hf_reply *reply)
 {
-	struct login *login = arg;
 	const struct hf_json *status =
 		reply->code != 0 ? NULL : hf_json_get(hf_doc_json(reply->object), "status");
 	const struct hf_json *user = hf_json_get(status, "user");
 
+	return hf_json_true(hf_json_get(status, "authenticated"), false) &&
+			       !hf_str_is_empty(hf_json_path_str(user, "username", NULL))
+		       ? user
+		       : NULL;
+}
+
+static void on_token_review(void *arg, const struct hf_reply *reply)
+{
+	struct login *login = arg;
+	const struct hf_json *user = reviewed_user(reply);
+
 	login->call = NULL;
-	if (hf_json_true(hf_json_get(status, "authenticated"), false) &&
-	    !hf_str_is_empty(hf_json_path_str(user, "username", NULL))) {
+	if (user != NULL) {
 		/* The document lives until the end of this callback. */
 		HF_AUTO_JSON identity = hf_json_object();
 		hf_json_set_str(identity, "user", hf_json_path_str(user, "username", NULL));
@@ -159,20 +171,25 @@ static struct hf_doc *review_doc(const struct hf_resource *resource, struct hf_j
 	return hf_doc_from_json(object);
 }
 
+static struct hf_doc *token_doc(const char *token)
+{
+	struct hf_json *spec = hf_json_object();
+
+	hf_json_set_str(spec, "token", token);
+	return review_doc(&token_reviews, spec);
+}
+
 int hf_page_access_login(struct hf_page_access *access, const char *token, hf_page_login_fn done,
 			 void *arg, struct hf_error *err)
 {
 	struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &token_reviews, .timeout = REVIEW_TIMEOUT};
-	struct hf_json *spec;
 	struct login *login;
 
 	if (access->logins_len >= HF_PAGE_LOGINS_MAX)
 		return hf_error_set(err, HF_E_TOO_MANY,
 				    "too many logins are under way; try again in a second");
-	spec = hf_json_object();
-	hf_json_set_str(spec, "token", token);
-	HF_AUTO_DOC body = review_doc(&token_reviews, spec);
+	HF_AUTO_DOC body = token_doc(token);
 
 	login = hf_xcalloc(1, sizeof(*login));
 	login->access = access;
@@ -287,6 +304,52 @@ static struct hf_doc *access_doc(const struct hf_page_session *session, const ch
 	return review_doc(&access_reviews, spec);
 }
 
+static struct review *create_review(struct round *round)
+{
+	struct review *review = hf_xcalloc(1, sizeof(*review));
+
+	review->round = round;
+	review->next = round->access->reviews;
+	round->access->reviews = review;
+	round->open++;
+	return review;
+}
+
+static void on_token_review_again(void *arg, const struct hf_reply *reply)
+{
+	struct review *review = arg;
+	struct round *round = review->round;
+
+	review->call = NULL;
+	free_review(review);
+	if (reviewed_user(reply) != NULL)
+		round->session->reviewed_at = hf_loop_mono(round->access->loop);
+	else if (reply->code == 0)
+		round->session->revoked = true;
+	/* Without an answer the session goes on: its rights end after HF_PAGE_RIGHTS_STALE. */
+	end_review(round);
+}
+
+/* A token may expire, or its account may be deleted, long before the session ends. */
+static void ask_token(struct round *round)
+{
+	const struct hf_page_session *session = round->session;
+	struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &token_reviews, .timeout = REVIEW_TIMEOUT};
+	struct review *review;
+
+	if (session->token == NULL ||
+	    (session->reviewed_at != HF_TIME_NONE &&
+	     hf_loop_mono(round->access->loop) - session->reviewed_at < HF_PAGE_RIGHTS_FRESH))
+		return;
+	HF_AUTO_DOC body = token_doc(session->token);
+
+	review = create_review(round);
+	request.body = body;
+	review->call =
+		hf_store_request(round->access->store, &request, on_token_review_again, review);
+}
+
 /* Sends the review of one right, if its answer is missing or old. */
 static void ask_right(struct round *round, const char *plural, const char *ns)
 {
@@ -303,13 +366,9 @@ static void ask_right(struct round *round, const char *plural, const char *ns)
 	HF_AUTO_DOC body = access_doc(round->session, plural, ns);
 
 	grant->asking = true;
-	review = hf_xcalloc(1, sizeof(*review));
-	review->round = round;
+	review = create_review(round);
 	review->plural = hf_xstrdup(plural);
 	review->ns = hf_xstrdup(ns);
-	review->next = access->reviews;
-	access->reviews = review;
-	round->open++;
 	request.body = body;
 	review->call = hf_store_request(access->store, &request, on_access_review, review);
 }
@@ -376,6 +435,7 @@ void hf_page_access_learn(struct hf_page_access *access, struct hf_page_session 
 	/* One more than the reviews, so that the round does not end before all are sent. */
 	round->open = 1;
 	add_waiter(round, &waiter);
+	ask_token(round);
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
 		ask_right(round, hf_frameworks[i]->plural, "");
 	ask_right(round, hf_nodes.plural, "");

@@ -12,6 +12,9 @@ HF_BEGIN_DECLS
 /*
  * Asks the API server of a cluster for the user of a token (TokenReview), and for the kinds that this user may list (SubjectAccessReview). The page shows a session only what these answers allow.
  *
+ * With the rights of a session it asks for the user of the token again. If the API server refuses the token, the session
+ * is marked as revoked.
+ *
  * An answer is valid for HF_PAGE_RIGHTS_FRESH; then the page asks again, and the old answer stays valid meanwhile. An answer without a renewal for HF_PAGE_RIGHTS_STALE is not valid.
  */
 struct hf_page_access;

@@ -277,6 +277,68 @@ static void a_right_is_lost_if_the_api_server_cannot_be_asked_for_long(void **st
 	assert_false(hf_page_access_sees_nodes(bench->tables.session));
 }
 
+/* Begins a round of a session with a token, and returns the review of the token. */
+static struct fake_call *review_token(struct bench *bench)
+{
+	struct hf_page_session *session = bench->tables.session;
+	struct fake_call *call;
+
+	if (session->token == NULL)
+		session->token = hf_xstrdup("secret");
+	hf_page_access_learn(bench->access, session, on_known, bench);
+	call = fake_next(bench->store);
+	assert_string_equal(call->request->resource->plural, "tokenreviews");
+	assert_string_equal(
+		hf_json_path_str(hf_doc_json(call->request->body), "spec", "token", NULL),
+		"secret");
+	return call;
+}
+
+static bool has_ended(const struct bench *bench)
+{
+	return hf_page_session_has_ended(bench->tables.session, hf_loop_mono(bench->tables.loop));
+}
+
+static void a_token_that_is_refused_later_ends_its_session(void **state)
+{
+	static const char accepted[] = "{\"authenticated\":true,\"user\":{\"username\":\"ada\"}}";
+	struct bench *bench = *state;
+
+	answer(review_token(bench), accepted);
+	answer_reviews(bench, "nodes", "");
+	assert_int_equal(bench->known, 1);
+	assert_false(has_ended(bench));
+	hf_loop_run_until(bench->tables.loop, HF_PAGE_RIGHTS_FRESH);
+	answer(review_token(bench), "{\"authenticated\":false}");
+	assert_true(has_ended(bench));
+	assert_false(hf_page_access_sees_nodes(bench->tables.session));
+	/* The request that waits is answered after the other reviews. */
+	assert_int_equal(bench->known, 1);
+	answer_reviews(bench, "nodes", "");
+	assert_int_equal(bench->known, 2);
+	assert_false(hf_page_access_sees_nodes(bench->tables.session));
+}
+
+static void a_token_that_cannot_be_reviewed_ends_no_session(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(review_token(bench), HF_E_UNAVAILABLE);
+	answer_reviews(bench, "nodes", "");
+	assert_int_equal(bench->known, 1);
+	assert_false(has_ended(bench));
+	assert_true(hf_page_access_sees_nodes(bench->tables.session));
+}
+
+static void a_review_under_way_ends_with_the_page(void **state)
+{
+	struct bench *bench = *state;
+
+	(void)review_token(bench);
+	bench->access = hf_page_access_destroy(bench->access);
+	assert_int_equal(bench->known, 0);
+}
+
 int main(void)
 {
 #define BENCH_TEST(fn) cmocka_unit_test_setup_teardown(fn, open_bench, close_bench)
@@ -292,6 +354,9 @@ int main(void)
 		BENCH_TEST(requests_of_one_session_share_the_reviews),
 		BENCH_TEST(a_callback_may_forget_a_waiter_of_the_same_session),
 		BENCH_TEST(a_right_is_lost_if_the_api_server_cannot_be_asked_for_long),
+		BENCH_TEST(a_token_that_is_refused_later_ends_its_session),
+		BENCH_TEST(a_token_that_cannot_be_reviewed_ends_no_session),
+		BENCH_TEST(a_review_under_way_ends_with_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

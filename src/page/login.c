@@ -115,6 +115,7 @@ static void on_reviewed(void *arg, const struct hf_json *identity, const struct 
 		if (session != NULL) {
 			session->identity = hf_json_share(identity);
 			session->token = hf_xstrdup(login->token);
+			session->reviewed_at = hf_loop_mono(page->options.loop);
 			set_cookie(page, ex, session);
 			hf_json_set_str(object, "user", session->user);
 			hf_page_answer_json(page, ex, 200, object);

@@ -128,7 +128,11 @@ static void on_known(void *arg)
 	const struct hf_page_place *place = &request->place;
 
 	hf_exchange_on_closed(request->ex, NULL, NULL);
-	if (plural != NULL && !hf_page_session_may(request->session, plural, place->ns))
+	if (request->session->revoked)
+		hf_page_answer_error(request->page, request->ex, 401,
+				     "the API server no longer accepts the token of this session; "
+				     "log in with a new one");
+	else if (plural != NULL && !hf_page_session_may(request->session, plural, place->ns))
 		hf_page_answer_error(
 			request->page, request->ex, 403,
 			"user '%s' may not list %s%s%s%s; an administrator can allow it with a Role",

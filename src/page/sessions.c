@@ -76,12 +76,13 @@ struct hf_page_session *hf_page_session_unref(struct hf_page_session *session)
 	return NULL;
 }
 
-static bool has_expired(const struct hf_page_session *session, hf_time now)
+bool hf_page_session_has_ended(const struct hf_page_session *session, hf_time now)
 {
-	return now - session->created_at >= HF_PAGE_SESSION_LIFE;
+	return session->closed || session->revoked ||
+	       now - session->created_at >= HF_PAGE_SESSION_LIFE;
 }
 
-/* Removes expired sessions; of a full table also the one that was not used for longest. */
+/* Removes sessions that have ended; of a full table also the one that was not used for longest. */
 static void make_room(struct hf_page_sessions *sessions, hf_time now)
 {
 	struct hf_page_session *oldest = NULL;
@@ -91,7 +92,7 @@ static void make_room(struct hf_page_sessions *sessions, hf_time now)
 	for (size_t it = 0; hf_map_next(sessions->by_key, &it, &key, &value);) {
 		struct hf_page_session *session = value;
 
-		if (has_expired(session, now))
+		if (hf_page_session_has_ended(session, now))
 			hf_map_remove(sessions->by_key, session->key);
 		else if (oldest == NULL || session->used_at < oldest->used_at)
 			oldest = session;
@@ -110,7 +111,7 @@ struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions, 
 	session->refs = 1;
 	session->user = hf_xstrdup(user);
 	session->created_at = session->used_at = now;
-	session->learned_at = HF_TIME_NONE;
+	session->learned_at = session->reviewed_at = HF_TIME_NONE;
 	session->rights = hf_map_create(HF_PAGE_RIGHTS_MAX, 0, free);
 	bool put = hf_map_put(sessions->by_key, session->key, session);
 
@@ -170,7 +171,7 @@ struct hf_page_session *hf_page_sessions_find(struct hf_page_sessions *sessions,
 	session = hf_map_get(sessions->by_key, key);
 	if (session == NULL || !hf_page_same_secret(session->key, key))
 		return NULL;
-	if (has_expired(session, now)) {
+	if (hf_page_session_has_ended(session, now)) {
 		hf_map_remove(sessions->by_key, key);
 		return NULL;
 	}
@@ -219,6 +220,7 @@ static bool is_allowed(const struct hf_page_session *session, const char *plural
 
 bool hf_page_session_may(const struct hf_page_session *session, const char *plural, const char *ns)
 {
-	return !session->closed && (session->all || is_allowed(session, plural, "") ||
+	return !session->closed && !session->revoked &&
+	       (session->all || is_allowed(session, plural, "") ||
 				    (ns[0] != '\0' && is_allowed(session, plural, ns)));
 }

@@ -15,8 +15,8 @@ HF_BEGIN_DECLS
 /*
  * The sessions of the page: the users who are logged in, with their rights. Pure: times and keys are arguments.
  *
- * The key of a session is a random number in the browser's cookie and in this table. A session ends when it expires or
- * is closed. A full table ends the session that was not used for longest. Hold a reference to keep a pointer across
+ * The key of a session is a random number in the browser's cookie and in this table. A session ends when it expires, is
+ * closed, or its token is revoked. A full table ends the session that was not used for longest. Hold a reference to keep a pointer across
  * the loop.
  */
 
@@ -36,6 +36,7 @@ enum hf_page_right { HF_PAGE_RIGHT_UNKNOWN, HF_PAGE_RIGHT_DENIED, HF_PAGE_RIGHT_
 struct hf_page_session {
 	unsigned refs;
 	bool closed; /* the session is no longer in the table */
+	bool revoked; /* the API server no longer accepts the token */
 	char key[HF_PAGE_KEY_TEXT];
 	char *user;
 	char *token; /* of the caller, for logs and actions; NULL: the local user */
@@ -43,6 +44,7 @@ struct hf_page_session {
 		*identity; /* "user", "groups", "uid", "extra" for reviews; NULL: the local user */
 	bool all;          /* the local user: every right */
 	hf_time created_at, used_at;
+	hf_time reviewed_at; /* monotonic: when the API server last accepted the token; NONE: never */
 	struct hf_map *rights;   /* "plural/ns" or "plural/" → struct hf_page_grant */
 	hf_time learned_at;      /* monotonic: when all rights were asked; NONE: never */
 	uint64_t learned_places; /* hf_page_jobs_places at that time */
@@ -67,7 +69,9 @@ size_t hf_page_sessions_len(const struct hf_page_sessions *sessions);
  * reference. */
 struct hf_page_session *hf_page_sessions_add(struct hf_page_sessions *sessions, const char *key,
 					     const char *user, hf_time now);
-/* The session that the header Cookie names; NULL: none, or it has expired. Marks the session as used. */
+/* True if the session is closed, expired or revoked. now: monotonic. */
+bool hf_page_session_has_ended(const struct hf_page_session *session, hf_time now);
+/* The session that the header Cookie names; NULL: none, or it has ended. Marks the session as used. */
 struct hf_page_session *hf_page_sessions_find(struct hf_page_sessions *sessions, const char *cookie,
 					      hf_time now);
 void hf_page_sessions_close(struct hf_page_sessions *sessions, struct hf_page_session *session);

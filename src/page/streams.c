@@ -308,7 +308,7 @@ static bool sweep_viewer(struct hf_page_streams *streams, struct viewer *viewer,
 		end_viewer(viewer, true);
 		return false;
 	}
-	if (viewer->session->closed || now - viewer->session->created_at >= HF_PAGE_SESSION_LIFE) {
+	if (hf_page_session_has_ended(viewer->session, now)) {
 		end_viewer(viewer, false);
 		return false;
 	}
