@@ -222,5 +222,5 @@ bool hf_page_session_may(const struct hf_page_session *session, const char *plur
 {
 	return !session->closed && !session->revoked &&
 	       (session->all || is_allowed(session, plural, "") ||
-				    (ns[0] != '\0' && is_allowed(session, plural, ns)));
+		(ns[0] != '\0' && is_allowed(session, plural, ns)));
 }

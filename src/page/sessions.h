@@ -35,7 +35,7 @@ enum hf_page_right { HF_PAGE_RIGHT_UNKNOWN, HF_PAGE_RIGHT_DENIED, HF_PAGE_RIGHT_
 
 struct hf_page_session {
 	unsigned refs;
-	bool closed; /* the session is no longer in the table */
+	bool closed;  /* the session is no longer in the table */
 	bool revoked; /* the API server no longer accepts the token */
 	char key[HF_PAGE_KEY_TEXT];
 	char *user;
