@@ -203,7 +203,9 @@ void hf_job_training_read(const struct hf_json *job, hf_time now,
 		known.ledger.restarts[i] = count_of(restarts, hf_budget_name((enum hf_budget)i));
 	*ret_training = (struct hf_job_training){.step = number_of(recovery, "step"),
 						 .saved_step = number_of(recovery, "savedStep")};
-	ret_training->has_ettr = hf_status_ettr(&known, now, &ret_training->ettr_permille);
+	ret_training->times = hf_status_training_times(&known);
+	ret_training->has_ettr =
+		hf_training_ettr(&ret_training->times, now, &ret_training->ettr_permille);
 	ret_training->has_advice = hf_status_advise(&known, now, &ret_training->advice);
 }
 

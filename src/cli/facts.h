@@ -55,6 +55,7 @@ struct hf_job_training {
 	int64_t step, saved_step; /* 0: unknown */
 	bool has_ettr;
 	int64_t ettr_permille;
+	struct hf_training_times times; /* of the ETTR, which changes as time goes on */
 	bool has_advice;
 	struct hf_checkpoint_advice advice;
 };

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "core/model/names.h"
 #include "json/fields.h"
@@ -34,12 +35,17 @@ struct verdict {
 	uint64_t present;
 	const char *reason;
 };
+struct last {
+	uint64_t present;
+	const char *cause;
+};
 struct recovery {
 	uint64_t present;
 	int64_t productive, downtime, active, step, saved_step, save_ms;
 	hf_time since;
 	struct budgets restarts;
 	struct verdict verdict;
+	struct last last;
 };
 struct status {
 	uint64_t present;
@@ -88,6 +94,10 @@ static const struct hf_field verdict_fields[] = {
 	HF_FIELD_STRING("reason", struct verdict, reason, 0, 0),
 };
 static const struct hf_field_table verdict_table = HF_FIELD_TABLE(verdict_fields, struct verdict);
+static const struct hf_field last_fields[] = {
+	HF_FIELD_STRING("cause", struct last, cause, 0, 0),
+};
+static const struct hf_field_table last_table = HF_FIELD_TABLE(last_fields, struct last);
 enum { RECOVERY_SINCE };
 static const struct hf_field recovery_fields[] = {
 	[RECOVERY_SINCE] = HF_FIELD_TIME("since", struct recovery, since, 0),
@@ -97,6 +107,7 @@ static const struct hf_field recovery_fields[] = {
 	HF_FIELD_INT64("saveMillis", struct recovery, save_ms, 0, INT32_MAX, 0),
 	HF_FIELD_OBJECT("restarts", struct recovery, restarts, &budgets_table, 0),
 	HF_FIELD_OBJECT("verdict", struct recovery, verdict, &verdict_table, 0),
+	HF_FIELD_OBJECT("last", struct recovery, last, &last_table, 0),
 	HF_FIELD_INT64("productiveSeconds", struct recovery, productive, 0, INT32_MAX, 0),
 	HF_FIELD_INT64("downtimeSeconds", struct recovery, downtime, 0, INT32_MAX, 0),
 };
@@ -239,6 +250,9 @@ static void make_status(const struct status *from, struct hf_condition *conditio
 	ret_status->ledger.since =
 		hf_field_time(recovery->present, RECOVERY_SINCE, recovery->since);
 	ret_status->ledger.productive_seconds = recovery->productive;
+	ret_status->ledger.downtime_seconds = recovery->downtime;
+	ret_status->ledger.records_len = recovery->last.cause != NULL;
+	ret_status->ledger.records[0].cause = hf_class_parse(hf_str_or(recovery->last.cause, ""));
 	ret_status->ledger.active_seconds = recovery->active;
 	ret_status->ledger.save_ms = recovery->save_ms;
 	ret_status->ledger.verdict.reason = recovery->verdict.reason;
@@ -246,9 +260,68 @@ static void make_status(const struct status *from, struct hf_condition *conditio
 	       sizeof(ret_status->ledger.restarts));
 }
 
+static void add_time(struct hf_operator *op, int64_t seconds, const char *spent)
+{
+	if (seconds > 0)
+		hf_family_add(op->metrics.training_time, (double)seconds, spent, NULL);
+}
+
+/* Counts the productive time and the downtime of a job by a status at this moment. What was counted already never shrinks:
+ * the operator's clock is ahead of the time at which a span was booked. */
+static void count_spans(struct hf_operator *op, struct hf_job_state *state,
+			const struct hf_status *status)
+{
+	const struct hf_ledger *ledger = &status->ledger;
+	hf_time now = hf_operator_now(op);
+	int64_t productive = hf_status_productive_seconds(status, now);
+	int64_t downtime = hf_status_downtime_seconds(status, now);
+
+	if (!ledger->present)
+		return;
+	if (productive > state->productive_counted) {
+		add_time(op, productive - state->productive_counted, "productive");
+		state->productive_counted = productive;
+	}
+	if (downtime > state->downtime_counted) {
+		if (ledger->records_len > 0)
+			add_time(op, downtime - state->downtime_counted,
+				 hf_class_name(ledger->records[0].cause));
+		state->downtime_counted = downtime;
+	}
+}
+
+/* The time before this process knew the job was counted by the process before. */
+static void begin_spans(struct hf_operator *op, struct hf_job_state *state,
+			const struct hf_status *status)
+{
+	hf_time now = hf_operator_now(op);
+
+	if (state->time_known)
+		return;
+	state->time_known = true;
+	state->productive_counted = hf_status_productive_seconds(status, now);
+	state->downtime_counted = hf_status_downtime_seconds(status, now);
+}
+
+/* Adds the seconds to the job's series. Jobs of two kinds may have the same name, so the seconds are added up. */
+static void add_spans(struct hf_operator *op, const struct hf_kind *kind,
+		      const struct hf_status *status, const char *ns, const char *name)
+{
+	HF_AUTOFREE char *key = hf_operator_job_key(kind, ns, name);
+	struct hf_job_state *state = hf_map_get(op->states, key), unknown = {.pass = NULL};
+
+	if (state == NULL)
+		state = &unknown;
+	begin_spans(op, state, status);
+	count_spans(op, state, status);
+	hf_family_add(op->metrics.job_productive, (double)state->productive_counted, ns, name,
+		      NULL);
+	hf_family_add(op->metrics.job_downtime, (double)state->downtime_counted, ns, name, NULL);
+}
+
 /* What the ranks have reported, and how much of its time the job trained. */
-static void add_training(struct hf_operator *op, const struct status *status, const char *ns,
-			 const char *name)
+static void add_training(struct hf_operator *op, const struct hf_kind *kind,
+			 const struct status *status, const char *ns, const char *name)
 {
 	struct hf_condition conditions[CONDITIONS_MAX];
 	struct hf_operator_metrics *m = &op->metrics;
@@ -257,6 +330,7 @@ static void add_training(struct hf_operator *op, const struct status *status, co
 	int64_t permille;
 
 	make_status(status, conditions, &all);
+	add_spans(op, kind, &all, ns, name);
 	if (status->recovery.step > 0)
 		hf_family_set(m->job_step, (double)status->recovery.step, ns, name, NULL);
 	if (status->recovery.saved_step > 0)
@@ -268,30 +342,27 @@ static void add_training(struct hf_operator *op, const struct status *status, co
 		hf_family_set(m->job_interval, (double)advice.seconds, ns, name, NULL);
 }
 
-static void add_series(struct hf_operator *op, const struct hf_framework *framework,
-		       struct hf_doc *doc, const struct job *job)
+static void add_series(struct hf_operator *op, const struct hf_kind *kind, struct hf_doc *doc,
+		       const struct job *job)
 {
 	static const char queue_label[] = "kueue.x-k8s.io/queue-name";
-	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc), *kind = framework->kind;
+	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc);
+	const char *word = kind->framework->kind;
 	const char *queue = hf_field_pair_find(job->metadata.labels.items, job->metadata.labels.len,
 					       queue_label);
 	const struct status *status = &job->status;
 
-	hf_family_set(op->metrics.job_info, 1, ns, name, kind, hf_str_or(queue, ""),
+	hf_family_set(op->metrics.job_info, 1, ns, name, word, hf_str_or(queue, ""),
 		      hf_str_or(job->spec.run_policy.scheduling.priority_class, ""), NULL);
 	for (size_t i = 0; i < status->conditions.len; i++) {
 		const struct condition *c = &status->conditions.items[i];
 
 		if (c->type != NULL)
 			hf_family_set(op->metrics.job_condition,
-				      hf_streq(c->status, "True") ? 1 : 0, ns, name, kind, c->type,
+				      hf_streq(c->status, "True") ? 1 : 0, ns, name, word, c->type,
 				      "true", NULL);
 	}
-	/* Added up, because jobs of two kinds may have the same name. */
-	hf_family_add(op->metrics.job_productive, (double)status->recovery.productive, ns, name,
-		      NULL);
-	hf_family_add(op->metrics.job_downtime, (double)status->recovery.downtime, ns, name, NULL);
-	add_training(op, status, ns, name);
+	add_training(op, kind, status, ns, name);
 }
 
 /* If the CRD does not keep status.recovery, read the ledger from its annotation. */
@@ -308,7 +379,7 @@ static void read_annotated(struct hf_operator *op, struct job *job)
 	}
 }
 
-void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
+void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_kind *kind,
 				 struct hf_doc *doc)
 {
 	struct job job;
@@ -323,10 +394,10 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 	/* The gauge shows the last condition, as clients do. */
 	if (job.status.conditions.len > 0)
 		state = job.status.conditions.items[job.status.conditions.len - 1].type;
-	hf_family_add(op->metrics.states, 1, hf_doc_namespace(doc), framework->metrics_name,
+	hf_family_add(op->metrics.states, 1, hf_doc_namespace(doc), kind->framework->metrics_name,
 		      hf_str_or(state, "New"), NULL);
 	if (!ended_long_ago(op, &job.status))
-		add_series(op, framework, doc, &job);
+		add_series(op, kind, doc, &job);
 	hf_arena_reset(op->scratch);
 }
 
@@ -350,27 +421,16 @@ static void observe_parts(struct hf_operator *op, const struct hf_record *record
 		observe_time(op, "start", record, parts.start);
 }
 
-static void add_time(struct hf_operator *op, int64_t seconds, const char *spent)
+void hf_operator_count_time(struct hf_operator *op, struct hf_job_state *state,
+			    const struct hf_status *before, const struct hf_status *now)
 {
-	if (seconds > 0)
-		hf_family_add(op->metrics.training_time, (double)seconds, spent, NULL);
-}
-
-/* The ledger books the time of each phase when it is over. */
-void hf_operator_count_time(struct hf_operator *op, const struct hf_status *before,
-			    const struct hf_status *now)
-{
-	const struct hf_ledger *old = &before->ledger, *ledger = &now->ledger;
-	const struct hf_record *last = &ledger->records[0];
-
-	if (!old->present || !ledger->present)
-		return;
-	add_time(op, ledger->productive_seconds - old->productive_seconds, "productive");
-	if (ledger->records_len > 0)
-		add_time(op, ledger->downtime_seconds - old->downtime_seconds,
-			 hf_class_name(last->cause));
+	if (state != NULL) {
+		begin_spans(op, state, before);
+		count_spans(op, state, now);
+	}
 	if (hf_status_shows_first_step(before, now))
-		observe_time(op, "first_step", last, hf_record_parts(last).first_step);
+		observe_time(op, "first_step", &now->ledger.records[0],
+			     hf_record_parts(&now->ledger.records[0]).first_step);
 }
 
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,

@@ -210,7 +210,7 @@ static void report_recovery(const struct hf_operator *op, const struct hf_job_vi
 		op->options.recovered(op->options.arg, &recovery);
 }
 
-void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
+void hf_operator_count_plan(struct hf_operator *op, const char *key, const struct hf_job_view *job,
 			    const struct hf_plan *plan)
 {
 	const char *framework = job->framework->metrics_name;
@@ -220,7 +220,7 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 		return;
 	hf_operator_count_recovery(op, &job->status, &plan->status);
 	hf_operator_count_start(op, job, &plan->status);
-	hf_operator_count_time(op, &job->status, &plan->status);
+	hf_operator_count_time(op, hf_map_get(op->states, key), &job->status, &plan->status);
 	for (int i = 0; i < HF_METRICS; i++) {
 		if (plan->metrics[i] == 0)
 			continue;
@@ -256,7 +256,7 @@ static void update_kind(struct hf_operator *op, const struct hf_kind *kind,
 		(double)(op->options.passes_max ? op->options.passes_max : HF_OPERATOR_PASSES_MAX),
 		kind->framework->controller_name, NULL);
 	for (size_t it = 0; (entry = hf_cache_next(kind->cache, &it)) != NULL;)
-		hf_operator_job_metrics_add(op, kind->framework, entry->doc);
+		hf_operator_job_metrics_add(op, kind, entry->doc);
 }
 
 static void update_workers(struct hf_operator *op)

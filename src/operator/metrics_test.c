@@ -71,6 +71,57 @@ static void test_a_job_is_told_by_its_name_and_state(void **state)
 	assert_shows(bench, "holdfast_job_downtime_seconds_total{namespace=\"n\",job=\"ddp\"} 7\n");
 }
 
+/* 90 s are booked; the present run began 100 s before, and goes on without a change of the job. */
+static void test_the_present_run_counts(void **state)
+{
+	struct bench *bench = *state;
+	char status[512];
+	struct hf_doc *jobs[1];
+
+	snprintf(status, sizeof(status),
+		 ",\"status\":{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\"}],"
+		 "\"recovery\":{\"schema\":1,\"generation\":1,\"since\":\"2023-11-14T22:11:40Z\","
+		 "\"productiveSeconds\":90}}");
+	jobs[0] = job_doc("ddp", "u-1", 7, status);
+	start_with(bench, jobs, 1);
+	turn(bench);
+#define PRODUCTIVE "holdfast_job_productive_seconds_total{namespace=\"n\",job=\"ddp\"} "
+	assert_shows(bench, PRODUCTIVE "190\n");
+	/* The process before this one has counted the time before. */
+	assert_hides(bench, "holdfast_training_seconds_total{spent=\"productive\"}");
+	turn_for(bench, 10 * HF_MINUTE);
+	assert_shows(bench, PRODUCTIVE "790\n");
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 600\n");
+	assert_shows(bench, PRODUCTIVE "790\n");
+#undef PRODUCTIVE
+}
+
+static void test_counted_time_never_falls(void **state)
+{
+	struct hf_condition running_condition = {.type = HF_COND_RUNNING, .status = "True"};
+	struct hf_job_state job = {.pass = NULL};
+	struct bench *bench = *state;
+	struct hf_status before = {.start_time = JOB_TIME}, now;
+
+	hf_operator_count_time(bench->op, &job, &before, &before);
+	now = before;
+	now.conditions = &running_condition;
+	now.conditions_len = 1;
+	now.ledger.present = true;
+	now.ledger.since = hf_operator_now(bench->op) - 100 * HF_SECOND;
+	hf_operator_count_time(bench->op, &job, &before, &now);
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 100\n");
+	/* The run ended two seconds before the operator wrote that it has ended. */
+	before = now;
+	running_condition.status = "False";
+	now.ledger.productive_seconds = 98;
+	hf_operator_count_time(bench->op, &job, &before, &now);
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 100\n");
+	now.ledger.productive_seconds = 105;
+	hf_operator_count_time(bench->op, &job, &before, &now);
+	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 105\n");
+}
+
 static void test_a_job_that_is_gone_leaves_no_series(void **state)
 {
 	struct bench *bench = *state;
@@ -160,6 +211,7 @@ static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
 
 static void test_parts_of_a_restart_and_lost_steps_have_their_series(void **state)
 {
+	struct hf_job_state job = {.pass = NULL};
 	struct bench *bench = *state;
 	struct hf_status before, now;
 
@@ -175,12 +227,12 @@ static void test_parts_of_a_restart_and_lost_steps_have_their_series(void **stat
 	now.ledger.productive_seconds = 30;
 	now.ledger.downtime_seconds = 9;
 	hf_operator_count_recovery(bench->op, &before, &now);
-	hf_operator_count_time(bench->op, &before, &now);
+	hf_operator_count_time(bench->op, &job, &before, &now);
 	before = now;
 	now.ledger.records[0].stepped_at = JOB_TIME + 20 * HF_SECOND;
 	for (int i = 0; i < 2; i++) {
 		hf_operator_count_recovery(bench->op, &before, &now);
-		hf_operator_count_time(bench->op, &before, &now);
+		hf_operator_count_time(bench->op, &job, &before, &now);
 		before = now;
 	}
 #define SUM(stage)                                                                                 \
@@ -282,6 +334,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_counters_of_jobs_are_there_from_the_start),
 		T(test_a_job_is_told_by_its_name_and_state),
+		T(test_the_present_run_counts),
+		T(test_counted_time_never_falls),
 		T(test_a_job_that_is_gone_leaves_no_series),
 		T(test_a_job_is_told_of_for_ten_minutes_after_its_end),
 		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),

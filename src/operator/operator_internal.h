@@ -168,6 +168,9 @@ struct hf_job_state {
 	/* passes with requests since busy_since, at most for a second */
 	uint32_t busy_passes;
 	hf_time busy_since;
+	/* Seconds of the job that metrics have counted, with the present run or downtime. */
+	int64_t productive_counted, downtime_counted;
+	bool time_known;      /* the two numbers are set */
 	struct hf_pass *pass; /* NULL: none is running */
 	bool unsure;          /* a status write had no answer, so it may be stored */
 	bool routine_owed;    /* routine changes were seen while the pass ran */
@@ -327,21 +330,22 @@ struct hf_family *hf_operator_family(struct hf_operator *op, enum hf_metric_type
 /* job_metrics.c: the series of one job. */
 void hf_operator_job_metrics_init(struct hf_operator *op);
 void hf_operator_job_metrics_clear(struct hf_operator *op);
-void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
+void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_kind *kind,
 				 struct hf_doc *job);
 /* Count the recovery times of a recovery that ends with this status. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
-/* Count the time that a status books, and the first step after a restart. */
-void hf_operator_count_time(struct hf_operator *op, const struct hf_status *before,
-			    const struct hf_status *now);
+/* Count the time that the job has run or was down since the last call, and the first step after a restart. state: NULL if
+ * nothing is remembered of the job yet; then nothing is counted. */
+void hf_operator_count_time(struct hf_operator *op, struct hf_job_state *state,
+			    const struct hf_status *before, const struct hf_status *now);
 /* Count the start times of a job that runs for the first time with this status. */
 void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
 			     const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
 			    hf_time took);
 void hf_operator_count_wait(void *op, hf_time waited); /* the queue's waited */
-void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
+void hf_operator_count_plan(struct hf_operator *op, const char *key, const struct hf_job_view *job,
 			    const struct hf_plan *plan);
 
 /* --- pass.c: one pass over one job --------------------------------------------------------- */

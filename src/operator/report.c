@@ -83,7 +83,7 @@ void hf_report_plan(struct hf_pass *pass)
 		else
 			hf_report_job(pass, event->warning, event->reason, event->message);
 	}
-	hf_operator_count_plan(pass->op, &pass->view, plan);
+	hf_operator_count_plan(pass->op, pass->key, &pass->view, plan);
 }
 
 /* The reasons and words of events by kind of action, as in upstream (pkg/controller.v1/control). */

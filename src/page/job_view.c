@@ -137,11 +137,12 @@ static void set_training(struct hf_json *object, const struct hf_page_job_input 
 
 	hf_job_training_read(input->tree, input->now, &training);
 	step = training.step > progress->step ? training.step : progress->step;
-	keys->ettr = training.has_ettr ? (double)training.ettr_permille / 1000 : -1;
+	keys->times = training.times;
 	hf_page_set_count(object, "step", step > 0 ? step : -1);
 	hf_page_set_count(object, "totalSteps", progress->total > 0 ? progress->total : -1);
 	hf_page_set_number(object, "stepsPerSecond", progress->steps_per_second);
-	hf_page_set_number(object, "ettr", keys->ettr);
+	hf_page_set_number(object, "ettr",
+			   training.has_ettr ? (double)training.ettr_permille / 1000 : -1);
 }
 
 struct hf_json *hf_page_job_json(const struct hf_page_job_input *input,

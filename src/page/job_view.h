@@ -32,7 +32,7 @@ struct hf_page_job_keys {
 	const char *cause; /* of the last restart: "application", … ; "": none */
 	int64_t restarts;
 	hf_time created;
-	double ettr; /* negative: unknown */
+	struct hf_training_times times;
 };
 
 /* The JSON of a job in lists and in the stream. The caller owns it. */

@@ -61,7 +61,7 @@ static struct hf_page_row *create_row(struct hf_page_jobs *jobs, const char *key
 	row->name = row->key + (name + 1 - key);
 	row->cause = "";
 	row->created = HF_TIME_NONE;
-	row->ettr = -1;
+	row->times.productive = -1;
 	if (hf_map_put(jobs->rows, row->key, row))
 		return row;
 	free_row(row);
@@ -231,7 +231,7 @@ static void take_keys(struct hf_page_row *row, const struct hf_page_job_keys *ke
 	row->cause = keys->cause;
 	row->restarts = keys->restarts;
 	row->created = keys->created;
-	row->ettr = keys->ettr;
+	row->times = keys->times;
 	row->finished =
 		hf_streq(keys->state, HF_COND_SUCCEEDED) || hf_streq(keys->state, HF_COND_FAILED);
 }

@@ -39,7 +39,7 @@ struct hf_page_row {
 	const char *cause; /* a constant text; "": no restart */
 	int64_t restarts;
 	hf_time created;
-	double ettr;
+	struct hf_training_times times;
 	bool finished;
 	char *sentence;                  /* of the last plan; NULL: none */
 	struct hf_page_text_ref *text;   /* NULL: not made yet */

@@ -64,13 +64,13 @@ void hf_page_recovery_sample(struct hf_page_recovery *recovery, const struct hf_
 {
 	struct sample *sample = &recovery->samples[recovery->samples_at];
 	const struct hf_page_row *row;
+	int64_t n = 0, permille;
 	double sum = 0;
-	int64_t n = 0;
 
 	for (size_t it = 0; (row = hf_page_jobs_next(jobs, &it)) != NULL;) {
-		if (row->finished || row->ettr < 0)
+		if (row->finished || !hf_training_ettr(&row->times, now, &permille))
 			continue;
-		sum += row->ettr;
+		sum += (double)permille / 1000;
 		n++;
 	}
 	*sample = (struct sample){.at = now,

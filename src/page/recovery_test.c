@@ -159,6 +159,30 @@ static void samples_give_ettr_and_lost_device_hours(void **state)
 	assert_int_equal(hf_json_type(hf_json_item(hf_json_get(json, "ettr"), 0)), HF_JSON_NULL);
 }
 
+/* The row of a job that trains for hours is not made anew: nothing changes. */
+static void a_sample_counts_the_present_run(void **state)
+{
+	static const char status[] =
+		"{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\","
+		"\"lastTransitionTime\":\"2026-01-01T00:10:00Z\"}],\"startTime\":\"2026-01-01T00:00:00Z\","
+		"\"recovery\":{\"schema\":1,\"generation\":1,\"since\":\"2026-01-01T00:10:00Z\"}}";
+	struct bench *bench = *state;
+	struct hf_page_recovery_args args = {.jobs = bench->tables.jobs,
+					     .session = bench->tables.session,
+					     .window = HF_HOUR,
+					     .bucket = HF_MINUTE,
+					     .sees_all = true};
+	HF_AUTO_JSON json = NULL;
+
+	hf_page_jobs_touch(bench->tables.jobs,
+			   page_source_put(bench->tables.source, "a", "one", status));
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
+	args.now = MIDNIGHT + 1000 * HF_MINUTE;
+	hf_page_recovery_sample(bench->recovery, bench->tables.jobs, 0, args.now - HF_SECOND);
+	json = hf_page_recovery_json(bench->recovery, &args);
+	assert_true(hf_json_num(hf_json_item(hf_json_get(json, "ettr"), 59), -1) > 0.98);
+}
+
 static void the_worst_jobs_are_at_most_ten(void **state)
 {
 	struct bench *bench = *state;
@@ -183,6 +207,7 @@ int main(void)
 		BENCH_TEST(the_termination_that_ended_a_job_is_no_restart),
 		BENCH_TEST(a_session_counts_what_it_may_see),
 		BENCH_TEST(samples_give_ettr_and_lost_device_hours),
+		BENCH_TEST(a_sample_counts_the_present_run),
 		BENCH_TEST(the_worst_jobs_are_at_most_ten),
 	};
 

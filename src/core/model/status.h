@@ -256,7 +256,19 @@ int64_t hf_record_lost_steps(const struct hf_record *record);
 bool hf_status_ends_recovery(const struct hf_status *before, const struct hf_status *now);
 /* True: by `now` a step was seen after the newest record's restart, and by `before` there was none. */
 bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_status *now);
-/* The permille of the job's active time in which all ranks ran (ETTR).  False: it has not run yet. */
+/* The seconds in which all ranks ran, and in which a job that had begun was restarting: the ledger's, and the present
+ * span. */
+int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now);
+int64_t hf_status_downtime_seconds(const struct hf_status *status, hf_time now);
+/* The times that ETTR is made of, to keep without the status. */
+struct hf_training_times {
+	hf_time start, end;         /* NONE: not begun, not ended */
+	hf_time running_since;      /* NONE: not all ranks run now */
+	hf_time active, productive; /* spans in the ledger; productive < 0: there is no ledger */
+};
+struct hf_training_times hf_status_training_times(const struct hf_status *status);
+/* The permille of the active time in which all ranks ran (ETTR).  False: the job has not run yet. */
+bool hf_training_ettr(const struct hf_training_times *times, hf_time now, int64_t *ret_permille);
 bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille);
 /* How often a job that fails now and then should save, by Young's rule: the interval that loses
  * least is sqrt(2 × time of a save × mean time between incidents). */

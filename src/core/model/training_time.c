@@ -65,39 +65,69 @@ bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_
 	       old->stepped_at == HF_TIME_NONE;
 }
 
-/* The time for which the job was active, without suspensions; 0: it has not begun. */
-static hf_time find_active(const struct hf_status *status, hf_time now)
+/* The span since the ledger's last booking if the condition is true; 0: it is not, or the span is unknown. */
+static hf_time find_present_span(const struct hf_status *status, const char *condition, hf_time now)
 {
-	hf_time active = hf_seconds(status->ledger.active_seconds);
-	hf_time until = status->completion_time != HF_TIME_NONE ? status->completion_time : now;
+	hf_time since = status->ledger.since;
 
-	if (status->start_time != HF_TIME_NONE && until > status->start_time)
-		active = hf_time_add(active, until - status->start_time);
-	return active;
+	return hf_status_is_true(status, condition) && since != HF_TIME_NONE && now > since
+		       ? now - since
+		       : 0;
 }
 
-static hf_time find_productive(const struct hf_status *status, hf_time now)
+/* While a verdict settles, the condition Running is still true but a rank is missing. */
+static hf_time find_present_run(const struct hf_status *status, hf_time now)
+{
+	return status->ledger.verdict.reason == NULL
+		       ? find_present_span(status, HF_COND_RUNNING, now)
+		       : 0;
+}
+
+int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now)
+{
+	return status->ledger.productive_seconds + find_present_run(status, now) / HF_SECOND;
+}
+
+int64_t hf_status_downtime_seconds(const struct hf_status *status, hf_time now)
+{
+	return status->ledger.downtime_seconds +
+	       find_present_span(status, HF_COND_RESTARTING, now) / HF_SECOND;
+}
+
+struct hf_training_times hf_status_training_times(const struct hf_status *status)
 {
 	const struct hf_ledger *ledger = &status->ledger;
-	hf_time productive = hf_seconds(ledger->productive_seconds);
+	bool runs = hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL;
 
-	/* The present span is booked when it is over. */
-	if (hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL &&
-	    ledger->since != HF_TIME_NONE && now > ledger->since)
-		productive = hf_time_add(productive, now - ledger->since);
-	return productive;
+	return (struct hf_training_times){
+		.start = status->start_time,
+		.end = status->completion_time,
+		.running_since = runs ? ledger->since : HF_TIME_NONE,
+		.active = hf_seconds(ledger->active_seconds),
+		.productive = ledger->present ? hf_seconds(ledger->productive_seconds) : -1,
+	};
+}
+
+/* The time for which the job was active, without suspensions; 0: it has not begun. */
+static hf_time find_active(const struct hf_training_times *times, hf_time now)
+{
+	hf_time until = times->end != HF_TIME_NONE ? times->end : now;
+
+	return times->start != HF_TIME_NONE && until > times->start
+		       ? hf_time_add(times->active, until - times->start)
+		       : times->active;
 }
 
 #define PERMILLE 1000
 
-bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille)
+bool hf_training_ettr(const struct hf_training_times *times, hf_time now, int64_t *ret_permille)
 {
-	hf_time active, productive;
+	hf_time active = find_active(times, now), productive = times->productive;
 
-	if (!status->ledger.present)
+	if (productive < 0)
 		return false;
-	active = find_active(status, now);
-	productive = find_productive(status, now);
+	if (times->running_since != HF_TIME_NONE && now > times->running_since)
+		productive = hf_time_add(productive, now - times->running_since);
 	if (active < HF_SECOND || productive <= 0)
 		return false;
 	/* Spans are booked in whole seconds. */
@@ -105,6 +135,13 @@ bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_pe
 	if (*ret_permille > PERMILLE)
 		*ret_permille = PERMILLE;
 	return true;
+}
+
+bool hf_status_ettr(const struct hf_status *status, hf_time now, int64_t *ret_permille)
+{
+	struct hf_training_times times = hf_status_training_times(status);
+
+	return hf_training_ettr(&times, now, ret_permille);
 }
 
 /* Of one incident the mean time to the next one says little. */
@@ -129,13 +166,14 @@ bool hf_status_advise(const struct hf_status *status, hf_time now,
 		      struct hf_checkpoint_advice *ret_advice)
 {
 	const struct hf_ledger *ledger = &status->ledger;
+	struct hf_training_times times = hf_status_training_times(status);
 	int64_t incidents = 0, between, seconds;
 
 	for (int i = 0; i < HF_BUDGETS; i++)
 		incidents += ledger->restarts[i];
 	if (!ledger->present || ledger->save_ms <= 0 || incidents < INCIDENTS_MIN)
 		return false;
-	between = find_active(status, now) / HF_SECOND / incidents;
+	between = find_active(&times, now) / HF_SECOND / incidents;
 	/* The product of both stays within 63 bits. */
 	if (between <= 0 || between > INT32_MAX || ledger->save_ms > INT32_MAX)
 		return false;
