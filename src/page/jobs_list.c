@@ -190,6 +190,28 @@ static void write_list(const struct listing *listing, struct hf_json *head, stru
 	hf_strbuf_addstr(sb, "]}");
 }
 
+static bool may_list_a_kind(const struct hf_page_session *session)
+{
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+		if (hf_page_session_may(session, hf_frameworks[i]->plural, ""))
+			return true;
+	return false;
+}
+
+/* An empty list may mean that there is no job, or that the user has no right. */
+static void set_hint(struct hf_json *head, const struct listing *listing)
+{
+	const struct hf_page_session *session = listing->session;
+	HF_AUTOFREE char *hint =
+		hf_json_len(listing->namespaces) > 0 || may_list_a_kind(session)
+			? NULL
+			: hf_xasprintf("User '%s' may not list jobs in any namespace that has "
+				       "jobs. An administrator can allow it with a Role.",
+				       session->user);
+
+	hf_page_set_text(head, "hint", hint);
+}
+
 void hf_page_jobs_list(struct hf_page_jobs *jobs, const struct hf_page_session *session,
 		       const struct hf_page_query *query, struct hf_strbuf *sb)
 {
@@ -208,6 +230,7 @@ void hf_page_jobs_list(struct hf_page_jobs *jobs, const struct hf_page_session *
 	collect_rows(&listing);
 	qsort(places, listing.len, sizeof(*places), compare_places);
 	hf_json_set_i64(head, "total", (int64_t)listing.len);
+	set_hint(head, &listing);
 	write_list(&listing, head, sb);
 }
 

@@ -317,6 +317,29 @@ static void a_session_sees_the_namespaces_that_it_may_list(void **state)
 	assert_int_equal(total, 1);
 }
 
+static void a_session_without_rights_gets_a_hint(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_JSON all = NULL;
+	HF_AUTO_JSON none = NULL;
+	HF_AUTO_JSON kind = NULL;
+
+	put(bench, "a", "one", "Running", 0);
+	settle(bench);
+	all = list(bench, &(struct hf_page_query){.limit = 50, .q = "no such job"});
+	assert_int_equal(hf_json_type(hf_json_get(all, "hint")), HF_JSON_NULL);
+	bench->tables.session->all = false;
+	none = list(bench, &(struct hf_page_query){.limit = 50});
+	assert_string_equal(
+		hf_json_path_str(none, "hint", NULL),
+		"User 'ada' may not list jobs in any namespace that has jobs. An administrator "
+		"can allow it with a Role.");
+	/* It may list a kind of which there is no job. */
+	hf_page_session_grant(bench->tables.session, "jaxjobs", "")->right = HF_PAGE_RIGHT_ALLOWED;
+	kind = list(bench, &(struct hf_page_query){.limit = 50});
+	assert_int_equal(hf_json_type(hf_json_get(kind, "hint")), HF_JSON_NULL);
+}
+
 static void keys_that_are_no_jobs_are_ignored(void **state)
 {
 	struct bench *bench = *state;
@@ -345,6 +368,7 @@ int main(void)
 		BENCH_TEST(pages_go_on_behind_the_last_row_whatever_has_changed),
 		BENCH_TEST(a_token_that_cannot_be_read_begins_from_the_start),
 		BENCH_TEST(a_session_sees_the_namespaces_that_it_may_list),
+		BENCH_TEST(a_session_without_rights_gets_a_hint),
 		BENCH_TEST(keys_that_are_no_jobs_are_ignored),
 	};
 

@@ -205,7 +205,7 @@ export function listEvents(page, table, kind, counts) {
 // ---- Jobs
 
 export function jobsScreen(page) {
-	const table = jobTable('Jobs', 'No job matches.');
+	const table = jobTable('Jobs');
 	const chips = stateChips(page, 'Jobs by state');
 	const choices = [['Namespace', 'namespace'], ['Kind', 'kind'], ['Last cause', 'cause'], ['Sort by', 'sort']].map(([label, name]) => choice(label, name, page));
 	const box = searchBox(page);
@@ -222,6 +222,7 @@ export function jobsScreen(page) {
 			const list = await get('jobs' + query({...filters, sort: filters.sort || 'state'}), signal);
 			screen.version = list.resourceVersion;
 			table.update(list.items);
+			setText(table.empty, list.hint || 'No job matches.');
 			pages.update(list);
 			[['all', list.namespaces], ['all', list.kinds], ['all', CAUSES], ['state', ['name', 'age', 'restarts']]]
 				.forEach((names, at) => choices[at].update(options(...names)));
