@@ -283,6 +283,10 @@ static void add_generations(struct hf_json *object, const struct hf_page_job_inp
 		start = record->running_at != HF_TIME_NONE ? record->running_at
 							   : record->decided_at;
 	}
+	/* It begins when all ranks run again. A job may also end before that. */
+	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE &&
+	    !hf_status_is_finished(status))
+		start = HF_TIME_NONE;
 	if (ledger->records_len == 0 || !hf_str_is_empty(ledger->records[0].scope))
 		add_generation(list, ledger->generation, start, NULL);
 	if (hf_status_is_finished(status) && hf_json_len(list) > 0) {

@@ -129,6 +129,24 @@ static void the_detail_has_records_generations_and_the_command(void **state)
 	release(&made);
 }
 
+/* Until all ranks run again no generation has begun: the time bar shows the restart. */
+static void a_generation_begins_when_all_its_ranks_run(void **state)
+{
+	static const char status[] =
+		"{\"startTime\":\"2026-01-01T00:00:00Z\",\"conditions\":[{\"type\":\"Restarting\",\"status\":\"True\"}],"
+		"\"recovery\":{\"schema\":1,\"generation\":2,\"last\":{\"generation\":2,\"cause\":\"user\",\"scope\":\"Job\","
+		"\"detectedAt\":\"2026-01-01T00:02:00Z\",\"decidedAt\":\"2026-01-01T00:02:01Z\"}}}";
+	const struct hf_json *last;
+	struct made made;
+
+	make(&made, status);
+	hf_page_job_add_detail(made.object, &made.input, NULL);
+	last = hf_json_item(hf_json_get(made.object, "generations"), 1);
+	assert_int_equal(hf_json_i64(hf_json_get(last, "number"), -1), 2);
+	assert_int_equal(hf_json_type(hf_json_get(last, "start")), HF_JSON_NULL);
+	release(&made);
+}
+
 static void the_last_generation_of_a_finished_job_has_an_end(void **state)
 {
 	struct made made;
@@ -194,6 +212,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_value_is_null),
 		cmocka_unit_test(a_status_of_wrong_types_is_no_danger),
 		cmocka_unit_test(the_detail_has_records_generations_and_the_command),
+		cmocka_unit_test(a_generation_begins_when_all_its_ranks_run),
 		cmocka_unit_test(the_last_generation_of_a_finished_job_has_an_end),
 		cmocka_unit_test(a_job_that_failed_at_once_has_one_generation),
 		cmocka_unit_test(the_sentence_and_next_are_those_of_the_plan),

@@ -259,7 +259,7 @@ function timeBar() {
 			const parts = known.flatMap((one, at) => {
 				const text = `Generation ${one.number}: ${one.start ? `from ${when(one.start)} for ${seconds((one.to - one.from) / 1000)}` : 'start not kept'}` +
 					(one.cause ? `, ended by ${causeText(one)}` : one.end ? '' : ', still running');
-				const next = at + 1 < known.length ? known[at + 1].from : one.to;
+				const next = known[at + 1]?.from ?? last;
 				texts.push(text);
 				return [part('i.run', one.to - one.from, text, String(one.number)),
 					one.cause && part('i.down.' + one.cause, next - one.to, `${causeText(one)}: ${seconds((next - one.to) / 1000)} until all ranks ran`)];
@@ -267,7 +267,7 @@ function timeBar() {
 			bar.replaceChildren(...parts.filter(Boolean));
 			bar.setAttribute('aria-label', `${plural(known.length, 'generation')}, listed below`);
 			list.replaceChildren(...texts.map(text => el('li', text)));
-			axis.update(known[0]?.from ?? last, known.at(-1)?.to ?? last, !ended && 'now');
+			axis.update(known[0]?.from ?? last, last, !ended && 'now');
 		},
 	};
 }
