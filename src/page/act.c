@@ -222,11 +222,27 @@ static void answer_done(struct hf_page_act *act, const char *note)
 	end_act(act);
 }
 
+/* The page's list of events has those that this process recorded. */
+static void note_event(const struct hf_page_act *act)
+{
+	const struct hf_json *event = hf_doc_json(act->event);
+	const struct hf_event_note note = {
+		.uid = hf_json_path_str(event, "involvedObject", "uid", NULL),
+		.type = hf_json_path_str(event, "type", NULL),
+		.reason = hf_json_path_str(event, "reason", NULL),
+		.message = hf_json_path_str(event, "message", NULL),
+	};
+
+	hf_page_notes_add(act->page->notes, &note, hf_loop_wall(act->page->options.loop));
+}
+
 static void on_recorded(void *arg, const struct hf_reply *reply)
 {
 	struct hf_page_act *act = arg;
 
 	act->call = NULL;
+	if (reply->code == 0)
+		note_event(act);
 	answer_done(act, reply->code == 0 ? "" : "; the reason could not be recorded as an event");
 }
 

@@ -349,6 +349,8 @@ class PageTest(unittest.TestCase):
         answer = self.page.ask(path, "POST", {"action": "suspend", "reason": "making room"})
         self.assertEqual((answer.status, answer.json()["message"]), (202, "pytorchjob/one suspended"))
         plane.until("the job is suspended", lambda: self.row("one")["state"] == "Suspended")
+        shown = self.page.get("/api/v1/jobs/default/pytorchjobs/one")["events"]
+        self.assertTrue([e for e in shown if e["reason"] == "SuspendRequested" and "making room" in e["message"]], shown)
         self.assertIn("already", self.page.ask(path, "POST", {"action": "suspend"}).json()["message"])
         self.assertEqual(self.page.ask(path, "POST", {"action": "restart"}).status, 409)
         self.assertEqual(self.page.ask(path, "POST", {"action": "resume"}).status, 202)
