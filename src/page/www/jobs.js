@@ -569,7 +569,7 @@ export function jobScreen(page, namespace, kind, name) {
 			const job = await get(path, signal);
 			show(job);
 			const records = (job.restartRecords || []).toSorted((a, b) => a.at < b.at ? 1 : -1);
-			setNote(next, job.next || records[0] && (records[0].scope ? `Last restart ${age(records[0].at)} ago: ` : '') + records[0].sentence);
+			setNote(next, sentence.textContent === job.next ? '' : job.next || records[0] && (records[0].scope ? `Last restart ${age(records[0].at)} ago: ` : '') + records[0].sentence);
 			setNote(advice, job.advice);
 			why.replaceChildren(...(job.why || []).map(one => el('li', one.at ? clockNode(one.at) : el('span'), el('span.soft', one.topic), el('span', one.text))));
 			why.parentNode.hidden = !job.why?.length;
