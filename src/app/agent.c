@@ -9,6 +9,7 @@
 #include "agent/rules_file.h"
 #include "agent/single_instance.h"
 #include "app/agent_page.h"
+#include "app/capabilities.h"
 #include "app/process_memory.h"
 #include "app/verbs.h"
 #include "base/fs.h"
@@ -25,6 +26,7 @@
 #include "probes/probe_once.h"
 #include "probes/sysfs.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -447,6 +449,24 @@ static int probe_once(struct process *process)
 	return HF_EXIT_OK;
 }
 
+/*
+ * A privileged container has all capabilities, also if its manifest drops some: containerd ignores that. Of these the agent
+ * needs CAP_SYSLOG for /dev/kmsg, and CAP_SYS_ADMIN to mount CSI volumes. The driver's library may need CAP_SYS_ADMIN for MIG
+ * instances. An agent outside of a pod keeps its capabilities, because it may read files of other users.
+ */
+static void give_up_capabilities(const struct process *process)
+{
+	struct hf_error err;
+
+	if (hf_str_is_empty(getenv("KUBERNETES_SERVICE_HOST")) ||
+	    hf_cli_has(process->cli, "kubeconfig"))
+		return;
+	if (hf_capabilities_keep((uint64_t)1 << CAP_SYSLOG | (uint64_t)1 << CAP_SYS_ADMIN, &err) !=
+	    0)
+		hf_log(HF_LOG_WARN, "setup", "The agent keeps all capabilities of its container",
+		       "error", err.text, NULL);
+}
+
 static int run_agent(struct process *process)
 {
 	struct hf_error err;
@@ -454,6 +474,7 @@ static int run_agent(struct process *process)
 
 	hf_process_memory_set_up();
 	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
+	give_up_capabilities(process);
 	rc = begin_agent(process, &err);
 	if (rc == 0) {
 		tell_start(process);
