@@ -8,11 +8,15 @@ import os
 import re
 import resource
 import selectors
+import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "page"))
+from browser import Browser
 from local import cpu, pause, resident
 
 VIEWERS = 100
@@ -20,6 +24,17 @@ CHANGES = 1000  # a second
 JOBS = 10000
 SECONDS = 10
 LISTS = 50
+PAINTS = 10
+# The first paint with content, the time at which the table of jobs has its rows, and the bytes of the files and of the API.
+PAINTED = """
+const at = performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
+const loads = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+const sum = list => list.reduce((bytes, one) => bytes + one.transferSize, 0);
+const api = loads.filter(one => one.name.includes('/api/') && !one.name.includes('/events'));
+const list = api.find(one => one.name.includes('/api/v1/jobs'));
+return at && list?.responseEnd && document.querySelector('table.jobs .open') &&
+  [at, list.responseEnd, sum(loads.filter(one => !one.name.includes('/api/'))), sum(api)];
+"""
 
 
 class Server:
@@ -137,8 +152,34 @@ def measure_lists(bench):
         bench.figures.add("page_memory", server.rss_mib(), "MiB", 1, f"the process with {JOBS:,} jobs, test data included")
 
 
+def measure_paint(bench):
+    """The screen Jobs in a headless Chromium with an empty cache."""
+    if not shutil.which("chromium") or not shutil.which("chromedriver"):
+        print("  page_first_paint: no chromium and chromedriver here")
+        return
+    with Server(bench, JOBS, 0) as server:
+        settle(server, JOBS)
+        browser = Browser()
+        try:
+            address = f"http://127.0.0.1:{server.port}/"
+            browser.go(address)
+            browser.run("document.cookie = arguments[0]", server.cookie)
+            browser.cdp("Network.enable")
+            browser.cdp("Network.setCacheDisabled", cacheDisabled=True)
+            found = []
+            for _ in range(PAINTS):
+                browser.go(address)
+                found.append(browser.wait_for(PAINTED))
+        finally:
+            browser.close()
+    paints, lists = sorted(f[0] for f in found), sorted(f[1] for f in found)
+    bench.figures.add("page_first_paint", paints[PAINTS // 2], "ms", PAINTS, f"first paint of the screen Jobs, {JOBS:,} jobs, empty cache",
+                      slowest_ms=paints[-1], list_received_ms=lists[PAINTS // 2], bytes_files=found[-1][2], bytes_api=found[-1][3])
+
+
 def run(bench):
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     measure_lists(bench)
+    measure_paint(bench)
     measure_streams(bench, 0)
     measure_streams(bench, VIEWERS)

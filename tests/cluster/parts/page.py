@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
-from kit import audit, build, client, image, inside, render
+from kit import audit, build, image, inside, render
 from kit.check import Skip, condition, equal, want
 from kit.operator import free_ports
 from parts import helm, incluster
@@ -46,7 +47,9 @@ def setup(w):
     path = w.cluster.path("lookup.tar")
     image.write_lookup(path, incluster.LOOKUP)
     inside.load(w.cluster, path)
+    start = time.monotonic()
     helm.change(w, "install", render.CHART, "page.enabled=true", f"page.hosts={{localhost,{NAME}}}")
+    took = time.monotonic() - start
     for ns in (MINE, OTHER, PEOPLE):
         w.api.create("namespaces", None, {"metadata": {"name": ns}})
     for name, role in ACCOUNTS.items():
@@ -61,8 +64,8 @@ def setup(w):
     w.window = None
     w.port, = free_ports(1)
     w.forward = Forward(w, w.port)
-    return "the chart's operator, kubectl port-forward, " + subprocess.run(
-        ["chromium", "--version"], capture_output=True, text=True).stdout.strip()
+    version = subprocess.run(["chromium", "--version"], capture_output=True, text=True).stdout.split()[:2]
+    return f"the chart's operator, ready {took:.1f} s after helm install; kubectl port-forward, {' '.join(version)}"
 
 
 class Forward:
