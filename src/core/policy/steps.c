@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
+#include "base/str.h"
+
 /*
  * The steps that ranks report: what was done and saved, what a restart loses, and whether restarts
  * bring the job on.
@@ -41,8 +43,29 @@ static bool does_step_again(const struct hf_brain *b, const struct hf_slot *slot
 	       hf_slot_incident(b, slot, slot->pod) == b->ledger.incident.id;
 }
 
+/* The newest restart in place that has let ranks start again; NULL: there was none. */
+static const struct hf_record *find_in_place(const struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->ledger.records_len; i++) {
+		const struct hf_record *record = &b->ledger.records[i];
+
+		if (record->in_place && record->down_at != HF_TIME_NONE)
+			return record;
+	}
+	return NULL;
+}
+
+/* The pod's step is one of the process before the last restart in this pod.  Agents publish the steps of ranks
+ * seldom, so a process that has done no step yet still has the step of the one before. */
+static bool is_step_stale(const struct hf_record *record, const struct hf_pod *pod)
+{
+	return record && pod->stepped_at != HF_TIME_NONE && pod->stepped_at <= record->down_at &&
+	       (hf_streq(record->scope, "Job") || hf_streq(record->pod, pod->name));
+}
+
 static struct steps find_steps(const struct hf_brain *b)
 {
+	const struct hf_record *in_place = find_in_place(b);
 	struct steps steps = {.stepped_at = HF_TIME_NONE};
 
 	for (int r = 0; r < b->roles_len; r++) {
@@ -52,7 +75,7 @@ static struct steps find_steps(const struct hf_brain *b)
 
 			if (!pod)
 				continue;
-			if (pod->step > steps.step)
+			if (pod->step > steps.step && !is_step_stale(in_place, pod))
 				steps.step = pod->step;
 			if (pod->stepped_at > steps.stepped_at)
 				steps.stepped_at = pod->stepped_at;

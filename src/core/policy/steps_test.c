@@ -158,6 +158,52 @@ static void the_first_step_is_later_than_the_start(void **state)
 	brain_release(&b);
 }
 
+static void end_process(const char *name, int64_t generation)
+{
+	brain_report(&b, name, HF_PROCESS_ENDED, generation, 0);
+	brain_pod(&b, name)->process.code = HF_SOME_INT(1);
+}
+
+/* The agent's list of ranks still has the step of the process before: it is renewed seldom. */
+static void a_process_without_a_step_has_not_the_step_of_the_one_before(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	begin();
+	pod = brain_pod(&b, "demo-hand-1");
+	pod->pod.step = 40;
+	pod->pod.stepped_at = b.now;
+	brain_after(&b, 10);
+	tell("demo-hand-0", 120, 100);
+	end_process("demo-hand-1", 1);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 120);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_after(&b, 3);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
+	turn();
+	end_process("demo-hand-1", 2);
+	turn();
+	assert_int_equal(ledger()->generation, 3);
+	assert_int_equal(ledger()->records[0].step, 0);
+	assert_false(brain_says(&b, HF_TOPIC_EVIDENCE, "was reached"));
+	brain_report_all(&b, HF_PROCESS_DOWN, 3);
+	brain_after(&b, 60);
+	turn();
+	brain_after(&b, 3);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 3);
+	/* Its successor has done steps. */
+	pod->pod.step = 105;
+	pod->pod.stepped_at = b.now;
+	turn();
+	end_process("demo-hand-1", 3);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 105);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +211,7 @@ int main(void)
 		cmocka_unit_test(a_record_remembers_the_last_save),
 		cmocka_unit_test(a_planned_restart_loses_what_was_not_saved_in_the_end),
 		cmocka_unit_test(the_first_step_is_later_than_the_start),
+		cmocka_unit_test(a_process_without_a_step_has_not_the_step_of_the_one_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
