@@ -49,6 +49,7 @@ void hf_exec_orders_move(struct hf_exec_orders *o, enum hf_exec_event event, int
 		return;
 	o->phase = next;
 	o->since_ms = o->held_ms = now_ms;
+	o->unheard = next == HF_EXEC_ENDED && !hf_agent_link_is_connected(&o->link);
 	hf_exec_orders_touch(o);
 }
 
@@ -116,6 +117,7 @@ void hf_exec_orders_receive(struct hf_exec_orders *o, int64_t now_ms)
 
 	if (!hf_agent_link_connect(&o->link, now_ms))
 		return;
+	o->unheard = false;
 	while (hf_agent_link_receive(&o->link, now_ms, &target))
 		hf_exec_orders_take(o, &target, now_ms);
 }
@@ -155,8 +157,7 @@ void hf_exec_orders_started(struct hf_exec_orders *o, int64_t now_ms)
 
 bool hf_exec_orders_let_stay(const struct hf_exec_orders *o)
 {
-	return !o->leaving && o->target.start.known && o->target.wait_s > 0 &&
-	       (o->phase != HF_EXEC_RUNNING || hf_agent_link_is_connected(&o->link));
+	return !o->leaving && o->target.start.known && o->target.wait_s > 0;
 }
 
 static int64_t find_wait_ms(const struct hf_exec_orders *o)
@@ -167,10 +168,17 @@ static int64_t find_wait_ms(const struct hf_exec_orders *o)
 	       1000;
 }
 
+static int64_t find_ended_ms(const struct hf_exec_orders *o)
+{
+	int64_t wait_ms = (int64_t)o->target.wait_s * 1000;
+
+	return o->unheard && wait_ms > HF_EXEC_RETURN_MS ? HF_EXEC_RETURN_MS : wait_ms;
+}
+
 int64_t hf_exec_orders_deadline_ms(const struct hf_exec_orders *o)
 {
 	switch (o->phase) {
-	case HF_EXEC_ENDED: return o->since_ms + (int64_t)o->target.wait_s * 1000;
+	case HF_EXEC_ENDED: return o->since_ms + find_ended_ms(o);
 	case HF_EXEC_DOWN: return o->held_ms + find_wait_ms(o);
 	case HF_EXEC_WAITING: return o->must_wait ? o->held_ms + find_wait_ms(o) : INT64_MAX;
 	default: return INT64_MAX;

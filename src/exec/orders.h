@@ -28,6 +28,10 @@ HF_BEGIN_DECLS
  * no target gives another time. */
 #define HF_EXEC_HOLD_S 600
 
+/* If CMD ends while no agent is connected, exec keeps the container at most this long for the agent to come back: its
+ * kubelet starts a killed agent again within seconds, and a rollout takes a few seconds more. */
+#define HF_EXEC_RETURN_MS 15000
+
 struct hf_exec_orders {
 	enum hf_exec_phase phase;
 	int64_t since_ms; /* when the present phase began */
@@ -43,6 +47,8 @@ struct hf_exec_orders {
 	struct hf_process_start obeyed;
 	/* CMD may be started for the first time only after an order of the agent */
 	bool must_wait;
+	/* CMD ended while no agent was connected, and none has connected since */
+	bool unheard;
 	bool leaving; /* CMD got a signal to end from outside, so orders do not count any more */
 	/* the state for the agent: callers fill in ordinal, end, step and last words; orders.c fills in phase and start */
 	struct hf_process_state told;
@@ -69,7 +75,7 @@ void hf_exec_orders_started(struct hf_exec_orders *orders, int64_t now_ms);
 bool hf_exec_orders_let_stay(const struct hf_exec_orders *orders);
 /*
  * When a phase without a process is over; INT64_MAX: it lasts until the next event.
- *   ENDED    the target's wait after the end of CMD
+ *   ENDED    the target's wait after the end of CMD; HF_EXEC_RETURN_MS at most if the agent does not come back
  *   DOWN     the target's wait after the last target with a hold; the agent repeats such a target while the hold lasts
  *   WAITING  with a hold as in DOWN; without a hold INT64_MAX
  */

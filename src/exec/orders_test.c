@@ -138,10 +138,6 @@ static void test_stay(void **state HF_UNUSED)
 	take(&o, "target generation=1 attempt=0 wait=60", 0);
 	hf_exec_orders_started(&o, 0);
 	assert_true(hf_exec_orders_let_stay(&o));
-	/* Without a connection to the agent exec does not keep the container, and ends as CMD ends. */
-	hf_agent_link_close(&o.link);
-	assert_false(hf_exec_orders_let_stay(&o));
-	o.link.fd = dup(peer);
 	take(&o, "target generation=1 attempt=0", 1);
 	assert_false(hf_exec_orders_let_stay(&o));
 	take(&o, "target generation=1 attempt=0 wait=60", 2);
@@ -164,6 +160,38 @@ static void test_stay(void **state HF_UNUSED)
 	assert_true(hf_exec_orders_let_start(&o, 32000));
 	(void)close(peer);
 	hf_agent_link_close(&o.link);
+}
+
+/* An agent that was killed comes back within seconds. */
+static void test_stay_without_connection(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	take(&o, "target generation=1 attempt=0 wait=60", 0);
+	hf_exec_orders_started(&o, 0);
+	hf_agent_link_close(&o.link);
+	(void)close(peer);
+	assert_true(hf_exec_orders_let_stay(&o));
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 1000);
+	assert_int_equal(o.phase, HF_EXEC_ENDED);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 1000 + HF_EXEC_RETURN_MS);
+	hf_exec_orders_receive(&o, 2000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 1000 + HF_EXEC_RETURN_MS);
+	/* The agent is back: it has the whole wait to answer. */
+	connect_agent(&o, &peer);
+	hf_exec_orders_receive(&o, 3000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+
+	/* A shorter wait counts. */
+	o = open_orders(false);
+	take(&o, "target generation=1 attempt=0 wait=5", 0);
+	hf_exec_orders_started(&o, 0);
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 1000);
+	assert_true(hf_exec_orders_deadline_ms(&o) == 6000);
 }
 
 static void test_down_is_over(void **state HF_UNUSED)
@@ -244,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_learns_start_later),
 		cmocka_unit_test(test_barrier),
 		cmocka_unit_test(test_stay),
+		cmocka_unit_test(test_stay_without_connection),
 		cmocka_unit_test(test_down_is_over),
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_held_at_start),
