@@ -258,13 +258,32 @@ class Orders(unittest.TestCase):
         self.agent.until("running")
         self.assertEqual(process.wait(PATIENCE), 3)
 
-    def test_without_an_agent_the_container_ends_at_once(self):
+    def fail_without_agent(self, wait):
+        """The agent's socket goes, and then CMD ends with code 3."""
         os.mkfifo(self.folder / "fifo")
         process = self.start('read -r x <"$OUT/fifo"; exit 3')
+        self.agent.target(1, wait=wait)
         self.agent.close()
+        os.unlink(self.agent.path)
         with open(self.folder / "fifo", "w", encoding="ascii") as fifo:
             fifo.write("x\n")
+        return process
+
+    def test_an_agent_that_does_not_come_back(self):
+        process = self.fail_without_agent(wait=1)
         self.assertEqual(process.wait(PATIENCE), 3)
+
+    def test_an_agent_that_comes_back_after_the_failure(self):
+        process = self.fail_without_agent(wait=60)
+        PAUSE.wait(1)
+        self.assertIsNone(process.poll())
+        self.agent.listen()
+        self.agent.accept()
+        self.agent.until("ended", generation=1, ordinal=1, code=3)
+        self.agent.target(2, hold=1)
+        self.agent.until("down", generation=2)
+        self.agent.target(2)
+        self.agent.until("running", generation=2, ordinal=2)
 
     def test_an_exec_below_another_one_takes_no_orders(self):
         self.start('$EXEC -- sh -c "echo up; exec sleep 100"', EXEC=" ".join(EXEC))
