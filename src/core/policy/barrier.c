@@ -204,6 +204,7 @@ static hf_time find_latest(const struct hf_brain *b)
 
 static void note_release(struct hf_brain *b)
 {
+	hf_steps_take_last(b);
 	if (b->ledger.records_len > 0)
 		b->ledger.records[0].down_at = b->now;
 	hf_ranks_refresh(b);

@@ -131,20 +131,19 @@ void hf_steps_note(struct hf_brain *b)
 
 /* ---- what is done and saved now --------------------------------------------------------------- */
 
-/* What processes that have stopped for the restart say last: steps and saves after the decision. */
-static void add_last_words(struct hf_brain *b)
+/* Takes what processes that have stopped for the restart of all ranks report last.  Agents publish steps seldom, so at
+ * the decision the last ones were not known; with a save, ranks do steps after the decision too. */
+static void take_last_words(struct hf_brain *b)
 {
-	struct hf_record *last = &b->ledger.records[0];
+	struct hf_ledger *ledger = &b->ledger;
+	struct hf_record *last = &ledger->records[0];
 	struct steps steps = {.step = 0};
 
-	if (b->ledger.records_len == 0 || last->step == 0 || last->running_at != HF_TIME_NONE ||
-	    last->down_at != HF_TIME_NONE || b->ledger.save_until == HF_TIME_NONE)
-		return;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_pod *pod = b->roles[r].slots[i].pod;
 
-			if (pod && pod->process)
+			if (pod && pod->process && pod->process->phase != HF_PROCESS_RUNNING)
 				add_process(&steps, pod->process);
 		}
 	}
@@ -152,6 +151,33 @@ static void add_last_words(struct hf_brain *b)
 		last->step = steps.step;
 	if (steps.saved > last->saved_step)
 		last->saved_step = steps.saved;
+}
+
+/* As long as the ranks save, the record is brought up to date. */
+static void add_last_words(struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len > 0 && last->step != 0 && last->running_at == HF_TIME_NONE &&
+	    last->down_at == HF_TIME_NONE && b->ledger.save_until != HF_TIME_NONE)
+		take_last_words(b);
+}
+
+void hf_steps_take_last(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	const struct hf_record *last = &ledger->records[0];
+
+	if (ledger->records_len == 0 || !hf_streq(last->scope, "Job"))
+		return;
+	take_last_words(b);
+	if (last->step <= ledger->best_step)
+		return;
+	ledger->best_step = last->step;
+	ledger->no_progress_streak = 0;
+	/* This restart counts for the next one. */
+	if (ledger->in_place_streak > 1)
+		ledger->in_place_streak = 1;
 }
 
 /* The first step after the restart, by the first report of one. */

@@ -204,6 +204,67 @@ static void a_process_without_a_step_has_not_the_step_of_the_one_before(void **s
 	brain_release(&b);
 }
 
+/* Agents publish steps seldom, and the reports of ranks that were stopped have their last one. */
+static void a_record_takes_the_last_steps_of_the_ranks_that_were_stopped(void **state)
+{
+	(void)state;
+	begin();
+	tell("demo-hand-0", 67, 60);
+	turn();
+	end_process("demo-hand-1", 1);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 67);
+	assert_int_equal(ledger()->best_step, 67);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	tell("demo-hand-0", 266, 260);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 266);
+	assert_int_equal(ledger()->records[0].saved_step, 260);
+	assert_int_equal(ledger()->best_step, 266);
+	/* The next processes' steps are not of the restart. */
+	brain_after(&b, 3);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
+	tell("demo-hand-0", 270, 260);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 266);
+	brain_release(&b);
+
+	/* No step was known at the decision. */
+	begin();
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	assert_int_equal(ledger()->records[0].step, 0);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	tell("demo-hand-1", 28, 28);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 28);
+	assert_int_equal(ledger()->records[0].saved_step, 28);
+	brain_release(&b);
+}
+
+/* A restart that brings the job on is no restart without progress, although the step was not known at the decision. */
+static void last_steps_end_a_streak_without_progress(void **state)
+{
+	(void)state;
+	begin();
+	b.view.run_policy.recovery.no_progress_limit = HF_SOME_INT(2);
+	tell("demo-hand-0", 100, 100);
+	for (int64_t generation = 1; generation < 5; generation++) {
+		turn();
+		end_process("demo-hand-1", generation);
+		turn();
+		assert_int_equal(ledger()->generation, generation + 1);
+		brain_report_all(&b, HF_PROCESS_DOWN, generation + 1);
+		tell("demo-hand-0", 100 * (generation + 1), 100);
+		brain_after(&b, 400);
+		turn();
+		brain_after(&b, 3);
+		brain_report_all(&b, HF_PROCESS_RUNNING, generation + 1);
+	}
+	assert_int_equal(ledger()->no_progress_streak, 0);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +273,8 @@ int main(void)
 		cmocka_unit_test(a_planned_restart_loses_what_was_not_saved_in_the_end),
 		cmocka_unit_test(the_first_step_is_later_than_the_start),
 		cmocka_unit_test(a_process_without_a_step_has_not_the_step_of_the_one_before),
+		cmocka_unit_test(a_record_takes_the_last_steps_of_the_ranks_that_were_stopped),
+		cmocka_unit_test(last_steps_end_a_streak_without_progress),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
