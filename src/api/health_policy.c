@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/health_policy.h"
 
+#include "api/window_internal.h"
 #include "api/writer_internal.h"
 #include "base/str.h"
 
@@ -117,18 +118,6 @@ static const struct hf_field drain_fields[] = {
 };
 static const struct hf_field_table drain_table = HF_FIELD_TABLE(drain_fields, struct drain);
 
-struct window {
-	uint64_t present;
-	HF_LIST(const char *) days;
-	const char *start, *end;
-};
-static const struct hf_field window_fields[] = {
-	HF_FIELD_STRINGS("days", struct window, days, 7, 0),
-	HF_FIELD_STRING("start", struct window, start, 5, HF_FIELD_REQUIRED),
-	HF_FIELD_STRING("end", struct window, end, 5, HF_FIELD_REQUIRED),
-};
-static const struct hf_field_table window_table = HF_FIELD_TABLE(window_fields, struct window);
-
 struct diagnostic {
 	uint64_t present;
 	HF_LIST(const char *) command;
@@ -173,7 +162,7 @@ struct mend {
 	bool hold, watchdog;
 	HF_LIST(const char *) rungs;
 	int32_t at_once, deadline, settle;
-	HF_LIST(struct window) windows;
+	HF_LIST(struct hf_window_read) windows;
 	struct diagnostic diagnostic;
 	struct external external;
 };
@@ -188,7 +177,7 @@ static const struct hf_field mend_fields[] = {
 	HF_FIELD_OBJECT("diagnostic", struct mend, diagnostic, &diagnostic_table, 0),
 	HF_FIELD_BOOL("hold", struct mend, hold, 0),
 	HF_FIELD_BOOL("watchdog", struct mend, watchdog, 0),
-	HF_FIELD_OBJECTS("windows", struct mend, windows, &window_table,
+	HF_FIELD_OBJECTS("windows", struct mend, windows, &hf_window_table,
 			 HF_HEALTH_POLICY_WINDOWS_MAX, 0),
 };
 static const struct hf_field_table mend_table = HF_FIELD_TABLE(mend_fields, struct mend);
@@ -273,66 +262,6 @@ static void read_budget(const struct budget *read, struct hf_health_policy_spec 
 
 /* ---- mend ------------------------------------------------------------------------------------ */
 
-static const char *const day_names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-					"Thursday", "Friday", "Saturday"};
-
-static bool read_minute(const char *text, int32_t *ret_minute)
-{
-	int hours, minutes;
-
-	if (text == NULL || strlen(text) != 5 || text[2] != ':' ||
-	    strspn(text, "0123456789") != 2 || strspn(text + 3, "0123456789") != 2)
-		return false;
-	hours = (text[0] - '0') * 10 + text[1] - '0';
-	minutes = (text[3] - '0') * 10 + text[4] - '0';
-	*ret_minute = hours * 60 + minutes;
-	return hours < 24 && minutes < 60;
-}
-
-static bool add_day(const char *name, uint8_t *days)
-{
-	for (unsigned i = 0; i < HF_ARRAY_LEN(day_names); i++)
-		if (hf_streq(name, day_names[i])) {
-			*days |= (uint8_t)(1u << i);
-			return true;
-		}
-	return false;
-}
-
-/* Read a time of the day; `field` is "start" or "end". */
-static int read_window_time(const char *text, size_t i, const char *field, int32_t *ret_minute,
-			    struct hf_error *err)
-{
-	if (read_minute(text, ret_minute))
-		return 0;
-	return hf_error_set(err, HF_E_INVALID,
-			    "spec.mend.windows[%zu].%s: Invalid value: \"%s\": must be a time of "
-			    "the day such as 22:30",
-			    i, field, text);
-}
-
-static int read_window(const struct window *read, size_t i, struct hf_policy_window *window,
-		       struct hf_error *err)
-{
-	*window = (struct hf_policy_window){.days = read->days.len == 0 ? 0x7f : 0};
-	for (size_t d = 0; d < read->days.len; d++)
-		if (!add_day(read->days.items[d], &window->days))
-			return hf_error_set(err, HF_E_INVALID,
-					    "spec.mend.windows[%zu].days[%zu]: Unsupported value: "
-					    "\"%s\": supported values: \"Sunday\" to \"Saturday\"",
-					    i, d, read->days.items[d]);
-	if (read_window_time(read->start, i, "start", &window->from_minute, err) != 0 ||
-	    read_window_time(read->end, i, "end", &window->to_minute, err) != 0)
-		return HF_E_INVALID;
-	if (window->from_minute == window->to_minute)
-		return hf_error_set(
-			err, HF_E_INVALID,
-			"spec.mend.windows[%zu].end: Invalid value: \"%s\": must differ "
-			"from start",
-			i, read->end);
-	return 0;
-}
-
 static int read_diagnostic(const struct diagnostic *read, struct hf_policy_mend *mend,
 			   struct hf_error *err)
 {
@@ -411,8 +340,9 @@ static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struc
 		rc = read_diagnostic(&read->diagnostic, mend, err);
 	if (rc == 0)
 		rc = read_external(read, mend, err);
-	for (size_t i = 0; i < read->windows.len && rc == 0; i++)
-		rc = read_window(&read->windows.items[i], i, &mend->windows[i], err);
+	if (rc == 0)
+		rc = hf_windows_read(read->windows.items, read->windows.len, "spec.mend.windows",
+				     mend->windows, err);
 	return rc;
 }
 

@@ -20,32 +20,14 @@
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* Sets a text, cut at a whole character if it is too long. Without a text the member becomes null,
- * so a merge patch removes it. */
-static void set_cut(struct hf_json *object, const char *key, const char *text, size_t bytes_max)
-{
-	if (hf_str_is_empty(text))
-		hf_json_set(object, key, hf_json_null());
-	else
-		hf_json_set(object, key, hf_write_cut(text, bytes_max));
-}
-
 static void set_text(struct hf_json *object, const char *key, const char *text)
 {
-	set_cut(object, key, text, HF_REMEDIATION_TEXT_MAX);
+	hf_write_cut_or_null(object, key, text, HF_REMEDIATION_TEXT_MAX);
 }
 
 static void set_message(struct hf_json *object, const char *key, const char *text)
 {
-	set_cut(object, key, text, HF_REMEDIATION_MESSAGE_MAX);
-}
-
-static void set_time(struct hf_json *object, const char *key, hf_time time)
-{
-	if (time == HF_TIME_NONE)
-		hf_json_set(object, key, hf_json_null());
-	else
-		hf_write_micro_time(object, key, time);
+	hf_write_cut_or_null(object, key, text, HF_REMEDIATION_MESSAGE_MAX);
 }
 
 void hf_remediation_name(const char *node, int32_t attempt, char ret_name[HF_REMEDIATION_NAME_MAX])
@@ -152,8 +134,8 @@ static struct hf_json *write_act(const struct hf_remediation_act *act)
 
 	set_text(json, "nonce", act->nonce);
 	set_text(json, "actor", act->actor);
-	set_time(json, "startedAt", act->started_at);
-	set_time(json, "endedAt", act->ended_at);
+	hf_write_time_or_null(json, "startedAt", act->started_at);
+	hf_write_time_or_null(json, "endedAt", act->ended_at);
 	set_text(json, "bootID", act->boot_id);
 	set_text(json, "tool", act->tool);
 	hf_json_set(json, "exitCode",
@@ -190,20 +172,10 @@ static struct hf_json *write_saved(const struct hf_remediation_status *status)
 	return json;
 }
 
-static struct hf_json *make_guarded(const char *resource_version, struct hf_json **ret_status)
-{
-	struct hf_json *patch = hf_json_object();
-
-	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
-			hf_str_or(resource_version, ""));
-	*ret_status = hf_json_ensure_object(patch, "status");
-	return patch;
-}
-
 struct hf_json *hf_remediation_status_patch(const char *resource_version,
 					    const struct hf_remediation_status *status)
 {
-	struct hf_json *json, *patch = make_guarded(resource_version, &json), *part;
+	struct hf_json *json, *patch = hf_write_guarded_status(resource_version, &json), *part;
 
 	set_text(json, "phase", status->phase);
 	set_message(json, "message", status->message);
@@ -213,7 +185,7 @@ struct hf_json *hf_remediation_status_patch(const char *resource_version,
 		hf_json_set(json, "approval", hf_json_null());
 	} else {
 		part = hf_json_ensure_object(json, "approval");
-		set_time(part, "time", status->approval.at);
+		hf_write_time_or_null(part, "time", status->approval.at);
 		set_text(part, "bootID", status->approval.boot_id);
 		set_text(part, "resourceVersionOfNode", status->approval.node_version);
 	}
@@ -224,7 +196,7 @@ struct hf_json *hf_remediation_status_patch(const char *resource_version,
 	} else {
 		part = hf_json_ensure_object(json, "proof");
 		set_text(part, "bootID", status->proof.boot_id);
-		set_time(part, "time", status->proof.at);
+		hf_write_time_or_null(part, "time", status->proof.at);
 		set_message(part, "text", status->proof.text);
 	}
 	return patch;
@@ -232,7 +204,7 @@ struct hf_json *hf_remediation_status_patch(const char *resource_version,
 
 struct hf_json *hf_remediation_act_patch(const struct hf_remediation_act_write *write)
 {
-	struct hf_json *json, *patch = make_guarded(write->resource_version, &json);
+	struct hf_json *json, *patch = hf_write_guarded_status(write->resource_version, &json);
 
 	if (write->phase != NULL)
 		hf_json_set_str(json, "phase", write->phase);

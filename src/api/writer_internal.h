@@ -51,4 +51,34 @@ static inline struct hf_json *hf_write_cut(const char *text, size_t bytes_max)
 	return hf_json_stringn(text, hf_utf8_cut(text, bytes_max));
 }
 
+/* Set a member of a merge patch: a text that is cut, or a time. Without a value the member becomes null,
+ * which removes it from the stored object. */
+
+static inline void hf_write_cut_or_null(struct hf_json *object, const char *key, const char *text,
+					size_t bytes_max)
+{
+	hf_json_set(object, key,
+		    hf_str_is_empty(text) ? hf_json_null() : hf_write_cut(text, bytes_max));
+}
+
+static inline void hf_write_time_or_null(struct hf_json *object, const char *key, hf_time time)
+{
+	if (time == HF_TIME_NONE)
+		hf_json_set(object, key, hf_json_null());
+	else
+		hf_write_micro_time(object, key, time);
+}
+
+/* A merge patch of the status that the server refuses if the object has changed since this version. */
+static inline struct hf_json *hf_write_guarded_status(const char *resource_version,
+						      struct hf_json **ret_status)
+{
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_str_or(resource_version, ""));
+	*ret_status = hf_json_ensure_object(patch, "status");
+	return patch;
+}
+
 #endif

@@ -63,7 +63,7 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	AUTO_SAID said = RUN();
 
 	assert_int_equal(said.code, HF_EXIT_OK);
-	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 9);
+	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 10);
 	assert_int_equal(count(said.out, "kind: Deployment\n"), 1);
 	/* Without --policy only the policies that warn are printed: the CRDs already contain the
 	 * rules that deny. */
@@ -99,14 +99,15 @@ static void a_part_is_printed_alone(void **state)
 	AUTO_SAID operator= RUN("--operator");
 	AUTO_SAID policy = RUN("--policy", "--operator");
 
-	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 9);
+	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 10);
 	assert_int_equal(count(crds.out, "kind: Deployment\n"), 0);
 	assert_int_equal(count(operator.out, "kind: CustomResourceDefinition\n"), 0);
 	assert_int_equal(count(operator.out, "kind: Deployment\n"), 1);
 	assert_int_equal(count(policy.out, "name: devicehealths.holdfast.dev,"), 1);
 	assert_int_equal(count(policy.out, "name: healthpolicies.holdfast.dev,"), 1);
 	assert_int_equal(count(policy.out, "name: remediations.holdfast.dev,"), 1);
-	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 3);
+	assert_int_equal(count(policy.out, "name: devicerollouts.holdfast.dev,"), 1);
+	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 4);
 	assert_int_equal(count(policy.out, "kind: ValidatingAdmissionPolicy\n"), 8);
 }
 

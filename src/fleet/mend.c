@@ -36,13 +36,7 @@
 /* Interval of the search for old finished Remediations. The operator deletes one at a time. */
 #define PRUNE_EVERY (10 * HF_MINUTE)
 
-/* Kinds of others. */
-static const struct hf_resource daemon_sets = {.group = "apps",
-					       .version = "v1",
-					       .plural = "daemonsets",
-					       .singular = "daemonset",
-					       .kind = "DaemonSet",
-					       .namespaced = true};
+/* A kind of others. */
 static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8s.io",
 						.version = "v1beta1",
 						.plural = "nodemaintenances",
@@ -398,7 +392,7 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	case MEND_READ_TEMPLATE: (void)hf_fleet_mend_external(mend, true, request); break;
 	case MEND_READ_EXTERNAL: (void)hf_fleet_mend_external(mend, false, request); break;
 	case MEND_READ_KURED:
-		request->resource = &daemon_sets;
+		request->resource = &hf_daemonsets;
 		request->ns = KURED_NAMESPACE;
 		request->name = KURED_NAME;
 		break;

@@ -3,6 +3,7 @@
 #include "fleet/mend_internal.h"
 
 #include "api/device_health.h"
+#include "api/node_locks.h"
 #include "base/str.h"
 #include "fleet/impact.h"
 #include "store/resource.h"
@@ -23,7 +24,6 @@
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
 #define PERSON_AGAIN HF_HOUR
-#define KURED_LOCK "weave.works/kured-node-lock"
 
 /* ---- the operands of the GPU Operator -------------------------------------------------------- */
 
@@ -210,51 +210,11 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 		view->lease = HF_MEND_LEASE_OURS;
 }
 
-/* True if kured locks the node. kured's lock is JSON in an annotation of its DaemonSet: {"nodeID":
- * NODE}, or a list of such objects in "locks". A lock that cannot be read counts for every node. */
-static bool has_kured_lock(const struct hf_json *daemon_set, const char *node)
-{
-	const char *text =
-		hf_json_path_str(daemon_set, "metadata", "annotations", KURED_LOCK, NULL);
-	HF_AUTO_JSON lock = NULL;
-	const struct hf_json *locks;
-
-	if (hf_str_is_empty(text))
-		return false;
-	if (hf_json_parse(text, strlen(text), NULL, &lock, NULL) != 0)
-		return true;
-	if (hf_streq(hf_json_path_str(lock, "nodeID", NULL), node))
-		return true;
-	locks = hf_json_get(lock, "locks");
-	for (size_t i = 0; i < hf_json_len(locks); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(locks, i), "nodeID", NULL), node))
-			return true;
-	return false;
-}
-
-/* Conditions by which a maintenance tool says that it drains or maintains the node (KEP-5683). Holdfast writes
- * none of them. */
-static const char *find_maintenance(const struct hf_json *node)
-{
-	static const char *const types[] = {"DrainInProgress", "MaintenanceInProgress"};
-	const struct hf_json *list = hf_json_path(node, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-
-		for (size_t k = 0; k < HF_ARRAY_LEN(types); k++)
-			if (hf_streq(hf_json_path_str(item, "type", NULL), types[k]) &&
-			    hf_streq(hf_json_path_str(item, "status", NULL), "True"))
-				return types[k];
-	}
-	return NULL;
-}
-
 static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
 {
-	const char *condition = find_maintenance(json_of(mend, MEND_READ_NODE));
+	const char *condition = hf_node_find_maintenance(json_of(mend, MEND_READ_NODE));
 
-	if (has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
+	if (hf_node_has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
 		view->other_lock = "kured";
 	else if (mend->in_maintenance)
 		view->other_lock = "NodeMaintenance";

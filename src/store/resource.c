@@ -65,6 +65,15 @@ const struct hf_resource hf_healthpolicies = {
 	.namespaced = false,
 };
 
+const struct hf_resource hf_devicerollouts = {
+	.group = "holdfast.dev",
+	.version = "v1alpha1",
+	.plural = "devicerollouts",
+	.singular = "devicerollout",
+	.kind = "DeviceRollout",
+	.namespaced = false,
+};
+
 const struct hf_resource hf_remediations = {
 	.group = "holdfast.dev",
 	.version = "v1alpha1",
@@ -102,6 +111,15 @@ const struct hf_resource hf_autoscalers = {
 					.namespaced = true}
 POD_GROUPS(hf_podgroups, "scheduling.x-k8s.io", "v1alpha1");
 POD_GROUPS(hf_volcano_podgroups, "scheduling.volcano.sh", "v1beta1");
+#define APPS(var, singular_, kind_)                                                                \
+	const struct hf_resource var = {.group = "apps",                                           \
+					.version = "v1",                                           \
+					.plural = singular_ "s",                                   \
+					.singular = (singular_),                                   \
+					.kind = (kind_),                                           \
+					.namespaced = true}
+APPS(hf_daemonsets, "daemonset", "DaemonSet");
+APPS(hf_controllerrevisions, "controllerrevision", "ControllerRevision");
 const struct hf_resource hf_server_version = {
 	.group = "", .version = "", .plural = "version", .singular = "version", .kind = "Info"};
 
@@ -176,6 +194,12 @@ static const struct hf_resource_info table[] = {
 	{.resource = &hf_leases, .fields = no_fields},
 	{.resource = &hf_devicehealths,
 	 .short_name = "dh",
+	 .custom = true,
+	 .status = true,
+	 .generation = true,
+	 .fields = no_fields},
+	{.resource = &hf_devicerollouts,
+	 .short_name = "dro",
 	 .custom = true,
 	 .status = true,
 	 .generation = true,

@@ -20,6 +20,7 @@ extern const struct hf_resource hf_persistentvolumeclaims;
 extern const struct hf_resource hf_serviceaccounts;
 extern const struct hf_resource hf_leases;
 extern const struct hf_resource hf_devicehealths;  /* api/device_health.h */
+extern const struct hf_resource hf_devicerollouts; /* api/device_rollout.h */
 extern const struct hf_resource hf_healthpolicies; /* api/health_policy.h */
 extern const struct hf_resource hf_remediations;   /* api/remediation.h */
 extern const struct hf_resource hf_roles;
@@ -33,6 +34,8 @@ extern const struct hf_resource hf_jaxjobs;
 
 /* Kinds that exist on an API server only. The table does not contain them. */
 extern const struct hf_resource hf_autoscalers;
+extern const struct hf_resource hf_daemonsets;
+extern const struct hf_resource hf_controllerrevisions;
 extern const struct hf_resource hf_podgroups;
 extern const struct hf_resource hf_volcano_podgroups;
 /* The version of the API server: GET of the name "version" answers with "gitVersion": "v1.36.3". */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/node_locks.h"
+
+#include "harness/json_text.h"
+#include "harness/test.h"
+#include "json/json.h"
+
+#include <stdio.h>
+
+static const char *find(const char *text)
+{
+	HF_AUTO_DOC doc = json_doc_of(text);
+	static char type[64];
+	const char *found = hf_node_find_maintenance(hf_doc_json(doc));
+
+	snprintf(type, sizeof(type), "%s", found == NULL ? "none" : found);
+	return type;
+}
+
+static void conditions_of_other_tools_are_found(void **state)
+{
+	(void)state;
+	assert_string_equal(find("{}"), "none");
+	assert_string_equal(
+		find("{'status':{'conditions':[{'type':'DrainInProgress','status':'True'}]}}"),
+		"DrainInProgress");
+	assert_string_equal(find("{'status':{'conditions':[{'type':'a.b/MaintenanceInProgress',"
+				 "'status':'True'}]}}"),
+			    "a.b/MaintenanceInProgress");
+	assert_string_equal(find("{'status':{'conditions':[{'type':'a.b/MaintenanceInProgress',"
+				 "'status':'False'}]}}"),
+			    "none");
+	assert_string_equal(find("{'status':{'conditions':[{'type':'NoDrainInProgress',"
+				 "'status':'True'}]}}"),
+			    "none");
+	/* Holdfast's own condition is no lock of others. */
+	assert_string_equal(find("{'status':{'conditions':[{'type':"
+				 "'holdfast.dev/MaintenanceInProgress','status':'True'}]}}"),
+			    "none");
+}
+
+static void the_own_condition_is_written_and_read(void **state)
+{
+	HF_AUTO_DOC on = hf_node_maintenance_patch(true, "Rollout", "r", HF_SECOND);
+	HF_AUTO_DOC off = hf_node_maintenance_patch(false, "Ended", "r", HF_SECOND);
+
+	(void)state;
+	assert_true(hf_node_is_in_maintenance(hf_doc_json(on)));
+	assert_false(hf_node_is_in_maintenance(hf_doc_json(off)));
+	assert_false(hf_node_is_in_maintenance(NULL));
+	assert_null(hf_node_find_maintenance(hf_doc_json(on)));
+}
+
+static void a_lock_of_kured_is_read(void **state)
+{
+	HF_AUTO_DOC one = json_doc_of("{'metadata':{'annotations':{'weave.works/kured-node-lock':"
+				      "'{\\'nodeID\\':\\'n1\\'}'}}}");
+	HF_AUTO_DOC bad =
+		json_doc_of("{'metadata':{'annotations':{'weave.works/kured-node-lock':'{'}}}");
+
+	(void)state;
+	assert_true(hf_node_has_kured_lock(hf_doc_json(one), "n1"));
+	assert_false(hf_node_has_kured_lock(hf_doc_json(one), "n2"));
+	assert_true(hf_node_has_kured_lock(hf_doc_json(bad), "n2"));
+	assert_false(hf_node_has_kured_lock(NULL, "n1"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(conditions_of_other_tools_are_found),
+		cmocka_unit_test(the_own_condition_is_written_and_read),
+		cmocka_unit_test(a_lock_of_kured_is_read),
+	};
+
+	return cmocka_run_group_tests_name("node_locks", tests, NULL, NULL);
+}
