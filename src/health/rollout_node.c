@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/rollout_node.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/*
+ * The phases of a DeviceRollout on one node, with one function for each phase.  A function checks the facts in this
+ * order: facts that end the work, facts that hold it back, work that is left.
+ */
+
+static const char *const phase_names[HF_ROLLOUT_PHASES] = {
+	"Waiting",   "Locked", "Cordoned", "Emptying",   "Changing", "Proving",
+	"Restoring", "Done",   "Failed",   "RolledBack", "Skipped"};
+static const char *const do_names[HF_ROLLOUT_DOS] = {
+	"nothing",         "take-lease",    "cordon",       "set-condition",
+	"record",          "canary-before", "evict",        "mark",
+	"change",          "ask-report",    "canary-after", "uncordon",
+	"clear-condition", "release-lease"};
+
+#define BIT(phase) (1u << HF_ROLLOUT_##phase)
+static const unsigned may_follow[HF_ROLLOUT_PHASES] = {
+	[HF_ROLLOUT_WAITING] = BIT(LOCKED) | BIT(RESTORING),
+	[HF_ROLLOUT_LOCKED] = BIT(CORDONED) | BIT(RESTORING),
+	[HF_ROLLOUT_CORDONED] = BIT(EMPTYING) | BIT(RESTORING),
+	[HF_ROLLOUT_EMPTYING] = BIT(CHANGING) | BIT(RESTORING),
+	[HF_ROLLOUT_CHANGING] = BIT(PROVING) | BIT(RESTORING),
+	[HF_ROLLOUT_PROVING] = BIT(RESTORING),
+	[HF_ROLLOUT_RESTORING] = BIT(DONE) | BIT(FAILED) | BIT(ROLLED_BACK) | BIT(SKIPPED),
+	/* A proved node may fail later; a rollback begins anew with each changed node. */
+	[HF_ROLLOUT_DONE] = BIT(FAILED) | BIT(WAITING),
+	[HF_ROLLOUT_FAILED] = BIT(WAITING) | BIT(RESTORING),
+	[HF_ROLLOUT_SKIPPED] = BIT(WAITING),
+};
+
+bool hf_rollout_phase_may_follow(enum hf_rollout_phase from, enum hf_rollout_phase to)
+{
+	return from == to || (may_follow[from] & (1u << to)) != 0;
+}
+
+bool hf_rollout_phase_is_end(enum hf_rollout_phase phase)
+{
+	return phase >= HF_ROLLOUT_DONE;
+}
+
+const char *hf_rollout_phase_name(enum hf_rollout_phase phase)
+{
+	return phase_names[phase];
+}
+
+const char *hf_rollout_do_name(enum hf_rollout_do act)
+{
+	return do_names[act];
+}
+
+bool hf_rollout_phase_of(const char *name, enum hf_rollout_phase *ret_phase)
+{
+	for (unsigned i = 0; i < HF_ROLLOUT_PHASES; i++)
+		if (hf_streq(name, phase_names[i])) {
+			*ret_phase = (enum hf_rollout_phase)i;
+			return true;
+		}
+	return false;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+HF_PRINTF(2, 3)
+static void set_message(struct hf_rollout_node_step *step, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(step->message, sizeof(step->message), fmt, ap);
+	va_end(ap);
+}
+
+/* The caller has set the message. */
+static void end_work(struct hf_rollout_node_step *step, enum hf_rollout_phase outcome)
+{
+	step->next = HF_ROLLOUT_RESTORING;
+	step->outcome = outcome;
+}
+
+static void wake_by(struct hf_rollout_node_step *step, hf_time at)
+{
+	if (at != HF_TIME_NONE && at < step->wake_at)
+		step->wake_at = at;
+}
+
+static bool act(struct hf_rollout_node_step *step, bool wanted, enum hf_rollout_do what)
+{
+	if (wanted)
+		step->act = what;
+	return wanted;
+}
+
+/* ---- before the change ------------------------------------------------------------------------ */
+
+/* A node that is not changed yet is left as it was. */
+static bool ends_before_change(const struct hf_rollout_node_view *view,
+			       struct hf_rollout_node_step *step)
+{
+	if (!view->node_exists)
+		set_message(step, "the node does not exist any more");
+	else if (view->stops)
+		set_message(step, "nothing was changed: %s",
+			    hf_str_or(view->stop_why, "the rollout stops"));
+	else if (view->phase > HF_ROLLOUT_WAITING && view->lease != HF_ROLLOUT_LEASE_OURS)
+		set_message(step, "the Lease of the node was lost%s%s",
+			    view->lease == HF_ROLLOUT_LEASE_OTHERS ? " to " : "",
+			    view->lease == HF_ROLLOUT_LEASE_OTHERS
+				    ? hf_str_or(view->lease_holder, "another")
+				    : "");
+	else if (view->phase > HF_ROLLOUT_LOCKED && !view->cordoned)
+		set_message(step, "a person took the cordon off: the node is left alone");
+	else
+		return false;
+	end_work(step, HF_ROLLOUT_SKIPPED);
+	return true;
+}
+
+/* What holds the node back skips it after the time that emptying may take, so that the wave goes on. */
+static bool is_held(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	hf_time until = hf_time_add(view->since, view->empty_for);
+
+	if (view->other_lock != NULL)
+		set_message(step, "waits: %s is at work on the node", view->other_lock);
+	else if (view->held != NULL)
+		set_message(step, "waits: %s", view->held);
+	else
+		return false;
+	if (view->now >= until)
+		end_work(step, HF_ROLLOUT_SKIPPED);
+	wake_by(step, until);
+	return true;
+}
+
+static void step_waiting(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	if (ends_before_change(view, step) || is_held(view, step))
+		return;
+	if (view->lease == HF_ROLLOUT_LEASE_OTHERS) {
+		hf_time until = hf_time_add(view->since, view->empty_for);
+
+		set_message(step, "waits: %s holds the Lease of the node",
+			    hf_str_or(view->lease_holder, "another"));
+		if (view->now >= until)
+			end_work(step, HF_ROLLOUT_SKIPPED);
+		wake_by(step, until);
+		return;
+	}
+	if (act(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE))
+		return;
+	step->next = HF_ROLLOUT_LOCKED;
+	set_message(step, "the node is locked");
+}
+
+static void step_locked(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	if (ends_before_change(view, step) || is_held(view, step))
+		return;
+	if (act(step, !view->cordoned, HF_ROLLOUT_CORDON))
+		return;
+	step->next = HF_ROLLOUT_CORDONED;
+	set_message(step,
+		    view->own_cordon ? "the node is cordoned" : "the node was cordoned before");
+}
+
+static void step_cordoned(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *step)
+{
+	if (ends_before_change(view, step))
+		return;
+	if (act(step, !view->in_maintenance, HF_ROLLOUT_SET_CONDITION) ||
+	    act(step, !view->recorded, HF_ROLLOUT_RECORD))
+		return;
+	step->next = HF_ROLLOUT_EMPTYING;
+	set_message(step, "waits until no pod of the node requests a device");
+}
+
+/* The canary job needs the devices, so it runs on the empty node. */
+static bool awaits_baseline(const struct hf_rollout_node_view *view,
+			    struct hf_rollout_node_step *step)
+{
+	if (!view->wants_canary || view->backwards ||
+	    view->canary_before == HF_ROLLOUT_CANARY_SUCCEEDED)
+		return false;
+	if (view->canary_before == HF_ROLLOUT_CANARY_FAILED) {
+		set_message(step, "the canary job failed before the change");
+		end_work(step, HF_ROLLOUT_SKIPPED);
+		return true;
+	}
+	set_message(step, "the canary job runs before the change");
+	(void)act(step, view->canary_before == HF_ROLLOUT_CANARY_NONE, HF_ROLLOUT_CANARY_BEFORE);
+	return true;
+}
+
+static bool is_occupied(const struct hf_rollout_node_view *view)
+{
+	return view->empty != HF_ROLLOUT_EMPTY_NEVER && view->pods_left > 0;
+}
+
+static void give_up_emptying(const struct hf_rollout_node_view *view,
+			     struct hf_rollout_node_step *step)
+{
+	bool stuck = view->stuck_pod != NULL;
+
+	set_message(step, "%zu pod%s still request%s a device after %lld s%s%s%s%s",
+		    view->pods_left, view->pods_left == 1 ? "" : "s",
+		    view->pods_left == 1 ? "s" : "", (long long)(view->empty_for / HF_SECOND),
+		    stuck ? ": " : "", hf_str_or(view->stuck_pod, ""), stuck ? " " : "",
+		    hf_str_or(view->stuck_why, ""));
+	end_work(step, HF_ROLLOUT_SKIPPED);
+}
+
+static void empty_node(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	if (view->stuck_pod != NULL)
+		set_message(step, "waits for pod %s, which %s", view->stuck_pod, view->stuck_why);
+	else
+		set_message(step, "waits for %zu pod%s that request%s a device", view->pods_left,
+			    view->pods_left == 1 ? "" : "s", view->pods_left == 1 ? "s" : "");
+	(void)act(step, view->empty == HF_ROLLOUT_EMPTY_SAVE && view->stuck_pod == NULL,
+		  HF_ROLLOUT_EVICT);
+}
+
+static void step_emptying(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *step)
+{
+	hf_time until = hf_time_add(view->since, view->empty_for);
+
+	if (ends_before_change(view, step) || is_held(view, step))
+		return;
+	if (is_occupied(view) && view->now >= until) {
+		give_up_emptying(view, step);
+		return;
+	}
+	if (is_occupied(view)) {
+		empty_node(view, step);
+		wake_by(step, until);
+		return;
+	}
+	if (awaits_baseline(view, step))
+		return;
+	step->next = HF_ROLLOUT_CHANGING;
+	set_message(step, view->backwards ? "the change is taken back" : "the node is changed");
+}
+
+/* ---- the change and its proof ------------------------------------------------------------------ */
+
+static hf_time deadline_of(const struct hf_rollout_node_view *view)
+{
+	hf_time from = view->changed_at != HF_TIME_NONE ? view->changed_at : view->since;
+
+	return hf_time_add(from, view->prove_within);
+}
+
+/* Sets the message to what was missing, which the caller has written, and ends the work. */
+static void fail_if_late(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	char missing[HF_ROLLOUT_STEP_MESSAGE_MAX];
+	hf_time until = deadline_of(view);
+
+	wake_by(step, until);
+	if (view->now < until)
+		return;
+	snprintf(missing, sizeof(missing), "%s", step->message);
+	set_message(step, "no proof within %lld s: %.240s",
+		    (long long)(view->prove_within / HF_SECOND), missing);
+	step->act = HF_ROLLOUT_DO_NOTHING;
+	end_work(step, HF_ROLLOUT_FAILED);
+}
+
+static void step_changing(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *step)
+{
+	if (!view->node_exists) {
+		set_message(step, "the node does not exist any more");
+		end_work(step, HF_ROLLOUT_SKIPPED);
+		return;
+	}
+	/* The mark says that the node may be changed already. */
+	if (!view->marked && !view->proof.changed &&
+	    (ends_before_change(view, step) || is_held(view, step)))
+		return;
+	if (!view->proof.changed) {
+		set_message(step, view->backwards ? "waits until the change is taken back"
+						  : "waits until the change is there");
+		(void)(act(step, !view->marked, HF_ROLLOUT_MARK) ||
+		       act(step, true, HF_ROLLOUT_CHANGE));
+		fail_if_late(view, step);
+		return;
+	}
+	step->next = HF_ROLLOUT_PROVING;
+	set_message(step, "waits for the proof");
+}
+
+static const struct hf_rollout_resource *find_lost(const struct hf_rollout_proof *proof)
+{
+	for (size_t i = 0; i < proof->resources_len; i++)
+		if (proof->resources[i].now_milli < proof->resources[i].before_milli)
+			return &proof->resources[i];
+	return NULL;
+}
+
+/* Returns true if the DeviceHealth proves the change; else the message says what is missing. */
+static bool prove_health(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	const struct hf_rollout_proof *p = &view->proof;
+
+	if (!p->health_exists && !p->health_wanted)
+		return true;
+	if (!p->health_exists || p->observed_at == HF_TIME_NONE ||
+	    p->observed_at <= p->complete_at || p->observed_at <= view->changed_at) {
+		set_message(step, "no report of the agent from after the change");
+		(void)act(step, p->health_exists && !p->report_asked, HF_ROLLOUT_ASK_REPORT);
+		return false;
+	}
+	if (!hf_str_is_empty(p->boot_id) && !hf_streq(p->boot_id, p->health_boot_id)) {
+		set_message(step, "no report of the agent from this boot");
+		return false;
+	}
+	if (p->sick != NULL) {
+		set_message(step, "device %s: %s", p->sick, hf_str_or(p->sick_class, "out of use"));
+		return false;
+	}
+	if (p->driver_wanted != NULL && !hf_streq(p->driver_version, p->driver_wanted)) {
+		set_message(step, "driver version %s instead of %s",
+			    hf_str_or(p->driver_version, "unknown"), p->driver_wanted);
+		return false;
+	}
+	return true;
+}
+
+static bool prove_node(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	const struct hf_rollout_proof *p = &view->proof;
+	const struct hf_rollout_resource *lost = find_lost(p);
+
+	if (!p->changed)
+		set_message(step, "the change is not there any more");
+	else if (!p->node_ready)
+		set_message(step, "the node is not Ready");
+	else if (!p->pod_ready)
+		set_message(step, "the pod of the DaemonSet is not Ready");
+	else if (lost != NULL)
+		set_message(step, "the node offers %lld of %s, and offered %lld before the change",
+			    (long long)(lost->now_milli / 1000), lost->name,
+			    (long long)(lost->before_milli / 1000));
+	else
+		return prove_health(view, step);
+	return false;
+}
+
+/* Returns true if no canary job is wanted, or it proves the change. */
+static bool prove_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	int64_t before = view->step_before_ms, after = view->step_after_ms;
+
+	if (!view->wants_canary || view->backwards)
+		return true;
+	switch (view->canary_after) {
+	case HF_ROLLOUT_CANARY_NONE:
+		set_message(step, "the canary job runs after the change");
+		(void)act(step, true, HF_ROLLOUT_CANARY_AFTER);
+		return false;
+	case HF_ROLLOUT_CANARY_RUNS:
+		set_message(step, "the canary job runs after the change");
+		return false;
+	case HF_ROLLOUT_CANARY_FAILED:
+		set_message(step, "the canary job failed after the change");
+		end_work(step, HF_ROLLOUT_FAILED);
+		return false;
+	case HF_ROLLOUT_CANARY_SUCCEEDED: break;
+	}
+	if (before > 0 && after > 0 && (after - before) * 100 > before * view->slower_percent) {
+		set_message(
+			step,
+			"the canary job is %lld %% slower: %lld ms, and %lld ms before the change",
+			(long long)((after - before) * 100 / before), (long long)after,
+			(long long)before);
+		end_work(step, HF_ROLLOUT_FAILED);
+		return false;
+	}
+	return true;
+}
+
+static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	bool proved;
+
+	if (!view->node_exists) {
+		set_message(step, "the node does not exist any more");
+		end_work(step, HF_ROLLOUT_SKIPPED);
+		return;
+	}
+	proved = prove_node(view, step);
+	/* While the canary job runs, its own deadline counts. */
+	if (proved && !prove_canary(view, step))
+		return;
+	if (!proved) {
+		fail_if_late(view, step);
+		return;
+	}
+	end_work(step, view->backwards ? HF_ROLLOUT_ROLLED_BACK : HF_ROLLOUT_DONE);
+	set_message(step, "%s: Ready%s%s%s, %zu resource%s as before",
+		    view->backwards ? "taken back and proved" : "changed and proved",
+		    view->proof.health_exists ? ", all devices well" : "",
+		    view->proof.driver_wanted != NULL ? ", driver version " : "",
+		    hf_str_or(view->proof.driver_wanted, ""), view->proof.resources_len,
+		    view->proof.resources_len == 1 ? "" : "s");
+}
+
+/* ---- putting back ------------------------------------------------------------------------------ */
+
+static bool puts_back(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+		      bool keeps_cordon)
+{
+	return act(step, view->node_exists && view->own_cordon && !keeps_cordon,
+		   HF_ROLLOUT_UNCORDON) ||
+	       act(step,
+		   view->node_exists && view->in_maintenance &&
+			   view->lease == HF_ROLLOUT_LEASE_OURS,
+		   HF_ROLLOUT_CLEAR_CONDITION) ||
+	       act(step, view->lease == HF_ROLLOUT_LEASE_OURS, HF_ROLLOUT_RELEASE_LEASE);
+}
+
+static void step_restoring(const struct hf_rollout_node_view *view,
+			   struct hf_rollout_node_step *step)
+{
+	if (puts_back(view, step, view->outcome == HF_ROLLOUT_FAILED && !view->ends))
+		return;
+	step->next = view->outcome;
+}
+
+/* A failed node keeps its cordon until the rollout ends. */
+static void step_ended(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	(void)puts_back(view, step, view->phase == HF_ROLLOUT_FAILED && !view->ends);
+}
+
+void hf_rollout_node_step(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *ret_step)
+{
+	*ret_step = (struct hf_rollout_node_step){
+		.next = view->phase, .outcome = view->outcome, .wake_at = HF_TIME_NEVER};
+	switch (view->phase) {
+	case HF_ROLLOUT_WAITING: step_waiting(view, ret_step); break;
+	case HF_ROLLOUT_LOCKED: step_locked(view, ret_step); break;
+	case HF_ROLLOUT_CORDONED: step_cordoned(view, ret_step); break;
+	case HF_ROLLOUT_EMPTYING: step_emptying(view, ret_step); break;
+	case HF_ROLLOUT_CHANGING: step_changing(view, ret_step); break;
+	case HF_ROLLOUT_PROVING: step_proving(view, ret_step); break;
+	case HF_ROLLOUT_RESTORING: step_restoring(view, ret_step); break;
+	default: step_ended(view, ret_step); break;
+	}
+	hf_assert(hf_rollout_phase_may_follow(view->phase, ret_step->next));
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_ROLLOUT_NODE_H
+#define HF_HEALTH_ROLLOUT_NODE_H
+
+#include "base/time.h"
+#include "health/types.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Decides the next step of a DeviceRollout on one node: the next phase, or one thing to do.  The controller reads the
+ * cluster, asks, performs the step, and asks again.  It needs no memory of its own: every answer follows from the
+ * object and from what the cluster shows.  Pure.
+ *
+ * Promises:
+ * - A step changes the phase or does one thing, never both.
+ * - Before phase Changing nothing of the change is done; after it, only the proof or its deadline ends the work.
+ * - A node is changed only while it is locked, cordoned and empty (unless nodes are not emptied), and while nothing
+ *   holds it.
+ * - Only a cordon with the rollout's own annotation is taken off.
+ * - Proof is newer than the change.
+ */
+
+enum hf_rollout_phase {
+	HF_ROLLOUT_WAITING,   /* the Lease of the node is not taken yet */
+	HF_ROLLOUT_LOCKED,    /* the Lease is taken */
+	HF_ROLLOUT_CORDONED,  /* the node takes no new pods; what it shows is recorded */
+	HF_ROLLOUT_EMPTYING,  /* pods that request a device leave */
+	HF_ROLLOUT_CHANGING,  /* the change is made, once */
+	HF_ROLLOUT_PROVING,   /* the change is made; the proof is awaited */
+	HF_ROLLOUT_RESTORING, /* cordon, condition and Lease are put back */
+	/* The phases from here on are ends. */
+	HF_ROLLOUT_DONE,
+	HF_ROLLOUT_FAILED, /* no proof; the cordon stays until a rollback, a cancel or a deletion */
+	HF_ROLLOUT_ROLLED_BACK, /* the change was taken back, with a proof */
+	HF_ROLLOUT_SKIPPED,     /* nothing was changed */
+	HF_ROLLOUT_PHASES
+};
+
+enum hf_rollout_lease { HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_LEASE_OURS, HF_ROLLOUT_LEASE_OTHERS };
+
+enum hf_rollout_empty {
+	HF_ROLLOUT_EMPTY_SAVE,  /* pods are evicted; gangs save first */
+	HF_ROLLOUT_EMPTY_WAIT,  /* pods end by themselves */
+	HF_ROLLOUT_EMPTY_NEVER, /* the change happens beside running pods */
+};
+
+#define HF_ROLLOUT_STEP_MESSAGE_MAX 320
+
+/* A resource of the node, before the change and now, in thousandths. */
+struct hf_rollout_resource {
+	const char *name;
+	int64_t before_milli, now_milli;
+};
+
+/* What the node shows after the change. */
+struct hf_rollout_proof {
+	/* DaemonSet: the node's pod has the wanted revision.  Label: the node has the wanted value */
+	bool changed;
+	bool pod_ready; /* the pod is Ready; true for a label */
+	/* when the change was complete: the pod became Ready, or the label was written; NONE: unknown */
+	hf_time complete_at;
+	bool node_ready;
+	const char *boot_id; /* of the Node; NULL: unknown */
+	/* The newest DeviceHealth.  health_wanted: the node had one before, or the proof names a driver version */
+	bool health_exists, health_wanted;
+	hf_time observed_at; /* by the operator's clock; NONE: unknown */
+	const char *health_boot_id;
+	bool report_asked; /* the DeviceHealth has the request for a report after this change */
+	/* A device that is out of use, or that has a fault from after the change: its name and class. NULL: none */
+	const char *sick, *sick_class;
+	const char *driver_version, *driver_wanted; /* NULL: unknown; NULL: any */
+	const struct hf_rollout_resource *resources;
+	size_t resources_len;
+};
+
+/* The canary job of one side of the change. */
+enum hf_rollout_canary {
+	HF_ROLLOUT_CANARY_NONE, /* not created yet */
+	HF_ROLLOUT_CANARY_RUNS,
+	HF_ROLLOUT_CANARY_SUCCEEDED,
+	HF_ROLLOUT_CANARY_FAILED, /* failed, or longer than its deadline */
+};
+
+struct hf_rollout_node_view {
+	hf_time now;
+	const char *rollout; /* name of the DeviceRollout */
+
+	/* The entry of status.nodes. */
+	enum hf_rollout_phase phase, outcome; /* outcome is valid in phase Restoring */
+	hf_time since, changed_at;            /* changed_at NONE: not changed */
+	bool cordoned_by_us;                  /* the entry says that the rollout cordons the node */
+
+	/* The rollout.  stops: no further node is changed: halted or cancelled; ends: cordons of failed nodes are taken
+	 * off too: cancelled, deleted */
+	bool stops, ends;
+	const char *stop_why;
+	bool backwards; /* the change is taken back */
+	enum hf_rollout_empty empty;
+	hf_time empty_for, prove_within;
+
+	/* The cluster, by live reads. */
+	bool node_exists, cordoned;
+	bool own_cordon;     /* annotation holdfast.dev/rollout names this rollout */
+	bool marked;         /* the node has the rollout's mark of this change */
+	bool in_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
+	const char *
+		held; /* what holds the node back: an annotation, a limit, a window; NULL: nothing */
+	const char *other_lock; /* the tool that is at work on the node; NULL: none */
+	enum hf_rollout_lease lease;
+	const char *lease_holder;
+	size_t pods_left; /* pods that request a device */
+	/* a pod among them that may not be moved, and why; NULL: all may */
+	const char *stuck_pod, *stuck_why;
+	bool recorded; /* the entry has what the node shows before the change */
+	bool wants_canary;
+	enum hf_rollout_canary canary_before, canary_after;
+	/* time of a step of the canary job before and after, in ms; 0: unknown */
+	int64_t step_before_ms, step_after_ms;
+	int32_t slower_percent; /* by how much a step may take longer */
+	struct hf_rollout_proof proof;
+};
+
+enum hf_rollout_do {
+	HF_ROLLOUT_DO_NOTHING,
+	HF_ROLLOUT_TAKE_LEASE,
+	HF_ROLLOUT_CORDON,          /* with the rollout's annotation */
+	HF_ROLLOUT_SET_CONDITION,   /* MaintenanceInProgress True */
+	HF_ROLLOUT_RECORD,          /* write what the node shows into the entry */
+	HF_ROLLOUT_CANARY_BEFORE,   /* create the canary job on the unchanged node */
+	HF_ROLLOUT_EVICT,           /* one pod */
+	HF_ROLLOUT_MARK,            /* write the mark on the Node */
+	HF_ROLLOUT_CHANGE,          /* delete the DaemonSet's pod, or write the label */
+	HF_ROLLOUT_ASK_REPORT,      /* ask the agent to look at the devices */
+	HF_ROLLOUT_CANARY_AFTER,    /* create the canary job on the changed node */
+	HF_ROLLOUT_UNCORDON,        /* and remove the annotation */
+	HF_ROLLOUT_CLEAR_CONDITION, /* MaintenanceInProgress False */
+	HF_ROLLOUT_RELEASE_LEASE,
+	HF_ROLLOUT_DOS
+};
+
+struct hf_rollout_node_step {
+	enum hf_rollout_phase next;    /* the view's phase: the phase stays */
+	enum hf_rollout_phase outcome; /* with next Restoring: the phase that follows */
+	enum hf_rollout_do act;
+	char message[HF_ROLLOUT_STEP_MESSAGE_MAX]; /* "": the stored message stays */
+	hf_time wake_at; /* when time alone may change the answer; NEVER: it does not */
+};
+
+void hf_rollout_node_step(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *ret_step);
+
+/* Whether the entry of a node may change from one phase to the other.  A phase may stay as it is. */
+bool hf_rollout_phase_may_follow(enum hf_rollout_phase from, enum hf_rollout_phase to);
+/* Whether the phase is an end. */
+bool hf_rollout_phase_is_end(enum hf_rollout_phase phase);
+const char *hf_rollout_phase_name(enum hf_rollout_phase phase); /* "Waiting" */
+const char *hf_rollout_do_name(enum hf_rollout_do act);         /* "take-lease" */
+bool hf_rollout_phase_of(const char *name, enum hf_rollout_phase *ret_phase);
+
+HF_END_DECLS
+
+#endif

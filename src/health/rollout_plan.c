@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/rollout_plan.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The states of a DeviceRollout, with one function for each state.  All count the members first (struct tally).
+ */
+
+static const char *const state_names[HF_ROLLOUT_STATES] = {"Pending", "Rolling",     "Soaking",
+							   "Halted",  "RollingBack", "Succeeded",
+							   "Failed",  "Cancelled"};
+
+#define BIT(state) (1u << HF_ROLLOUT_##state)
+static const unsigned may_follow[HF_ROLLOUT_STATES] = {
+	[HF_ROLLOUT_PENDING] = BIT(ROLLING) | BIT(CANCELLED),
+	[HF_ROLLOUT_ROLLING] = BIT(SOAKING) | BIT(HALTED) | BIT(CANCELLED),
+	[HF_ROLLOUT_SOAKING] = BIT(ROLLING) | BIT(HALTED) | BIT(SUCCEEDED) | BIT(CANCELLED),
+	[HF_ROLLOUT_HALTED] = BIT(ROLLING_BACK) | BIT(CANCELLED),
+	[HF_ROLLOUT_ROLLING_BACK] = BIT(HALTED) | BIT(ENDED_FAILED) | BIT(CANCELLED),
+};
+
+bool hf_rollout_state_may_follow(enum hf_rollout_state from, enum hf_rollout_state to)
+{
+	return from == to || (may_follow[from] & (1u << to)) != 0;
+}
+
+bool hf_rollout_state_is_end(enum hf_rollout_state state)
+{
+	return state >= HF_ROLLOUT_SUCCEEDED;
+}
+
+const char *hf_rollout_state_name(enum hf_rollout_state state)
+{
+	return state_names[state];
+}
+
+bool hf_rollout_state_of(const char *name, enum hf_rollout_state *ret_state)
+{
+	for (unsigned i = 0; i < HF_ROLLOUT_STATES; i++)
+		if (hf_streq(hf_str_or(name, "Pending"), state_names[i])) {
+			*ret_state = (enum hf_rollout_state)i;
+			return true;
+		}
+	return false;
+}
+
+int32_t hf_rollout_wave_size(const struct hf_rollout_limit *wave, int32_t selected)
+{
+	int64_t size =
+		wave->percent < 0 ? wave->count : ((int64_t)selected * wave->percent + 99) / 100;
+
+	return size < selected ? (int32_t)size : selected;
+}
+
+bool hf_rollout_is_worse(const struct hf_rollout_totals *changed,
+			 const struct hf_rollout_totals *unchanged)
+{
+	double expected;
+
+	if (changed->device_minutes <= 0 || unchanged->device_minutes <= 0)
+		return false;
+	expected = (double)unchanged->faults / (double)unchanged->device_minutes *
+		   (double)changed->device_minutes;
+	return (double)changed->faults >= expected + HF_ROLLOUT_FAULTS_MORE &&
+	       (double)changed->faults >= expected * HF_ROLLOUT_RATE_TIMES;
+}
+
+HF_PRINTF(2, 3)
+static void set_message(struct hf_rollout_plan *plan, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(plan->message, sizeof(plan->message), fmt, ap);
+	va_end(ap);
+}
+
+static void wake_by(struct hf_rollout_plan *plan, hf_time at)
+{
+	if (at < plan->wake_at)
+		plan->wake_at = at;
+}
+
+/* ---- counting ---------------------------------------------------------------------------------- */
+
+struct tally {
+	const struct hf_rollout_view *view;
+	/* the members by group and name */
+	const struct hf_rollout_member **sorted;
+	int32_t fresh;                           /* members that may begin now */
+	const struct hf_rollout_member *blocked; /* the first member that may not; NULL: none */
+	int32_t blocked_len;
+	const struct hf_rollout_member *failed; /* the first failed member */
+};
+
+static int compare_members(const void *a, const void *b)
+{
+	const struct hf_rollout_member *x = *(const struct hf_rollout_member *const *)a;
+	const struct hf_rollout_member *y = *(const struct hf_rollout_member *const *)b;
+	int order = strcmp(x->group, y->group);
+
+	return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+static bool is_in_work(const struct hf_rollout_member *m)
+{
+	return m->listed && !hf_rollout_phase_is_end(m->phase);
+}
+
+/* The node had the change before the rollout began with it. */
+static bool is_foreign(const struct hf_rollout_member *m)
+{
+	return m->changed && !m->marked && !m->listed;
+}
+
+static bool is_done(const struct hf_rollout_member *m)
+{
+	return m->listed ? m->phase == HF_ROLLOUT_DONE : m->marked && m->changed && !m->back;
+}
+
+static bool is_last_wave(const struct hf_rollout_view *view)
+{
+	return view->wave >= (int32_t)view->waves_len;
+}
+
+/* A skipped node is tried again in the last wave. */
+static bool is_retried(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	return m->listed && m->phase == HF_ROLLOUT_SKIPPED && m->tries < HF_ROLLOUT_TRIES_MAX &&
+	       is_last_wave(view);
+}
+
+static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	if (view->state == HF_ROLLOUT_ROLLING_BACK)
+		return !is_in_work(m) && m->tries < 2 * HF_ROLLOUT_TRIES_MAX && !m->back &&
+		       (m->changed || (m->listed && m->phase == HF_ROLLOUT_FAILED)) &&
+		       (m->marked || !view->is_label) &&
+		       !(m->listed && m->phase == HF_ROLLOUT_ROLLED_BACK);
+	return is_retried(view, m) || (!m->listed && !m->changed);
+}
+
+static void count_members(const struct hf_rollout_view *view, struct tally *tally,
+			  struct hf_rollout_plan *plan)
+{
+	for (size_t i = 0; i < view->members_len; i++) {
+		const struct hf_rollout_member *m = tally->sorted[i];
+
+		plan->selected += !is_foreign(m);
+		plan->work += is_in_work(m);
+		plan->changed += is_done(m);
+		plan->failed += m->listed && m->phase == HF_ROLLOUT_FAILED;
+		plan->skipped += m->listed && m->phase == HF_ROLLOUT_SKIPPED;
+		if (m->listed && m->phase == HF_ROLLOUT_FAILED && tally->failed == NULL)
+			tally->failed = m;
+		if (!is_candidate(view, m))
+			continue;
+		tally->fresh += m->blocked == NULL;
+		tally->blocked_len += m->blocked != NULL;
+		if (m->blocked != NULL && tally->blocked == NULL)
+			tally->blocked = m;
+	}
+}
+
+/* ---- the choice of nodes ----------------------------------------------------------------------- */
+
+static bool is_chosen(const struct hf_rollout_plan *plan, const struct hf_rollout_member *m)
+{
+	for (size_t i = 0; i < plan->begin_len; i++)
+		if (plan->begin[i] == m)
+			return true;
+	return false;
+}
+
+static bool may_begin(const struct tally *tally, const struct hf_rollout_plan *plan,
+		      const struct hf_rollout_member *m)
+{
+	return is_candidate(tally->view, m) && m->blocked == NULL && !m->limited &&
+	       !is_chosen(plan, m);
+}
+
+/* Finds the next member of the group in [from, to), a node that was not tried yet first.  ret_used: how many nodes of
+ * the group the rollout has begun with. */
+static const struct hf_rollout_member *find_in_group(const struct tally *tally,
+						     const struct hf_rollout_plan *plan,
+						     size_t from, size_t to, int32_t *ret_used)
+{
+	const struct hf_rollout_member *best = NULL;
+
+	*ret_used = 0;
+	for (size_t i = from; i < to; i++) {
+		const struct hf_rollout_member *m = tally->sorted[i];
+
+		*ret_used += is_chosen(plan, m) || m->listed || is_done(m);
+		if (may_begin(tally, plan, m) && (best == NULL || m->tries < best->tries))
+			best = m;
+	}
+	return best;
+}
+
+/* Chooses from the group with the fewest nodes so far. */
+static const struct hf_rollout_member *choose_forward(const struct tally *tally,
+						      const struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_member *best = NULL;
+	size_t len = tally->view->members_len;
+	int32_t best_used = 0;
+
+	for (size_t from = 0, to; from < len; from = to) {
+		const struct hf_rollout_member *m;
+		int32_t used;
+
+		for (to = from + 1;
+		     to < len && hf_streq(tally->sorted[from]->group, tally->sorted[to]->group);)
+			to++;
+		m = find_in_group(tally, plan, from, to, &used);
+		if (m != NULL && (best == NULL || m->tries < best->tries ||
+				  (m->tries == best->tries && used < best_used))) {
+			best = m;
+			best_used = used;
+		}
+	}
+	return best;
+}
+
+/* The newest change is taken back first. */
+static const struct hf_rollout_member *choose_backward(const struct tally *tally,
+						       const struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_member *best = NULL;
+
+	for (size_t i = 0; i < tally->view->members_len; i++) {
+		const struct hf_rollout_member *m = tally->sorted[i];
+
+		if (may_begin(tally, plan, m) && (best == NULL || m->changed_at > best->changed_at))
+			best = m;
+	}
+	return best;
+}
+
+/* Chooses up to `most` members that begin now. */
+static void choose(const struct tally *tally, int32_t most, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+	bool back = view->state == HF_ROLLOUT_ROLLING_BACK;
+
+	if (most > view->at_once - plan->work)
+		most = view->at_once - plan->work;
+	while ((int32_t)plan->begin_len < most && plan->begin_len < HF_ROLLOUT_BEGIN_MAX) {
+		const struct hf_rollout_member *m =
+			back ? choose_backward(tally, plan) : choose_forward(tally, plan);
+
+		if (m == NULL)
+			return;
+		plan->begin[plan->begin_len++] = m;
+	}
+}
+
+/* ---- what halts -------------------------------------------------------------------------------- */
+
+HF_PRINTF(3, 4)
+static bool halt(struct hf_rollout_plan *plan, const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(plan->halt, sizeof(plan->halt), fmt, ap);
+	va_end(ap);
+	plan->halt_reason = reason;
+	plan->next = HF_ROLLOUT_HALTED;
+	set_message(plan, "halted: %.380s", plan->halt);
+	return true;
+}
+
+/* A proved node whose devices fail later fails after all. */
+static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	for (size_t i = 0; i < tally->view->members_len; i++) {
+		const struct hf_rollout_member *m = tally->sorted[i];
+
+		if (m->sick == NULL || !is_done(m))
+			continue;
+		plan->fails = m;
+		set_message(plan, "node %s: %s", m->name, m->sick);
+		return true;
+	}
+	return false;
+}
+
+static bool find_rates(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_totals *c = &view->changed, *u = &view->unchanged;
+
+	if (!hf_rollout_is_worse(c, u))
+		return false;
+	return halt(plan, "MoreFaults",
+		    "changed nodes had %lld faults in %lld device-hours, and unchanged nodes %lld "
+		    "in %lld",
+		    (long long)c->faults, (long long)(c->device_minutes / 60), (long long)u->faults,
+		    (long long)(u->device_minutes / 60));
+}
+
+static bool halts(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+
+	if (view->problem != NULL)
+		return halt(plan, "Invalid", "%s", view->problem);
+	if (view->superseded != NULL)
+		return halt(plan, "Superseded", "%s", view->superseded);
+	if (plan->failed > view->failures_max)
+		return halt(plan, "NodeFailed", "%d node%s failed, first %s: %.260s", plan->failed,
+			    plan->failed == 1 ? "" : "s", tally->failed->name,
+			    hf_str_or(tally->failed->message, "no proof"));
+	return find_rates(view, plan);
+}
+
+/* ---- the states -------------------------------------------------------------------------------- */
+
+static void plan_pending(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+
+	if (view->problem != NULL)
+		set_message(plan, "%s", view->problem);
+	else if (view->rival != NULL)
+		set_message(plan, "waits for DeviceRollout %s, which changes the same",
+			    view->rival);
+	else if (view->paused)
+		set_message(plan, "paused before the first wave (spec.paused)");
+	else if (view->closed != NULL)
+		set_message(plan, "waits: %s", view->closed);
+	else {
+		plan->next = HF_ROLLOUT_ROLLING;
+		plan->wave = 1;
+		set_message(plan, "wave 1 of %zu begins", view->waves_len);
+	}
+}
+
+/* The number of nodes after which the present wave is over. */
+static int32_t find_goal(const struct hf_rollout_view *view, const struct hf_rollout_plan *plan)
+{
+	int32_t goal = 0;
+
+	for (size_t i = 0; i < view->waves_len && (int32_t)i < view->wave; i++) {
+		int32_t size = hf_rollout_wave_size(&view->waves[i], plan->selected);
+
+		if (size > goal)
+			goal = size;
+	}
+	return goal;
+}
+
+static int32_t count_covered(const struct tally *tally)
+{
+	int32_t n = 0;
+
+	for (size_t i = 0; i < tally->view->members_len; i++) {
+		const struct hf_rollout_member *m = tally->sorted[i];
+
+		n += (m->listed && hf_rollout_phase_is_end(m->phase) &&
+		      !is_retried(tally->view, m)) ||
+		     is_done(m);
+	}
+	return n;
+}
+
+static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, int32_t goal)
+{
+	const struct hf_rollout_view *view = tally->view;
+	const char *what = view->paused ? "; paused (spec.paused)" : "";
+
+	set_message(plan,
+		    "wave %d of %zu: %d of %d nodes changed, %d in work, %d failed, %d skipped; "
+		    "this wave ends at %d%s%s%s",
+		    view->wave, view->waves_len, plan->changed, plan->selected,
+		    plan->work + (int32_t)plan->begin_len, plan->failed, plan->skipped, goal, what,
+		    view->closed != NULL ? "; waits: " : "", hf_str_or(view->closed, ""));
+}
+
+static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+	int32_t goal = find_goal(view, plan), covered = count_covered(tally);
+
+	if (find_sick(tally, plan) || halts(tally, plan))
+		return;
+	if (plan->work == 0 && (covered >= goal || tally->fresh == 0)) {
+		plan->next = HF_ROLLOUT_SOAKING;
+		plan->soak_since = view->newest_end;
+		set_message(plan, "wave %d of %zu is handled: %d of %d nodes changed", view->wave,
+			    view->waves_len, plan->changed, plan->selected);
+		return;
+	}
+	if (!view->paused && view->closed == NULL)
+		choose(tally, goal - covered - plan->work, plan);
+	tell_wave(tally, plan, goal);
+}
+
+static void tell_end(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	set_message(plan, "%d of %d nodes changed and proved, %d failed, %d skipped%s%s%s%s",
+		    plan->changed, plan->selected, plan->failed, plan->skipped + tally->blocked_len,
+		    tally->blocked != NULL ? ", first " : "",
+		    tally->blocked != NULL ? tally->blocked->name : "",
+		    tally->blocked != NULL ? ": " : "",
+		    tally->blocked != NULL ? tally->blocked->blocked : "");
+}
+
+static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+	hf_time until = view->newest_end == HF_TIME_NONE
+				? view->now
+				: hf_time_add(view->newest_end, view->soak);
+	char text[HF_TIME_TEXT_MAX];
+
+	if (find_sick(tally, plan) || halts(tally, plan))
+		return;
+	if (view->now < until) {
+		hf_time_format(until, text);
+		set_message(plan, "wave %d of %zu soaks until %s: %d of %d nodes changed",
+			    view->wave, view->waves_len, text, plan->changed, plan->selected);
+		wake_by(plan, until);
+		return;
+	}
+	plan->soak_since = HF_TIME_NONE;
+	if (is_last_wave(view)) {
+		plan->next = HF_ROLLOUT_SUCCEEDED;
+		tell_end(tally, plan);
+		return;
+	}
+	plan->next = HF_ROLLOUT_ROLLING;
+	plan->wave = view->wave + 1;
+	set_message(plan, "wave %d of %zu begins", plan->wave, view->waves_len);
+}
+
+/* A halted rollout stays halted until a person cancels or deletes it, unless it is taken back.  A rollback begins when
+ * no node is in work any more. */
+static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+
+	if (!view->rolls_back || view->superseded != NULL || view->problem != NULL)
+		return;
+	if (!view->can_go_back) {
+		set_message(plan, "halted, and not taken back: there is no previous revision");
+		return;
+	}
+	if (plan->work > 0)
+		return;
+	plan->next = HF_ROLLOUT_ROLLING_BACK;
+	set_message(plan, "the change is taken back");
+}
+
+static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+	int32_t left = 0;
+
+	if (view->problem != NULL || view->superseded != NULL) {
+		(void)halt(plan, view->problem != NULL ? "Invalid" : "Superseded", "%s",
+			   view->problem != NULL ? view->problem : view->superseded);
+		return;
+	}
+	if (!view->template_is_back) {
+		plan->undo_template = true;
+		set_message(plan, "writes the previous template into the DaemonSet");
+		return;
+	}
+	for (size_t i = 0; i < view->members_len; i++)
+		left += is_candidate(view, tally->sorted[i]);
+	if (plan->work == 0 && tally->fresh == 0) {
+		plan->next = HF_ROLLOUT_ENDED_FAILED;
+		set_message(plan, "taken back; %d node%s failed, %d skipped, %d held", plan->failed,
+			    plan->failed == 1 ? "" : "s", plan->skipped, tally->blocked_len);
+		return;
+	}
+	if (!view->paused && view->closed == NULL)
+		choose(tally, left, plan);
+	set_message(plan, "takes the change back: %d node%s left, %d in work%s", left,
+		    left == 1 ? "" : "s", plan->work + (int32_t)plan->begin_len,
+		    view->paused ? "; paused (spec.paused)" : "");
+}
+
+static void plan_cancel(struct hf_rollout_plan *plan)
+{
+	if (plan->work > 0) {
+		set_message(plan, "is cancelled: %d node%s still in work", plan->work,
+			    plan->work == 1 ? "" : "s");
+		return;
+	}
+	plan->next = HF_ROLLOUT_CANCELLED;
+	plan->soak_since = HF_TIME_NONE;
+	set_message(plan, "cancelled: %d of %d nodes changed, %d failed", plan->changed,
+		    plan->selected, plan->failed);
+}
+
+void hf_rollout_plan(const struct hf_rollout_view *view, struct hf_arena *arena,
+		     struct hf_rollout_plan *ret_plan)
+{
+	struct tally tally = {.view = view,
+			      .sorted = HF_ARENA_ARRAY(arena, const struct hf_rollout_member *,
+						       view->members_len + 1)};
+	struct hf_rollout_plan *plan = ret_plan;
+
+	*plan = (struct hf_rollout_plan){.next = view->state,
+					 .wave = view->wave,
+					 .soak_since = view->soak_since,
+					 .wake_at = HF_TIME_NEVER};
+	for (size_t i = 0; i < view->members_len; i++)
+		tally.sorted[i] = &view->members[i];
+	if (view->members_len > 0)
+		qsort(tally.sorted, view->members_len, sizeof(const struct hf_rollout_member *),
+		      compare_members);
+	count_members(view, &tally, plan);
+	if (hf_rollout_state_is_end(view->state))
+		return;
+	if (view->cancel) {
+		plan_cancel(plan);
+		return;
+	}
+	switch (view->state) {
+	case HF_ROLLOUT_PENDING: plan_pending(&tally, plan); break;
+	case HF_ROLLOUT_ROLLING: plan_rolling(&tally, plan); break;
+	case HF_ROLLOUT_SOAKING: plan_soaking(&tally, plan); break;
+	case HF_ROLLOUT_HALTED: plan_halted(&tally, plan); break;
+	default: plan_rollback(&tally, plan); break;
+	}
+	hf_assert(hf_rollout_state_may_follow(view->state, plan->next));
+}
