@@ -380,6 +380,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 		.node = report->node,
 		.observed_at = to_wall_time(report, report->reaches),
 		.driver_at = to_wall_time(report, hf_intake_driver_at(report->intake)),
+		.driver_version = hf_intake_get_driver_version(report->intake),
 		.boot_id = m->boot_id,
 		.agent_version = HF_VERSION,
 		.evidence_at = HF_TIME_NONE,

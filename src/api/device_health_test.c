@@ -82,6 +82,7 @@ static struct hf_device_health one_sick_device(void)
 	return (struct hf_device_health){
 		.observed_at = T0 + 6 * HF_SECOND + 1234000,
 		.driver_at = T0 + 3 * HF_SECOND,
+		.driver_version = "570.86.15",
 		.boot_id = "b-1",
 		.agent_version = "0.1.0",
 		.rules_hash = "00ff",
@@ -106,6 +107,7 @@ static void test_what_is_written_is_read(void **state)
 	assert_string_equal(got.node, "node-1");
 	assert_int_equal(got.observed_at, health.observed_at);
 	assert_int_equal(got.driver_at, T0 + 3 * HF_SECOND);
+	assert_string_equal(got.driver_version, "570.86.15");
 	assert_string_equal(got.boot_id, "b-1");
 	assert_string_equal(got.rules_hash, "00ff");
 	assert_string_equal(got.state, "Unhealthy");

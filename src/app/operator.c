@@ -20,6 +20,7 @@
 #include "kube/kube.h"
 #include "operator/manager.h"
 #include "fleet/fleet.h"
+#include "rollout/rollout.h"
 #include "store/resource.h"
 
 #include <signal.h>
@@ -345,7 +346,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.burst = (unsigned)flags->burst,
 		.watch_crds = true,
 		.watch_nodes = true,
-		.create_companion = hf_fleet_create,
+		.companions = {hf_fleet_create, hf_rollout_create},
 		.image = getenv(IMAGE_ENV),
 		.passed = on_passed,
 		.problem = on_problem,

@@ -12,17 +12,28 @@
 #include <stdint.h>
 
 /*
- * A second controller, such as the fleet's, that works beside the controller for jobs. The two
+ * Further controllers, such as the fleet's, that work beside the controller for jobs. The
  * modules do not include each other: the program joins them by these two structs.
  *
- * - struct hf_controller is what the controller for jobs may do with the second controller.
- * - struct hf_controller_env is what the second controller may ask of the controller for jobs.
+ * - struct hf_controller is what the controller for jobs may do with a further controller.
+ * - struct hf_controller_env is what a further controller may ask of the controller for jobs.
  *
- * Lifetime: the controller for jobs creates the second one when it is created itself, and destroys
- * it first. So the env stays valid as long as the second controller exists.
+ * Lifetime: the controller for jobs creates the others when it is created itself, and destroys
+ * them first. So the env stays valid as long as they exist.
  */
 struct hf_controller {
 	const struct hf_controller_ops *ops;
+};
+
+/* Which of these nodes may go out of use, in this order, while the nodes `out` are. A node that may counts as out for
+ * those behind it. */
+struct hf_limit_question {
+	const char *const *nodes;
+	size_t len;
+	const char *const *out;
+	size_t out_len;
+	const char **
+		ret_limits; /* for each node: the limit that forbids it, as a static text; NULL: it may */
 };
 
 struct hf_controller_ops {
@@ -36,6 +47,9 @@ struct hf_controller_ops {
 	void (*update_metrics)(struct hf_controller *controller);
 	/* Frees the controller without any further request, as if the process had died. */
 	void (*destroy)(struct hf_controller *controller);
+	/* As find_limits of the env. NULL: the controller has no such limits. */
+	void (*find_limits)(struct hf_controller *controller,
+			    const struct hf_limit_question *question);
 };
 
 struct hf_controller_env {
@@ -63,6 +77,11 @@ struct hf_controller_env {
 	const char *(*find_job)(void *arg, const char *ns, const char *pod, const char *uid);
 	/* True if the job with this key has the condition Restarting=True. key may be NULL. */
 	bool (*is_restarting)(void *arg, const char *key);
+	/* Finds the limits of HealthPolicies that forbid nodes to go out of use. */
+	void (*find_limits)(void *arg, const struct hf_limit_question *question);
 };
+
+/* Most controllers that the program may join to the controller for jobs. */
+#define HF_CONTROLLERS_MAX 4
 
 #endif

@@ -379,7 +379,7 @@ static void on_reset(void *arg)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static bool can_see(const struct hf_fleet *fleet)
+bool hf_fleet_can_see(const struct hf_fleet *fleet)
 {
 	return fleet->nodes != NULL && hf_cache_synced(fleet->nodes) &&
 	       hf_cache_synced(fleet->health) && hf_cache_synced(fleet->policies_cache) &&
@@ -413,7 +413,7 @@ static void on_timer(void *arg)
 	struct hf_fleet *fleet = arg;
 	hf_time now = hf_fleet_now(fleet), wake = now + LOOK_EVERY;
 
-	if (fleet->stopped || fleet->step != FLEET_IDLE || !can_see(fleet))
+	if (fleet->stopped || fleet->step != FLEET_IDLE || !hf_fleet_can_see(fleet))
 		return;
 	fleet->gathers = false;
 	/* Start with the next policy each time: a policy with endless work must not starve the
@@ -490,6 +490,7 @@ static const struct hf_controller_ops fleet_ops = {
 	.stop = stop_fleet,
 	.update_metrics = update_metrics,
 	.destroy = destroy_fleet,
+	.find_limits = hf_fleet_find_limits,
 };
 
 struct hf_controller *hf_fleet_create(const struct hf_controller_env *env)

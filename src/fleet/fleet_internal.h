@@ -20,6 +20,7 @@
  *   act.c     quarantines and releases: reads live, records in the status, writes the Node
  *   drain.c   evictions
  *   report.c  status, events, metrics
+ *   room.c    what a HealthPolicy permits other controllers
  *   state.c   the clock, the timer, the table of refusals
  *   impact.c  what a DeviceHealth means for the pods that hold a device
  *   mend*.c   Remediations, see mend_internal.h
@@ -266,6 +267,14 @@ unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* The node was released: starts its count of late pods at 0 again. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);
 
+/* --- fleet.c --- */
+/* True if there is a policy, and policies, nodes and pods have been listed. */
+bool hf_fleet_can_see(const struct hf_fleet *fleet);
+
+/* --- room.c --- */
+void hf_fleet_find_limits(struct hf_controller *controller,
+			  const struct hf_limit_question *question);
+
 /* --- view.c --- */
 void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);
 void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc);
@@ -291,6 +300,8 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
 void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
 		  struct hf_arena *arena, struct fleet_seen *ret_seen);
 bool hf_fleet_is_halted(const struct fleet_seen *seen);
+/* The policy that selects the node, by the caches; NULL: none does. */
+struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node);
 /* Converts a time of the node's clock to the API server's clock. */
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now);

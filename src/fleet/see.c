@@ -62,6 +62,16 @@ static void match_policy(struct hf_fleet *fleet, struct fleet_node *node)
 						  node->policy->spec.domain_key);
 }
 
+struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, node);
+	struct fleet_node *view = entry == NULL ? NULL : entry->view;
+
+	if (view != NULL && view->matched != fleet->version)
+		match_policy(fleet, view);
+	return view == NULL ? NULL : view->policy;
+}
+
 static bool is_out_taint(const struct fleet_policy *policy, const char *key)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)

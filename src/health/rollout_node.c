@@ -16,10 +16,10 @@ static const char *const phase_names[HF_ROLLOUT_PHASES] = {
 	"Waiting",   "Locked", "Cordoned", "Emptying",   "Changing", "Proving",
 	"Restoring", "Done",   "Failed",   "RolledBack", "Skipped"};
 static const char *const do_names[HF_ROLLOUT_DOS] = {
-	"nothing",         "take-lease",    "cordon",       "set-condition",
-	"record",          "canary-before", "evict",        "mark",
-	"change",          "ask-report",    "canary-after", "uncordon",
-	"clear-condition", "release-lease"};
+	"nothing",       "take-lease",   "cordon",   "set-condition",
+	"canary-before", "evict",        "mark",     "change",
+	"ask-report",    "canary-after", "uncordon", "clear-condition",
+	"release-lease"};
 
 #define BIT(phase) (1u << HF_ROLLOUT_##phase)
 static const unsigned may_follow[HF_ROLLOUT_PHASES] = {
@@ -100,6 +100,12 @@ static bool act(struct hf_rollout_node_step *step, bool wanted, enum hf_rollout_
 
 /* ---- before the change ------------------------------------------------------------------------ */
 
+static bool is_uncordoned(const struct hf_rollout_node_view *view)
+{
+	return view->node_exists && !view->stops && view->lease == HF_ROLLOUT_LEASE_OURS &&
+	       view->phase > HF_ROLLOUT_LOCKED && !view->cordoned;
+}
+
 /* A node that is not changed yet is left as it was. */
 static bool ends_before_change(const struct hf_rollout_node_view *view,
 			       struct hf_rollout_node_step *step)
@@ -115,10 +121,11 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 			    view->lease == HF_ROLLOUT_LEASE_OTHERS
 				    ? hf_str_or(view->lease_holder, "another")
 				    : "");
-	else if (view->phase > HF_ROLLOUT_LOCKED && !view->cordoned)
+	else if (is_uncordoned(view))
 		set_message(step, "a person took the cordon off: the node is left alone");
 	else
 		return false;
+	step->gives_up = is_uncordoned(view);
 	end_work(step, HF_ROLLOUT_SKIPPED);
 	return true;
 }
@@ -176,8 +183,7 @@ static void step_cordoned(const struct hf_rollout_node_view *view,
 {
 	if (ends_before_change(view, step))
 		return;
-	if (act(step, !view->in_maintenance, HF_ROLLOUT_SET_CONDITION) ||
-	    act(step, !view->recorded, HF_ROLLOUT_RECORD))
+	if (act(step, !view->in_maintenance, HF_ROLLOUT_SET_CONDITION))
 		return;
 	step->next = HF_ROLLOUT_EMPTYING;
 	set_message(step, "waits until no pod of the node requests a device");

@@ -23,12 +23,12 @@ HF_BEGIN_DECLS
  */
 
 enum hf_rollout_phase {
-	HF_ROLLOUT_WAITING,   /* the Lease of the node is not taken yet */
-	HF_ROLLOUT_LOCKED,    /* the Lease is taken */
-	HF_ROLLOUT_CORDONED,  /* the node takes no new pods; what it shows is recorded */
-	HF_ROLLOUT_EMPTYING,  /* pods that request a device leave */
-	HF_ROLLOUT_CHANGING,  /* the change is made, once */
-	HF_ROLLOUT_PROVING,   /* the change is made; the proof is awaited */
+	HF_ROLLOUT_WAITING,  /* the Lease of the node is not taken yet */
+	HF_ROLLOUT_LOCKED,   /* the Lease is taken */
+	HF_ROLLOUT_CORDONED, /* the node takes no new pods */
+	HF_ROLLOUT_EMPTYING, /* what the node shows is recorded; pods that request a device leave */
+	HF_ROLLOUT_CHANGING, /* the change is made, once */
+	HF_ROLLOUT_PROVING,  /* the change is made; the proof is awaited */
 	HF_ROLLOUT_RESTORING, /* cordon, condition and Lease are put back */
 	/* The phases from here on are ends. */
 	HF_ROLLOUT_DONE,
@@ -113,7 +113,6 @@ struct hf_rollout_node_view {
 	size_t pods_left; /* pods that request a device */
 	/* a pod among them that may not be moved, and why; NULL: all may */
 	const char *stuck_pod, *stuck_why;
-	bool recorded; /* the entry has what the node shows before the change */
 	bool wants_canary;
 	enum hf_rollout_canary canary_before, canary_after;
 	/* time of a step of the canary job before and after, in ms; 0: unknown */
@@ -127,7 +126,6 @@ enum hf_rollout_do {
 	HF_ROLLOUT_TAKE_LEASE,
 	HF_ROLLOUT_CORDON,          /* with the rollout's annotation */
 	HF_ROLLOUT_SET_CONDITION,   /* MaintenanceInProgress True */
-	HF_ROLLOUT_RECORD,          /* write what the node shows into the entry */
 	HF_ROLLOUT_CANARY_BEFORE,   /* create the canary job on the unchanged node */
 	HF_ROLLOUT_EVICT,           /* one pod */
 	HF_ROLLOUT_MARK,            /* write the mark on the Node */
@@ -143,6 +141,7 @@ enum hf_rollout_do {
 struct hf_rollout_node_step {
 	enum hf_rollout_phase next;    /* the view's phase: the phase stays */
 	enum hf_rollout_phase outcome; /* with next Restoring: the phase that follows */
+	bool gives_up;                 /* with outcome Skipped: the node is not tried again */
 	enum hf_rollout_do act;
 	char message[HF_ROLLOUT_STEP_MESSAGE_MAX]; /* "": the stored message stays */
 	hf_time wake_at; /* when time alone may change the answer; NEVER: it does not */

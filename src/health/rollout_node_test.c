@@ -31,7 +31,6 @@ static struct hf_rollout_node_view in_phase(enum hf_rollout_phase phase)
 		.own_cordon = true,
 		.in_maintenance = true,
 		.lease = HF_ROLLOUT_LEASE_OURS,
-		.recorded = true,
 		.slower_percent = 10,
 		.proof = {.changed = phase >= HF_ROLLOUT_PROVING,
 			  .pod_ready = true,
@@ -98,12 +97,12 @@ static void expect_wait(const struct hf_rollout_node_view *view, const char *par
 		fail_msg("'%s', expected '%s'", s.message, part);
 }
 
-static void a_node_is_locked_then_cordoned_then_recorded(void **state)
+static void a_node_is_locked_then_cordoned_then_emptied(void **state)
 {
 	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_WAITING);
 
 	(void)state;
-	v.cordoned = v.own_cordon = v.in_maintenance = v.recorded = false;
+	v.cordoned = v.own_cordon = v.in_maintenance = false;
 	v.lease = HF_ROLLOUT_LEASE_FREE;
 	expect_act(&v, HF_ROLLOUT_TAKE_LEASE);
 	v.lease = HF_ROLLOUT_LEASE_OURS;
@@ -115,8 +114,6 @@ static void a_node_is_locked_then_cordoned_then_recorded(void **state)
 	v.phase = HF_ROLLOUT_CORDONED;
 	expect_act(&v, HF_ROLLOUT_SET_CONDITION);
 	v.in_maintenance = true;
-	expect_act(&v, HF_ROLLOUT_RECORD);
-	v.recorded = true;
 	expect_phase(&v, HF_ROLLOUT_EMPTYING);
 }
 
@@ -184,8 +181,10 @@ static void what_ends_before_the_change_changes_nothing(void **state)
 			expect_wait(&v, "n1-3 holds the Lease");
 		v.lease = HF_ROLLOUT_LEASE_OURS;
 		v.cordoned = v.own_cordon = false;
-		if (phase > HF_ROLLOUT_LOCKED)
+		if (phase > HF_ROLLOUT_LOCKED) {
 			expect_end(&v, HF_ROLLOUT_SKIPPED, "took the cordon off");
+			assert_true(step(&v).gives_up);
+		}
 	}
 }
 
@@ -365,7 +364,7 @@ static void the_table_of_phases_is_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_node_is_locked_then_cordoned_then_recorded),
+		cmocka_unit_test(a_node_is_locked_then_cordoned_then_emptied),
 		cmocka_unit_test(a_node_is_changed_only_when_it_is_empty),
 		cmocka_unit_test(nothing_begins_while_others_are_at_work),
 		cmocka_unit_test(what_ends_before_the_change_changes_nothing),

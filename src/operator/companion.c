@@ -7,10 +7,10 @@
 #include "core/model/status.h"
 
 /*
- * What the operator answers to the controller for nodes (src/fleet): the time, the log, the job
- * that owns a pod, and whether a job restarts.
+ * The controllers that run beside the operator (src/fleet, src/rollout), and what the operator answers
+ * to them: the time, the log, the job that owns a pod, whether a job restarts, and the limits of nodes.
  *
- * Input: the caches.  Output: answers.  Replies that the other controller receives set the
+ * Input: the caches.  Output: answers.  Replies that the other controllers receive set the
  * operator's clock; nothing else is changed.
  */
 
@@ -71,7 +71,21 @@ static bool is_restarting(void *arg, const char *key)
 	return entry != NULL && has_restarting(hf_doc_json(entry->doc));
 }
 
-void hf_companion_create(struct hf_operator *op)
+static void find_limits(void *arg, const struct hf_limit_question *question)
+{
+	const struct hf_operator *op = arg;
+
+	for (size_t i = 0; i < question->len; i++)
+		question->ret_limits[i] = NULL;
+	for (size_t i = 0; i < HF_CONTROLLERS_MAX; i++) {
+		struct hf_controller *c = op->companions[i];
+
+		if (c != NULL && c->ops->find_limits != NULL)
+			c->ops->find_limits(c, question);
+	}
+}
+
+void hf_companions_create(struct hf_operator *op)
 {
 	const struct hf_controller_env env = {
 		.loop = op->loop,
@@ -88,7 +102,42 @@ void hf_companion_create(struct hf_operator *op)
 		.knows_pods = knows_pods,
 		.find_job = find_owner,
 		.is_restarting = is_restarting,
+		.find_limits = find_limits,
 	};
 
-	op->companion = op->options.create_companion(&env);
+	for (size_t i = 0; i < HF_CONTROLLERS_MAX; i++)
+		if (op->options.companions[i] != NULL)
+			op->companions[i] = op->options.companions[i](&env);
+}
+
+#define CALL_EACH(op, member)                                                                      \
+	for (size_t i = 0; i < HF_CONTROLLERS_MAX; i++)                                            \
+		if ((op)->companions[i] != NULL)                                                   \
+	(op)->companions[i]->ops->member((op)->companions[i])
+
+void hf_companions_start(struct hf_operator *op)
+{
+	CALL_EACH(op, start);
+}
+
+void hf_companions_wake(struct hf_operator *op)
+{
+	CALL_EACH(op, wake);
+}
+
+void hf_companions_stop(struct hf_operator *op)
+{
+	CALL_EACH(op, stop);
+}
+
+void hf_companions_update_metrics(struct hf_operator *op)
+{
+	CALL_EACH(op, update_metrics);
+}
+
+void hf_companions_destroy(struct hf_operator *op)
+{
+	CALL_EACH(op, destroy);
+	for (size_t i = 0; i < HF_CONTROLLERS_MAX; i++)
+		op->companions[i] = NULL;
 }

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "operator/kinds_internal.h"
+#include "operator/watch_internal.h"
 
 /* The label value of the queue that all job kinds share. */
 static const char queue_name[] = "holdfast";
@@ -324,8 +325,7 @@ void hf_operator_update_metrics(struct hf_operator *op)
 			update_kind(op, &op->extras[i], &m->told[HF_KINDS_MAX + 2 + i]);
 	update_workers(op);
 	update_nodes(op);
-	if (op->companion != NULL)
-		op->companion->ops->update_metrics(op->companion);
+	hf_companions_update_metrics(op);
 	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), queue_name, NULL);
 	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), queue_name, NULL);
 	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries),

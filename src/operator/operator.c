@@ -61,8 +61,7 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
  * other kinds. */
 static void begin_kinds(struct hf_operator *op)
 {
-	if (op->companion != NULL)
-		op->companion->ops->wake(op->companion);
+	hf_companions_wake(op);
 	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
 	    (op->facts.nodes != NULL && !hf_nodes_synced(op->facts.nodes)) ||
 	    (op->facts.devices != NULL && !hf_devices_synced(op->facts.devices)))
@@ -193,8 +192,8 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 		hf_operator_destroy(op);
 		return rc;
 	}
-	if (options->create_companion != NULL && options->watch_nodes && op->ns == NULL)
-		hf_companion_create(op);
+	if (options->watch_nodes && op->ns == NULL)
+		hf_companions_create(op);
 	hf_operator_metrics_init(op);
 	*ret_operator = op;
 	return 0;
@@ -213,8 +212,7 @@ void hf_operator_start(struct hf_operator *op)
 		hf_nodes_start(op->facts.nodes);
 	if (op->facts.devices != NULL)
 		hf_devices_start(op->facts.devices);
-	if (op->companion != NULL)
-		op->companion->ops->start(op->companion);
+	hf_companions_start(op);
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -239,8 +237,7 @@ void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg)
 	hf_queue_pause(op->queue);
 	if (op->facts.asks != NULL)
 		hf_asks_stop(op->facts.asks);
-	if (op->companion != NULL)
-		op->companion->ops->stop(op->companion);
+	hf_companions_stop(op);
 	each_pass(op, hf_pass_stop);
 	hf_operator_check_stopped(op);
 }
@@ -255,9 +252,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op->metrics.states != NULL)
 		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);
-	if (op->companion != NULL)
-		op->companion->ops->destroy(op->companion);
-	op->companion = NULL;
+	hf_companions_destroy(op);
 	hf_queue_destroy(op->queue);
 	hf_recorder_destroy(op->recorder);
 	for (size_t i = 0; i < op->n_kinds; i++) {

@@ -93,9 +93,10 @@ struct hf_operator_options {
 	/* Watch what agents report of devices and processes.  This is possible without watch_nodes
 	 * as well: agent and kubelet then run in this process. */
 	bool watch_agents;
-	/* Creates the controller for nodes that works beside this one; NULL: none.  It is called
+	/* Create the controllers that work beside this one; NULL: none.  They are called in this order,
 	 * only with watch_nodes and if the operator serves all namespaces. */
-	struct hf_controller *(*create_companion)(const struct hf_controller_env *env);
+	struct hf_controller *(*companions[HF_CONTROLLERS_MAX])(
+		const struct hf_controller_env *env);
 	/* The image of this program, for the pods of the controller for nodes.  NULL: unknown.
 	 * Must stay valid. */
 	const char *image;

@@ -219,7 +219,7 @@ struct hf_operator {
 	/* watches of an extra kind start with the first job that needs the kind */
 	struct hf_kind extras[HF_EXTRA_KINDS];
 	struct hf_facts facts;
-	struct hf_controller *companion; /* NULL: none */
+	struct hf_controller *companions[HF_CONTROLLERS_MAX]; /* NULL: none */
 	/* Set by operator.c: begins the passes of kinds with known objects. */
 	void (*check_synced)(struct hf_operator *op);
 	struct hf_queue *queue;

@@ -12,7 +12,12 @@ void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
 /* Pods, services and extra objects. */
 void hf_watch_create_objects(struct hf_operator *op);
 
-/* companion.c: create the controller for nodes, which runs beside the operator. */
-void hf_companion_create(struct hf_operator *op);
+/* companion.c: the controllers that run beside the operator. */
+void hf_companions_create(struct hf_operator *op);
+void hf_companions_start(struct hf_operator *op);
+void hf_companions_wake(struct hf_operator *op);
+void hf_companions_stop(struct hf_operator *op);
+void hf_companions_update_metrics(struct hf_operator *op);
+void hf_companions_destroy(struct hf_operator *op);
 
 #endif

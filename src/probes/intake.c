@@ -75,6 +75,7 @@ struct hf_intake {
 	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
 	hf_time driver_at;
+	char driver_version[HF_INTAKE_VERSION_MAX]; /* "": unknown */
 	/* metrics of the probes' looks; NULL: the agent has no metrics */
 	struct hf_family *seconds, *timeouts;
 };
@@ -184,6 +185,17 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at)
 {
 	intake->driver_at = asked_at;
+}
+
+void hf_intake_driver_version(struct hf_intake *intake, const char *version)
+{
+	hf_str_print(intake->driver_version, sizeof(intake->driver_version), version,
+		     strlen(version));
+}
+
+const char *hf_intake_get_driver_version(const struct hf_intake *intake)
+{
+	return intake->driver_version[0] == '\0' ? NULL : intake->driver_version;
 }
 
 hf_time hf_intake_driver_at(const struct hf_intake *intake)

@@ -113,6 +113,12 @@ void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at);
 /* The time that was noted last; HF_TIME_NONE before that. */
 hf_time hf_intake_driver_at(const struct hf_intake *intake);
 
+#define HF_INTAKE_VERSION_MAX 96 /* with the NUL */
+/* Notes the version of the driver as its library gave it; "": unknown. */
+void hf_intake_driver_version(struct hf_intake *intake, const char *version);
+/* The version that was noted last; NULL: unknown. */
+const char *hf_intake_get_driver_version(const struct hf_intake *intake);
+
 /* A probe found a device. The device stays known. If a field is "", it keeps the value that another
  * probe gave. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);

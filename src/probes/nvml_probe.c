@@ -129,6 +129,7 @@ static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answe
 	if (record->code == HF_NVML_OK) {
 		p->record = *record;
 		hf_intake_driver_answered(p->intake, p->asked_at);
+		hf_intake_driver_version(p->intake, record->driver);
 	} else if (record->code == HF_NVML_NO_LIBRARY) {
 		hf_intake_driver_answered(p->intake, HF_TIME_NONE);
 	}

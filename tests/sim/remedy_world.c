@@ -8,6 +8,7 @@
 #include "framework/framework.h"
 #include "fleet/fleet.h"
 #include "harness/json_text.h"
+#include "rollout/rollout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -465,7 +466,7 @@ void rw_start(struct rw *w)
 					      .seed = 1,
 					      .metrics = w->metrics,
 					      .watch_nodes = true,
-					      .create_companion = hf_fleet_create,
+					      .companions = {hf_fleet_create, hf_rollout_create},
 					      .image = "holdfast:test"};
 	struct hf_error err = {0};
 

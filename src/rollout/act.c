@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "rollout/rollout_internal.h"
+
+#include "api/device_health.h"
+#include "api/node_locks.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <string.h>
+
+/*
+ * Makes the one request that a step on a node asks for.
+ * Input: facts and the step. Output: a request. Invariant: each write is guarded by the version or the UID that the
+ * pass has read; the create of a Lease fails if another process has created one first.
+ */
+
+static void set_guard(struct hf_json *patch, struct hf_doc *doc)
+{
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_doc_resource_version(doc));
+}
+
+static bool patch_node(struct ro *ro, struct hf_json *patch, struct hf_request *ret_request,
+		       struct hf_doc **ret_body)
+{
+	set_guard(patch, ro->pass.docs[RO_READ_NODE]);
+	*ret_body = hf_doc_from_json(patch);
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = &hf_nodes,
+					   .name = ro->pass.node,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = *ret_body};
+	return true;
+}
+
+static struct hf_json *annotations_of(struct hf_json *patch)
+{
+	return hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
+}
+
+static bool cordon_node(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_set_str(annotations_of(patch), HF_ROLLOUT_ANNOTATION, ro->pass.name);
+	hf_json_set_bool(hf_json_ensure_object(patch, "spec"), "unschedulable", true);
+	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+static bool uncordon_node(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_set(annotations_of(patch), HF_ROLLOUT_ANNOTATION, hf_json_null());
+	hf_json_set(hf_json_ensure_object(patch, "spec"), "unschedulable", hf_json_null());
+	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is_true,
+			    struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	*ret_body = hf_node_maintenance_patch(is_true, is_true ? "DeviceRollout" : "Ended",
+					      hf_arena_printf(ro->pass.arena, "DeviceRollout %s%s",
+							      ro->pass.name,
+							      is_true ? "" : " has ended its work"),
+					      facts->now);
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = &hf_nodes,
+					   .name = ro->pass.node,
+					   .subresource = "status",
+					   .patch_type = HF_PATCH_STRATEGIC,
+					   .body = *ret_body};
+	return true;
+}
+
+/* ---- the Lease ----------------------------------------------------------------------------------- */
+
+static void set_owner(const struct ro *ro, struct hf_json *metadata)
+{
+	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+
+	hf_json_set_str(owner, "apiVersion", HF_ROLLOUT_API_VERSION);
+	hf_json_set_str(owner, "kind", HF_ROLLOUT_KIND);
+	hf_json_set_str(owner, "name", ro->pass.name);
+	hf_json_set_str(owner, "uid", ro->pass.r.uid);
+	hf_json_append(owners, owner);
+	hf_json_set(metadata, "ownerReferences", owners);
+}
+
+static bool take_lease(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+		       struct hf_doc **ret_body)
+{
+	struct hf_doc *old = ro->pass.docs[RO_READ_LEASE];
+	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object(), *spec;
+	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata");
+	char now[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(facts->now, now);
+	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
+	hf_json_set_str(lease, "kind", "Lease");
+	hf_json_set_str(metadata, "name",
+			hf_arena_printf(ro->pass.arena, RO_LEASE_PREFIX "%s", ro->pass.node));
+	hf_json_set_str(metadata, "namespace", RO_LEASE_NAMESPACE);
+	set_owner(ro, metadata);
+	spec = hf_json_ensure_object(lease, "spec");
+	hf_json_set_str(spec, "holderIdentity",
+			hf_arena_printf(ro->pass.arena, RO_HOLDER_PREFIX "%s", ro->pass.name));
+	hf_json_set_str(spec, "acquireTime", now);
+	hf_json_set_str(spec, "renewTime", now);
+	*ret_body = hf_doc_from_json(lease);
+	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
+					   .resource = &hf_leases,
+					   .ns = RO_LEASE_NAMESPACE,
+					   .name = old != NULL ? hf_doc_name(old) : NULL,
+					   .body = *ret_body};
+	return true;
+}
+
+static bool delete_object(const struct hf_resource *resource, struct hf_doc *doc,
+			  struct hf_request *ret_request)
+{
+	if (doc == NULL)
+		return false;
+	*ret_request = (struct hf_request){.verb = HF_VERB_DELETE,
+					   .resource = resource,
+					   .ns = hf_doc_namespace(doc),
+					   .name = hf_doc_name(doc),
+					   .precondition_uid = hf_doc_uid(doc),
+					   .grace_seconds = HF_GRACE_DEFAULT};
+	return true;
+}
+
+/* ---- the change ---------------------------------------------------------------------------------- */
+
+static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+		       struct hf_doc **ret_body)
+{
+	const char *key = ro->pass.spec.label.key;
+	const struct hf_json *node = hf_doc_json(ro->pass.docs[RO_READ_NODE]);
+	const struct hf_rollout_mark mark = {
+		.rollout = ro->pass.name,
+		.uid = ro->pass.r.uid,
+		.at = facts->now,
+		/* The value before the rollout is kept while the change is taken back. */
+		.previous = facts->has_mark ? facts->mark.previous
+			    : key == NULL   ? NULL
+					  : hf_json_path_str(node, "metadata", "labels", key, NULL),
+		.rolled_back = facts->view.backwards};
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
+	HF_AUTO_JSON json = hf_rollout_mark_json(&mark);
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_write(json, HF_JSON_COMPACT, &text);
+	hf_json_set_str(annotations_of(patch), HF_ROLLOUT_MARK_ANNOTATION, text.data);
+	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+/* The DaemonSet creates the next pod from its newest template. */
+static bool make_change(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+			struct hf_doc **ret_body)
+{
+	const struct hf_rollout_spec *spec = &ro->pass.spec;
+	const char *value;
+	struct hf_json *patch;
+
+	if (spec->daemon_set.name != NULL) {
+		if (facts->driver == NULL || hf_json_path(hf_doc_json(facts->driver), "metadata",
+							  "deletionTimestamp", NULL) != NULL)
+			return false;
+		return delete_object(&hf_pods, facts->driver, ret_request);
+	}
+	value = facts->view.backwards ? facts->mark.previous : spec->label.value;
+	patch = hf_json_object();
+	hf_json_set(hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "labels"),
+		    spec->label.key, value == NULL ? hf_json_null() : hf_json_string(value));
+	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+static bool ask_report(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+		       struct hf_doc **ret_body)
+{
+	*ret_body = hf_device_health_note(ro->pass.docs[RO_READ_HEALTH], HF_REPORT_ANNOTATION,
+					  facts->request);
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = &hf_devicehealths,
+					   .name = ro->pass.node,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = *ret_body};
+	return *ret_body != NULL;
+}
+
+static bool evict_pod(const struct ro_facts *facts, struct hf_request *ret_request,
+		      struct hf_doc **ret_body)
+{
+	struct hf_doc *pod = facts->evictee;
+
+	if (pod == NULL)
+		return false;
+	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
+	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = hf_doc_namespace(pod),
+					   .name = hf_doc_name(pod),
+					   .subresource = "eviction",
+					   .body = *ret_body};
+	return true;
+}
+
+/* ---- the entry ----------------------------------------------------------------------------------- */
+
+static void add_resource(struct ro *ro, const struct hf_json *allocatable, const char *name,
+			 struct hf_rollout_node *entry)
+{
+	struct hf_field_pair *pair = &entry->before.resources.items[entry->before.resources.len];
+
+	if (entry->before.resources.len == HF_ROLLOUT_RESOURCES_MAX)
+		return;
+	pair->key = hf_arena_strdup(ro->pass.arena, name);
+	pair->value = hf_arena_strdup(ro->pass.arena,
+				      hf_str_or(hf_json_path_str(allocatable, name, NULL), "0"));
+	entry->before.resources.len++;
+}
+
+/* Records what the node shows before the change. A rollback is proved by the same numbers. */
+static void record_before(struct ro *ro, const struct ro_facts *facts,
+			  struct hf_rollout_node *entry)
+{
+	const struct hf_json *node = hf_doc_json(ro->pass.docs[RO_READ_NODE]);
+	const struct hf_json *allocatable = hf_json_path(node, "status", "allocatable", NULL);
+	const struct hf_rollout_spec *spec = &ro->pass.spec;
+	struct hf_json *value;
+	const char *key;
+
+	if (facts->view.backwards && entry->before.resources.len > 0)
+		return;
+	entry->before.resources.items =
+		HF_ARENA_ARRAY(ro->pass.arena, struct hf_field_pair, HF_ROLLOUT_RESOURCES_MAX + 1);
+	entry->before.resources.len = 0;
+	for (size_t i = 0; i < spec->proof.resources.len; i++)
+		add_resource(ro, allocatable, spec->proof.resources.items[i], entry);
+	for (void *it = NULL;
+	     spec->proof.resources.len == 0 && (it = hf_json_next(allocatable, it, &key, &value));)
+		if (hf_ro_is_extended(key))
+			add_resource(ro, allocatable, key, entry);
+	entry->before.driver_version = facts->driver_version;
+	entry->before.boot_id = facts->view.proof.health_boot_id;
+	if (spec->label.key != NULL && !facts->view.backwards)
+		entry->previous =
+			hf_json_path_str(node, "metadata", "labels", spec->label.key, NULL);
+}
+
+/* Moves the entry to the next phase. */
+static void move_entry(struct ro *ro, const struct ro_facts *facts,
+		       const struct hf_rollout_node_step *step, struct hf_rollout_node *entry)
+{
+	entry->phase = hf_rollout_phase_name(step->next);
+	entry->outcome =
+		step->next == HF_ROLLOUT_RESTORING ? hf_rollout_phase_name(step->outcome) : NULL;
+	entry->since = facts->now;
+	if (step->gives_up)
+		entry->tries = HF_ROLLOUT_TRIES_MAX;
+	if (step->next == HF_ROLLOUT_CORDONED)
+		entry->cordoned_by_us = facts->view.own_cordon;
+	if (step->next == HF_ROLLOUT_EMPTYING)
+		record_before(ro, facts, entry);
+	if (step->next == HF_ROLLOUT_PROVING)
+		entry->changed_at = facts->now;
+	if (step->next > HF_ROLLOUT_RESTORING && step->next != HF_ROLLOUT_FAILED)
+		entry->cordoned_by_us = false;
+}
+
+/* Changes the entry as the step asks for. True: it differs. */
+static bool change_entry(struct ro *ro, const struct ro_facts *facts,
+			 const struct hf_rollout_node_step *step, struct hf_rollout_node *entry)
+{
+	bool moves = step->next != facts->phase;
+	bool put_back = !moves && hf_rollout_phase_is_end(facts->phase) && facts->view.ends &&
+			entry->cordoned_by_us;
+	bool tells = *step->message != '\0' && !hf_streq(step->message, entry->message);
+
+	if (tells)
+		entry->message = step->message;
+	if (moves)
+		move_entry(ro, facts, step, entry);
+	if (put_back)
+		entry->cordoned_by_us = false;
+	return moves || put_back || tells;
+}
+
+static bool perform_step(struct ro *ro, const struct ro_facts *facts,
+			 const struct hf_rollout_node_step *step, struct hf_request *ret_request,
+			 struct hf_doc **ret_body)
+{
+	switch (step->act) {
+	case HF_ROLLOUT_TAKE_LEASE: return take_lease(ro, facts, ret_request, ret_body);
+	case HF_ROLLOUT_CORDON: return cordon_node(ro, ret_request, ret_body);
+	case HF_ROLLOUT_SET_CONDITION:
+		return write_condition(ro, facts, true, ret_request, ret_body);
+	case HF_ROLLOUT_EVICT: return evict_pod(facts, ret_request, ret_body);
+	case HF_ROLLOUT_MARK: return write_mark(ro, facts, ret_request, ret_body);
+	case HF_ROLLOUT_CHANGE: return make_change(ro, facts, ret_request, ret_body);
+	case HF_ROLLOUT_ASK_REPORT: return ask_report(ro, facts, ret_request, ret_body);
+	case HF_ROLLOUT_UNCORDON: return uncordon_node(ro, ret_request, ret_body);
+	case HF_ROLLOUT_CLEAR_CONDITION:
+		return write_condition(ro, facts, false, ret_request, ret_body);
+	case HF_ROLLOUT_RELEASE_LEASE:
+		return delete_object(&hf_leases, ro->pass.docs[RO_READ_LEASE], ret_request);
+	default: return false;
+	}
+}
+
+bool hf_ro_act(struct ro *ro, const struct ro_facts *facts, const struct hf_rollout_node_step *step,
+	       struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_rollout_node *entry = ro->pass.entry;
+
+	*ret_body = NULL;
+	/* What is done at once shows in the next pass, so its message is not written. */
+	if (step->act != HF_ROLLOUT_DO_NOTHING &&
+	    perform_step(ro, facts, step, ret_request, ret_body)) {
+		ro->doing = step->act;
+		return true;
+	}
+	if (!change_entry(ro, facts, step, entry))
+		return false;
+	if (step->next != facts->phase)
+		ro->done = entry->phase;
+	return hf_ro_write_status(ro, &ro->pass.r.status, ret_request, ret_body);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "rollout/rollout_internal.h"
+
+#include "api/device_health.h"
+#include "api/node_locks.h"
+#include "api/remediation.h"
+#include "base/quantity.h"
+#include "base/str.h"
+#include "fleet/impact.h"
+#include "health/fleet.h"
+
+#include <string.h>
+
+/*
+ * Makes the input of health/rollout_node.h for one node of a DeviceRollout.
+ * Input: the objects that the pass has read live. Output: struct ro_facts. Invariants: no request is made here. Times
+ * of the node's clock are converted to the API server's clock.
+ */
+
+#define LEASE_HOLDER(arena, name) hf_arena_printf(arena, RO_HOLDER_PREFIX "%s", name)
+
+static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
+{
+	return ro->pass.docs[read] == NULL ? NULL : hf_doc_json(ro->pass.docs[read]);
+}
+
+bool hf_ro_owns(const struct ro *ro, const struct hf_json *object)
+{
+	const struct hf_json *owners = hf_json_path(object, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL),
+			     ro->pass.r.uid))
+			return true;
+	return false;
+}
+
+/* ---- pods ---------------------------------------------------------------------------------------- */
+
+static const struct hf_json *find_controller(const struct hf_json *pod)
+{
+	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
+			return hf_json_item(owners, i);
+	return NULL;
+}
+
+bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec)
+{
+	const struct hf_json *owner = find_controller(pod);
+
+	return hf_streq(hf_json_path_str(owner, "kind", NULL), "DaemonSet") &&
+	       hf_streq(hf_json_path_str(owner, "name", NULL), spec->daemon_set.name) &&
+	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), spec->daemon_set.ns);
+}
+
+static bool has_ended(const struct hf_json *pod)
+{
+	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
+
+	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
+static bool is_leaving(const struct hf_json *pod)
+{
+	return hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+/* A DaemonSet or the kubelet would create the pod anew on this node. */
+static bool is_of_node(const struct hf_json *pod)
+{
+	const char *kind = hf_json_path_str(find_controller(pod), "kind", NULL);
+
+	return hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node") ||
+	       hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL) !=
+		       NULL;
+}
+
+/* The name of an extended resource has a domain; the domain kubernetes.io is reserved. */
+bool hf_ro_is_extended(const char *resource)
+{
+	const char *slash = strchr(resource, '/');
+
+	return slash != NULL && !hf_str_has_prefix(resource, "kubernetes.io/") &&
+	       !hf_str_has_prefix(resource, "attachable-volumes-");
+}
+
+static bool has_extended(const struct hf_json *amounts)
+{
+	const char *key;
+	struct hf_json *value;
+
+	for (void *it = NULL; (it = hf_json_next(amounts, it, &key, &value));)
+		if (hf_ro_is_extended(key) && !hf_streq(hf_json_str(value, ""), "0"))
+			return true;
+	return false;
+}
+
+static bool do_containers_request(const struct hf_json *pod, const char *list)
+{
+	const struct hf_json *containers = hf_json_path(pod, "spec", list, NULL);
+
+	for (size_t i = 0; i < hf_json_len(containers); i++) {
+		const struct hf_json *resources =
+			hf_json_get(hf_json_item(containers, i), "resources");
+
+		if (has_extended(hf_json_get(resources, "limits")) ||
+		    has_extended(hf_json_get(resources, "requests")))
+			return true;
+	}
+	return false;
+}
+
+static bool requests_device(const struct hf_json *pod)
+{
+	return do_containers_request(pod, "containers") ||
+	       do_containers_request(pod, "initContainers") ||
+	       hf_json_len(hf_json_path(pod, "spec", "resourceClaims", NULL)) > 0;
+}
+
+/* Returns why the pod may not be moved; NULL: it may. */
+static const char *find_why_stuck(const struct hf_json *pod)
+{
+	const struct hf_json *annotations = hf_json_path(pod, "metadata", "annotations", NULL);
+
+	if (is_leaving(pod))
+		return NULL;
+	if (find_controller(pod) == NULL)
+		return "has no controller that would create it again";
+	if (hf_streq(hf_json_path_str(annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict",
+				      NULL),
+		     "false"))
+		return "has annotation cluster-autoscaler.kubernetes.io/safe-to-evict: false";
+	if (hf_streq(hf_json_path_str(annotations, "karpenter.sh/do-not-disrupt", NULL), "true"))
+		return "has annotation karpenter.sh/do-not-disrupt: true";
+	return NULL;
+}
+
+static const char *find_job(const struct ro *ro, struct hf_doc *pod)
+{
+	return ro->env.find_job(ro->env.arg, hf_doc_namespace(pod), hf_doc_name(pod),
+				hf_doc_uid(pod));
+}
+
+/* A pod of the same job leaves the node: the pods of one gang leave together, as one restart. */
+static bool leaves_with(const struct ro *ro, const char *job)
+{
+	for (size_t i = 0; i < ro->pass.pods_len; i++)
+		if (is_leaving(hf_doc_json(ro->pass.pods[i])) &&
+		    hf_streq(find_job(ro, ro->pass.pods[i]), job))
+			return true;
+	return false;
+}
+
+/* A restart of the job moves its pods, so they are not evicted while it restarts. */
+static bool may_evict(const struct ro *ro, struct hf_doc *pod)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
+	const char *job = find_job(ro, pod);
+
+	if (is_leaving(hf_doc_json(pod)))
+		return false;
+	if (job == NULL)
+		return true;
+	job = hf_arena_strdup(arena, job);
+	return !ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
+}
+
+static void see_pods(struct ro *ro, struct ro_facts *facts)
+{
+	struct hf_rollout_node_view *view = &facts->view;
+	struct ro_pass *pass = &ro->pass;
+
+	for (size_t i = 0; i < pass->pods_len; i++) {
+		const struct hf_json *pod = hf_doc_json(pass->pods[i]);
+		const char *stuck;
+
+		if (pass->spec.daemon_set.name != NULL &&
+		    hf_ro_is_of_daemon_set(pod, &pass->spec)) {
+			if (facts->driver == NULL || is_leaving(hf_doc_json(facts->driver)))
+				facts->driver = pass->pods[i];
+			continue;
+		}
+		if (has_ended(pod) || is_of_node(pod) || !requests_device(pod))
+			continue;
+		view->pods_left++;
+		stuck = find_why_stuck(pod);
+		if (stuck != NULL && view->stuck_pod == NULL) {
+			view->stuck_pod = hf_arena_printf(pass->arena, "%s/%s",
+							  hf_doc_namespace(pass->pods[i]),
+							  hf_doc_name(pass->pods[i]));
+			view->stuck_why = stuck;
+		}
+		if (facts->evictee == NULL && may_evict(ro, pass->pods[i]))
+			facts->evictee = pass->pods[i];
+	}
+}
+
+/* ---- the node ------------------------------------------------------------------------------------ */
+
+bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now)
+{
+	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
+
+	for (size_t i = 0; i < spec->windows_len; i++)
+		windows[i] = (struct hf_health_window){.days = spec->windows[i].days,
+						       .from_minute = spec->windows[i].from_minute,
+						       .to_minute = spec->windows[i].to_minute};
+	return hf_health_in_window(windows, spec->windows_len, now);
+}
+
+static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
+			     const struct hf_node_marks *marks)
+{
+	if (marks->held)
+		return "annotation " HF_MEND_HOLD_ANNOTATION " of the node";
+	if (marks->paused)
+		return "annotation " HF_PAUSED_ANNOTATION " of the node";
+	if (facts->view.backwards)
+		return NULL;
+	if (hf_node_has_quarantine_taint(marks))
+		return "the node is quarantined";
+	if (facts->phase <= HF_ROLLOUT_LOCKED && !hf_ro_in_windows(&ro->pass.spec, facts->now))
+		return "no window of the rollout is open";
+	return hf_ro_find_limit(ro, ro->pass.node);
+}
+
+static void see_mark(struct ro *ro, struct ro_facts *facts)
+{
+	const char *text = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "annotations",
+					    HF_ROLLOUT_MARK_ANNOTATION, NULL);
+
+	facts->has_mark = hf_rollout_mark_read(text, ro->pass.arena, &facts->mark) &&
+			  hf_streq(facts->mark.uid, ro->pass.r.uid);
+	facts->view.marked = facts->has_mark && facts->mark.rolled_back == facts->view.backwards;
+}
+
+static void see_node(struct ro *ro, struct ro_facts *facts)
+{
+	struct hf_rollout_node_view *view = &facts->view;
+	const struct hf_json *node = json_of(ro, RO_READ_NODE);
+	const char *condition = hf_node_find_maintenance(node);
+	struct hf_node_marks marks;
+
+	view->node_exists = node != NULL;
+	if (node == NULL)
+		return;
+	hf_node_marks_read(ro->pass.docs[RO_READ_NODE], ro->pass.arena, &marks);
+	view->cordoned = marks.unschedulable;
+	view->own_cordon =
+		marks.unschedulable && hf_streq(hf_json_path_str(node, "metadata", "annotations",
+								 HF_ROLLOUT_ANNOTATION, NULL),
+						ro->pass.name);
+	view->in_maintenance = hf_node_is_in_maintenance(node);
+	/* Without the right to write the condition, the work goes on without it. */
+	if (ro->no_condition)
+		view->in_maintenance = facts->phase < HF_ROLLOUT_RESTORING;
+	view->proof.node_ready = marks.ready;
+	view->proof.boot_id = marks.boot_id;
+	see_mark(ro, facts);
+	view->held = find_hold(ro, facts, &marks);
+	if (hf_node_has_kured_lock(json_of(ro, RO_READ_KURED), ro->pass.node))
+		view->other_lock = "kured";
+	else if (ro->pass.in_maintenance)
+		view->other_lock = "NodeMaintenance";
+	else if (condition != NULL)
+		view->other_lock = hf_arena_printf(ro->pass.arena, "the tool that set condition %s",
+						   condition);
+}
+
+static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
+{
+	const struct hf_json *lease = json_of(ro, RO_READ_LEASE);
+	const char *holder = hf_json_path_str(lease, "spec", "holderIdentity", NULL);
+
+	view->lease = HF_ROLLOUT_LEASE_FREE;
+	if (hf_str_is_empty(holder))
+		return;
+	view->lease_holder = holder;
+	view->lease = hf_streq(holder, LEASE_HOLDER(ro->pass.arena, ro->pass.name)) &&
+				      hf_ro_owns(ro, lease)
+			      ? HF_ROLLOUT_LEASE_OURS
+			      : HF_ROLLOUT_LEASE_OTHERS;
+}
+
+/* ---- the proof ----------------------------------------------------------------------------------- */
+
+/* Since when the pod is Ready, by the node's clock; NONE: it is not. */
+static hf_time find_ready(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+		const char *since = hf_json_path_str(c, "lastTransitionTime", NULL);
+
+		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready") &&
+		    hf_streq(hf_json_path_str(c, "status", NULL), "True") &&
+		    (since == NULL || hf_time_parse(since, &at, NULL) != 0))
+			at = 0;
+	}
+	return at;
+}
+
+static void see_change(struct ro *ro, struct ro_facts *facts)
+{
+	const struct ro_pass *pass = &ro->pass;
+	struct hf_rollout_proof *proof = &facts->view.proof;
+	const struct hf_json *pod = facts->driver == NULL ? NULL : hf_doc_json(facts->driver);
+	const char *wanted, *is;
+	hf_time ready;
+
+	proof->complete_at = pass->entry->changed_at;
+	if (pass->spec.daemon_set.name == NULL) {
+		is = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "labels",
+				      pass->spec.label.key, NULL);
+		wanted = facts->view.backwards ? facts->mark.previous : pass->spec.label.value;
+		proof->changed = hf_streq(is, wanted);
+		proof->pod_ready = true;
+		return;
+	}
+	wanted = facts->view.backwards ? pass->r.status.from_revision
+				       : pass->r.status.target_revision;
+	is = hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL);
+	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
+	ready = proof->changed ? find_ready(pod) : HF_TIME_NONE;
+	proof->pod_ready = ready != HF_TIME_NONE;
+	ready = hf_ro_convert_time(ro, pass->node, ready);
+	if (ready > proof->complete_at)
+		proof->complete_at = ready;
+}
+
+static void see_device(struct ro *ro, const struct hf_device_report *device,
+		       struct hf_rollout_proof *proof)
+{
+	bool sick = hf_health_is_out(hf_impact_state(device->state));
+
+	for (size_t k = 0; k < device->faults.len; k++) {
+		const struct hf_device_fault *fault = &device->faults.items[k];
+
+		sick |= hf_impact_counts(fault) && proof->complete_at != HF_TIME_NONE &&
+			hf_ro_convert_time(ro, ro->pass.node, fault->last) > proof->complete_at;
+	}
+	if (!sick || proof->sick != NULL)
+		return;
+	proof->sick = hf_str_or(device->uuid, hf_str_or(device->id, "node"));
+	proof->sick_class = hf_str_or(device->cls, device->state);
+}
+
+static void see_health(struct ro *ro, struct ro_facts *facts)
+{
+	struct hf_rollout_proof *proof = &facts->view.proof;
+	struct hf_device_health health;
+
+	proof->driver_wanted = facts->view.backwards ? NULL : ro->pass.spec.proof.driver_version;
+	proof->observed_at = HF_TIME_NONE;
+	proof->health_wanted =
+		proof->driver_wanted != NULL || ro->pass.entry->before.boot_id != NULL;
+	if (ro->pass.docs[RO_READ_HEALTH] == NULL)
+		return;
+	hf_device_health_read(ro->pass.docs[RO_READ_HEALTH], ro->pass.arena, &health);
+	proof->health_exists = true;
+	proof->observed_at = hf_ro_convert_time(ro, ro->pass.node, health.observed_at);
+	proof->health_boot_id = health.boot_id;
+	proof->driver_version = facts->driver_version = health.driver_version;
+	for (size_t i = 0; i < health.devices.len; i++)
+		see_device(ro, &health.devices.items[i], proof);
+}
+
+static int64_t read_amount(const struct hf_json *node, const char *resource)
+{
+	int64_t milli = 0;
+	const char *text = hf_json_path_str(node, "status", "allocatable", resource, NULL);
+
+	return text != NULL && hf_quantity_parse_milli(text, &milli, NULL) == 0 ? milli : 0;
+}
+
+static void see_resources(struct ro *ro, struct ro_facts *facts)
+{
+	const struct hf_rollout_node *entry = ro->pass.entry;
+	struct hf_rollout_resource *list = HF_ARENA_ARRAY(
+		ro->pass.arena, struct hf_rollout_resource, entry->before.resources.len + 1);
+
+	for (size_t i = 0; i < entry->before.resources.len; i++) {
+		const struct hf_field_pair *pair = &entry->before.resources.items[i];
+
+		list[i] = (struct hf_rollout_resource){
+			.name = pair->key,
+			.now_milli = read_amount(json_of(ro, RO_READ_NODE), pair->key)};
+		if (hf_quantity_parse_milli(pair->value, &list[i].before_milli, NULL) != 0)
+			list[i].before_milli = 0;
+	}
+	facts->view.proof.resources = list;
+	facts->view.proof.resources_len = entry->before.resources.len;
+}
+
+/* Makes the text of the annotation that asks the agent for a report from after the change. */
+static void see_request(struct ro *ro, struct ro_facts *facts)
+{
+	char at[HF_TIME_TEXT_MAX];
+
+	if (facts->view.proof.complete_at == HF_TIME_NONE)
+		return;
+	hf_time_format_micro(facts->view.proof.complete_at, at);
+	facts->request = hf_arena_printf(ro->pass.arena, "%s %s 0", ro->pass.name, at);
+	facts->view.proof.report_asked =
+		hf_streq(hf_json_path_str(json_of(ro, RO_READ_HEALTH), "metadata", "annotations",
+					  HF_REPORT_ANNOTATION, NULL),
+			 facts->request);
+}
+
+/* ---- the entry and the rollout ------------------------------------------------------------------- */
+
+static enum hf_rollout_empty empty_of(const char *text)
+{
+	return hf_streq(text, "Never")  ? HF_ROLLOUT_EMPTY_NEVER
+	       : hf_streq(text, "Wait") ? HF_ROLLOUT_EMPTY_WAIT
+					: HF_ROLLOUT_EMPTY_SAVE;
+}
+
+static void see_entry(struct ro *ro, struct ro_facts *facts)
+{
+	const struct ro_pass *pass = &ro->pass;
+	const struct hf_rollout_node *entry = pass->entry;
+	struct hf_rollout_node_view *view = &facts->view;
+	bool known = hf_rollout_phase_of(entry->phase, &view->phase);
+
+	/* An entry that cannot be read gets no passes. */
+	hf_assert(known);
+	facts->phase = view->phase;
+	view->rollout = pass->name;
+	view->outcome = HF_ROLLOUT_FAILED;
+	(void)hf_rollout_phase_of(entry->outcome, &view->outcome);
+	view->since = entry->since == HF_TIME_NONE ? facts->now : entry->since;
+	view->changed_at = entry->changed_at;
+	view->cordoned_by_us = entry->cordoned_by_us;
+	view->backwards = pass->state == HF_ROLLOUT_ROLLING_BACK;
+	view->ends = hf_ro_ends(&pass->r, &pass->spec);
+	view->stops = view->ends || pass->state == HF_ROLLOUT_HALTED ||
+		      hf_rollout_state_is_end(pass->state) || pass->spec_problem != NULL;
+	view->stop_why = pass->r.deleting             ? "the DeviceRollout is deleted"
+			 : pass->spec.cancel          ? "the rollout is cancelled"
+			 : pass->spec_problem != NULL ? pass->spec_problem
+						      : "the rollout halted";
+	view->empty = empty_of(pass->spec.empty);
+	view->empty_for = pass->spec.empty_for;
+	view->prove_within = pass->spec.proof.within;
+}
+
+void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts)
+{
+	memset(ret_facts, 0, sizeof(*ret_facts));
+	ret_facts->now = ret_facts->view.now = hf_ro_now(ro);
+	see_entry(ro, ret_facts);
+	see_lease(ro, &ret_facts->view);
+	see_node(ro, ret_facts);
+	see_pods(ro, ret_facts);
+	see_change(ro, ret_facts);
+	see_health(ro, ret_facts);
+	see_resources(ro, ret_facts);
+	see_request(ro, ret_facts);
+}

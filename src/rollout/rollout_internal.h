@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_ROLLOUT_ROLLOUT_INTERNAL_H
+#define HF_ROLLOUT_ROLLOUT_INTERNAL_H
+
+#include "api/device_rollout.h"
+#include "base/map.h"
+#include "ctl/cache.h"
+#include "ctl/controller.h"
+#include "health/rollout_plan.h"
+#include "store/selector.h"
+
+/*
+ * What the files of this folder share.
+ *   rollout.c  life, caches, which pass comes next
+ *   views.c    what the caches keep of DeviceRollouts, Nodes and DeviceHealth objects
+ *   read.c     the live reads of a pass
+ *   node.c     a pass on one node: facts for health/rollout_node.h
+ *   act.c      a pass on one node: the one write that the step asks for
+ *   whole.c    a pass on the whole: facts for health/rollout_plan.h
+ *   status.c   the status of the object: entries, counts, conditions, events, metrics
+ *
+ *     change or time ──▶ pass: live reads ─▶ facts ─▶ decide ─▶ one write ──▶ (again)
+ *
+ * One pass runs at a time. A pass is about one node in work, or about the rollout as a whole. A pass with a failed
+ * read ends without a write. Between passes nothing is kept but the times of the next passes.
+ */
+
+#define RO_OBJECTS_MAX 1000
+#define RO_PODS_MAX 1024     /* pods of one node */
+#define RO_DRIVERS_MAX 20000 /* pods of the DaemonSet */
+#define RO_FAULTS_MAX 64     /* faults of a node that are counted */
+#define RO_ARENA_MAX ((size_t)64 << 20)
+/* The Leases of mending, so that a Remediation and a rollout never work on one node. */
+#define RO_LEASE_NAMESPACE "holdfast-mend"
+#define RO_LEASE_PREFIX "holdfast-mend-"
+#define RO_HOLDER_PREFIX "devicerollouts/"
+
+/* The view of a DeviceRollout. */
+struct ro_object {
+	struct hf_arena *arena;
+	struct hf_rollout r;
+	struct hf_rollout_spec spec;
+	enum hf_rollout_state state;
+	bool readable; /* r and state are valid */
+	bool usable;   /* spec is valid */
+};
+
+/* The view of a Node. */
+struct ro_node {
+	struct hf_arena *arena;
+	struct hf_json *labels; /* NULL: none */
+	bool ready, unschedulable, held, paused, quarantined;
+	struct hf_rollout_mark mark;
+	bool marked;
+};
+
+/* The view of a DeviceHealth. All times but seen_at are of the node's clock. */
+struct ro_health {
+	struct hf_arena *arena;
+	hf_time observed_at;
+	hf_time seen_at; /* arrival of the report, monotonic; NONE: before this process started */
+	int32_t devices;
+	const char *sick, *sick_class; /* a device that is out of use; NULL: none */
+	hf_time sick_at;               /* when its state began */
+	hf_time faults[RO_FAULTS_MAX]; /* when each fault came first */
+	size_t faults_len;
+};
+
+/* A pod of the DaemonSet. */
+struct ro_driver {
+	const char *node; /* must stay the first member */
+	const char *revision;
+};
+
+enum ro_read {
+	RO_READ_OBJECT,
+	/* A pass on the whole. */
+	RO_READ_DAEMON_SET,
+	RO_READ_REVISIONS,
+	RO_READ_DRIVERS,
+	/* A pass on one node. */
+	RO_READ_NODE,
+	RO_READ_HEALTH,
+	RO_READ_LEASE,
+	RO_READ_PODS,
+	/* Before the change. */
+	RO_READ_KURED,
+	RO_READ_MAINTENANCE,
+	RO_READS
+};
+
+/* A ControllerRevision of the DaemonSet. */
+struct ro_revision {
+	const char *hash; /* NULL: none */
+	int64_t number;
+};
+
+struct ro_pass {
+	char name[254];
+	char node[254]; /* "": a pass on the whole */
+	enum ro_read read;
+	struct hf_arena *arena;
+	struct hf_doc *docs[RO_READS];
+	struct hf_doc *pods[RO_PODS_MAX];
+	size_t pods_len;
+	struct ro_driver *drivers;
+	size_t drivers_len;
+	struct ro_revision newest, second;
+	struct hf_doc *from; /* the ControllerRevision that the rollout goes back to; NULL: none */
+	bool in_maintenance; /* a NodeMaintenance names the node */
+	char *token;
+	struct hf_rollout r;
+	struct hf_rollout_spec spec;
+	const char *spec_problem; /* NULL: the spec is valid */
+	enum hf_rollout_state state;
+	struct hf_rollout_node *entry; /* of a pass on one node */
+	const char *lists_pods;        /* label selector of the DaemonSet's pods */
+};
+
+struct ro {
+	struct hf_controller controller; /* must stay the first member */
+	struct hf_controller_env env;
+	struct hf_cache *cache;          /* DeviceRollouts */
+	struct hf_cache *nodes, *health; /* NULL while every DeviceRollout is at an end */
+	struct hf_map
+		*due; /* "NAME" or "NAME/NODE" → hf_time *, the monotonic time of the next pass */
+	struct hf_timer *timer;
+	struct hf_task
+		*reset; /* creates and destroys caches, which their own callbacks must not do */
+	struct hf_call *call;
+	struct ro_pass pass;
+	bool stopped, unseen;
+	bool woken;        /* what the pass under way is about has changed since its begin */
+	bool no_condition; /* the API server refuses writes of the Node's conditions */
+	unsigned failures, writes;
+	const char *done; /* of the write under way: a phase or state, for events; NULL: none */
+	enum hf_rollout_do doing;
+	struct {
+		struct hf_family *nodes, *done;
+	} metrics;
+};
+
+/* The facts of a pass on one node, beside the view. */
+struct ro_facts {
+	struct hf_rollout_node_view view;
+	hf_time now;
+	enum hf_rollout_phase phase;
+	struct hf_rollout_mark mark;
+	bool has_mark;              /* mark is of this rollout */
+	const char *request;        /* text of HF_REPORT_ANNOTATION */
+	struct hf_doc *driver;      /* the node's pod of the DaemonSet; NULL: none */
+	struct hf_doc *evictee;     /* NULL: no pod can be evicted now */
+	const char *driver_version; /* by the DeviceHealth; NULL: unknown */
+};
+
+/* --- views.c --- */
+void *hf_ro_read_object(void *arg, struct hf_doc *doc);
+void hf_ro_free_object(void *view);
+void *hf_ro_read_node(void *arg, struct hf_doc *doc);
+void hf_ro_free_node(void *view);
+void *hf_ro_read_health(void *arg, struct hf_doc *doc);
+void hf_ro_free_health(void *view);
+/* Converts a time of the node's clock to the API server's clock. */
+hf_time hf_ro_convert_time(const struct ro *ro, const char *node, hf_time at);
+/* True if passes are needed: the rollout is not at an end, or something has to be put back. */
+bool hf_ro_is_unfinished(const struct ro_object *object);
+/* True if the entry needs passes: it is in work, or it has a cordon to put back. */
+bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry);
+
+/* --- read.c --- */
+/* Begins the reads of the pass; hf_ro_decide follows. */
+void hf_ro_begin_pass(struct ro *ro);
+
+/* --- rollout.c --- */
+hf_time hf_ro_now(const struct ro *ro);
+void hf_ro_drop_reads(struct ro *ro);
+/* Ends the pass; the next pass of the same kind begins after the time `wait`. */
+void hf_ro_end_pass(struct ro *ro, hf_time wait);
+void hf_ro_fail_pass(struct ro *ro, int code, const char *message);
+/* All reads are done. */
+void hf_ro_decide(struct ro *ro);
+/* True if cordons are put back: cancelled or deleted. */
+bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);
+
+/* --- node.c --- */
+void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts);
+/* True if an owner of the object is this rollout, by UID. */
+bool hf_ro_owns(const struct ro *ro, const struct hf_json *object);
+bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec);
+/* True for the name of an extended resource such as nvidia.com/gpu. */
+bool hf_ro_is_extended(const char *resource);
+/* True if a window of the spec is open. */
+bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now);
+
+/* --- act.c --- */
+/* Makes the request of the step; the caller sends it. False: nothing to do. */
+bool hf_ro_act(struct ro *ro, const struct ro_facts *facts, const struct hf_rollout_node_step *step,
+	       struct hf_request *ret_request, struct hf_doc **ret_body);
+
+/* --- whole.c --- */
+/* The limit of a HealthPolicy that forbids the node to go out of use, while the nodes in work are out; NULL: none. */
+const char *hf_ro_find_limit(struct ro *ro, const char *node);
+/* Decides about the whole, and makes the request. False: nothing to do. */
+bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body,
+		 hf_time *ret_wait);
+
+/* --- status.c --- */
+struct hf_rollout_node *hf_ro_find_entry(struct hf_rollout_status *status, const char *name);
+/* Sets or replaces a condition. True: its status or reason differs. */
+bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
+			 bool is_true, const char *reason, const char *message);
+/* Drops the oldest finished entries beyond the limits of the list. */
+void hf_ro_trim_entries(struct ro *ro, struct hf_rollout_status *status);
+bool hf_ro_write_status(struct ro *ro, const struct hf_rollout_status *status,
+			struct hf_request *ret_request, struct hf_doc **ret_body);
+/* Makes the request that adds or removes the finalizer. */
+bool hf_ro_write_finalizer(struct ro *ro, bool wanted, struct hf_request *ret_request,
+			   struct hf_doc **ret_body);
+/* Records the events of a write that changed a phase of a node or the state of the rollout to `done`. */
+void hf_ro_tell_change(struct ro *ro, const struct ro_object *object, const char *done);
+/* Records an event of a Node, or of the rollout if node is "". */
+void hf_ro_tell(struct ro *ro, const char *node, bool warning, const char *reason,
+		const char *message);
+void hf_ro_init_metrics(struct ro *ro);
+void hf_ro_update_metrics(struct ro *ro);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "rollout/rollout_internal.h"
+
+#include "api/device_health.h"
+#include "api/remediation.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "fleet/impact.h"
+
+#include <stdlib.h>
+
+/*
+ * What the caches keep of DeviceRollouts, Nodes and DeviceHealth objects.
+ * Input: documents. Output: views. Invariant: a view owns all its memory.
+ */
+
+#define VIEW_MAX ((size_t)4 << 20)
+
+void *hf_ro_read_object(void *arg, struct hf_doc *doc)
+{
+	struct ro_object *view = hf_xcalloc(1, sizeof(*view));
+
+	(void)arg;
+	view->arena = hf_arena_create(VIEW_MAX);
+	view->readable = hf_rollout_read(doc, view->arena, &view->r, NULL) == 0 &&
+			 hf_rollout_state_of(view->r.status.phase, &view->state);
+	view->usable = hf_rollout_spec_read(doc, view->arena, &view->spec, NULL) == 0;
+	return view;
+}
+
+void hf_ro_free_object(void *arg)
+{
+	struct ro_object *view = arg;
+
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+static const char *copy_text(struct hf_arena *arena, const char *text)
+{
+	return text == NULL ? NULL : hf_arena_strdup(arena, text);
+}
+
+void *hf_ro_read_node(void *arg, struct hf_doc *doc)
+{
+	HF_AUTO_ARENA scratch = hf_arena_create(VIEW_MAX);
+	struct ro_node *view = hf_xcalloc(1, sizeof(*view));
+	struct hf_node_marks marks;
+	HF_AUTO_JSON metadata = hf_doc_member_json(doc, "metadata");
+	const char *mark =
+		hf_json_path_str(metadata, "annotations", HF_ROLLOUT_MARK_ANNOTATION, NULL);
+
+	(void)arg;
+	hf_node_marks_read(doc, scratch, &marks);
+	view->arena = hf_arena_create(VIEW_MAX);
+	view->labels = hf_json_copy(hf_json_get(metadata, "labels"));
+	view->ready = marks.ready;
+	view->unschedulable = marks.unschedulable;
+	view->held = marks.held;
+	view->paused = marks.paused;
+	view->quarantined = hf_node_has_quarantine_taint(&marks);
+	view->marked = hf_rollout_mark_read(copy_text(view->arena, mark), view->arena, &view->mark);
+	return view;
+}
+
+void hf_ro_free_node(void *arg)
+{
+	struct ro_node *view = arg;
+
+	hf_json_unref(view->labels);
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+static void read_device(struct ro_health *view, const struct hf_device_report *device)
+{
+	view->devices += !hf_str_is_empty(device->id);
+	if (view->sick == NULL && hf_health_is_out(hf_impact_state(device->state))) {
+		view->sick = copy_text(view->arena,
+				       hf_str_or(device->uuid, hf_str_or(device->id, "node")));
+		view->sick_class = copy_text(view->arena, hf_str_or(device->cls, device->state));
+		view->sick_at = device->since;
+	}
+	for (size_t k = 0; k < device->faults.len && view->faults_len < RO_FAULTS_MAX; k++)
+		view->faults[view->faults_len++] = device->faults.items[k].first;
+}
+
+void *hf_ro_read_health(void *arg, struct hf_doc *doc)
+{
+	HF_AUTO_ARENA scratch = hf_arena_create(VIEW_MAX);
+	struct ro_health *view = hf_xcalloc(1, sizeof(*view));
+	struct hf_device_health health;
+
+	(void)arg;
+	hf_device_health_read(doc, scratch, &health);
+	view->arena = hf_arena_create(VIEW_MAX);
+	view->observed_at = health.observed_at;
+	view->seen_at = HF_TIME_NONE;
+	for (size_t i = 0; i < health.devices.len; i++)
+		read_device(view, &health.devices.items[i]);
+	return view;
+}
+
+void hf_ro_free_health(void *arg)
+{
+	struct ro_health *view = arg;
+
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+hf_time hf_ro_convert_time(const struct ro *ro, const char *node, hf_time at)
+{
+	const struct hf_cache_entry *entry =
+		ro->health == NULL ? NULL : hf_cache_get(ro->health, NULL, node);
+	const struct ro_health *health = entry == NULL ? NULL : entry->view;
+	hf_time now = hf_ro_now(ro), heard;
+
+	if (at == HF_TIME_NONE || health == NULL || health->seen_at == HF_TIME_NONE ||
+	    health->observed_at == HF_TIME_NONE)
+		return at == HF_TIME_NONE || at < now ? at : now;
+	heard = now - (hf_loop_mono(ro->env.loop) - health->seen_at);
+	at = heard - (health->observed_at - at);
+	return at < heard ? at : heard;
+}
+
+bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry)
+{
+	enum hf_rollout_phase phase;
+
+	if (!hf_rollout_phase_of(entry->phase, &phase))
+		return false;
+	return !hf_rollout_phase_is_end(phase) || (ends && entry->cordoned_by_us);
+}
+
+bool hf_ro_is_unfinished(const struct ro_object *object)
+{
+	return object->readable && (!hf_rollout_state_is_end(object->state) ||
+				    object->r.has_finalizer || object->r.deleting);
+}

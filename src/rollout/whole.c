@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "rollout/rollout_internal.h"
+
+#include "api/remediation.h"
+#include "base/compare.h"
+#include "base/str.h"
+#include "json/patch.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A pass on a DeviceRollout as a whole: makes the input of health/rollout_plan.h, and writes what the plan says.
+ * Input: the object, the DaemonSet, its revisions and pods, read live, and the caches of Nodes and DeviceHealth objects.
+ * Output: one write. Invariant: a node begins only if its HealthPolicy permits one more node out of use, counted with all
+ * nodes that have begun.
+ */
+
+#define LOOK_WORKING (30 * HF_SECOND)
+#define LOOK_PENDING (30 * HF_SECOND)
+/* The most nodes that are counted as out of use for the limits. */
+#define OUT_MAX 1024
+/* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
+#define PLANS_MAX 8
+
+struct whole {
+	struct ro *ro;
+	struct hf_rollout_view view;
+	struct hf_rollout_member *members;
+	struct hf_selector *selector;
+	bool waits; /* the DaemonSet's controller has not seen the newest template yet */
+};
+
+/* ---- limits --------------------------------------------------------------------------------------- */
+
+/* The node of the entry is cordoned, or will be before anything else is asked. */
+static bool is_out(const struct ro *ro, const struct hf_rollout_node *entry, bool planned)
+{
+	const struct hf_cache_entry *cached = hf_cache_get(ro->nodes, NULL, entry->name);
+	const struct ro_node *node = cached == NULL ? NULL : cached->view;
+	enum hf_rollout_phase phase;
+
+	if (!hf_rollout_phase_of(entry->phase, &phase) || hf_rollout_phase_is_end(phase))
+		return false;
+	return planned || phase >= HF_ROLLOUT_CORDONED || (node != NULL && node->unschedulable);
+}
+
+/* Asks for the limits of nodes. planned: nodes that have begun and are not cordoned yet count too. */
+static void find_limits(struct ro *ro, const char *const *nodes, size_t len, bool planned,
+			const char **ret_limits)
+{
+	const char **out = HF_ARENA_ARRAY(ro->pass.arena, const char *, OUT_MAX);
+	struct hf_limit_question question = {
+		.nodes = nodes, .len = len, .out = out, .ret_limits = ret_limits};
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(ro->cache, &it)) != NULL;) {
+		const struct ro_object *object = entry->view;
+
+		for (size_t i = 0; object->readable && i < object->r.status.nodes.len; i++) {
+			const struct hf_rollout_node *other = &object->r.status.nodes.items[i];
+
+			if (question.out_len < OUT_MAX && is_out(ro, other, planned) &&
+			    !(len == 1 && hf_streq(other->name, nodes[0])))
+				out[question.out_len++] = other->name;
+		}
+	}
+	ro->env.find_limits(ro->env.arg, &question);
+}
+
+const char *hf_ro_find_limit(struct ro *ro, const char *node)
+{
+	const char *limit = NULL;
+
+	find_limits(ro, &node, 1, false, &limit);
+	return limit;
+}
+
+/* ---- the DaemonSet --------------------------------------------------------------------------------- */
+
+static const char *print_daemon_set(const struct ro_pass *pass)
+{
+	return hf_arena_printf(pass->arena, "DaemonSet %s/%s", pass->spec.daemon_set.ns,
+			       pass->spec.daemon_set.name);
+}
+
+static const char *find_daemon_set_problem(const struct ro_pass *pass)
+{
+	const struct hf_json *json;
+
+	if (pass->docs[RO_READ_DAEMON_SET] == NULL)
+		return hf_arena_printf(pass->arena, "spec.change.daemonSet: %s does not exist",
+				       print_daemon_set(pass));
+	json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
+	if (!hf_streq(hf_json_path_str(json, "spec", "updateStrategy", "type", NULL), "OnDelete"))
+		return hf_arena_printf(
+			pass->arena, "spec.change.daemonSet: %s must have updateStrategy OnDelete",
+			print_daemon_set(pass));
+	if (pass->lists_pods == NULL)
+		return hf_arena_printf(
+			pass->arena, "spec.change.daemonSet: %s has a selector that cannot be used",
+			print_daemon_set(pass));
+	return NULL;
+}
+
+/* The controller of DaemonSets writes a revision for each new template. */
+static bool is_observed(const struct ro_pass *pass)
+{
+	const struct hf_json *json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
+
+	return hf_json_i64(hf_json_path(json, "status", "observedGeneration", NULL), -1) >=
+		       hf_json_i64(hf_json_path(json, "metadata", "generation", NULL), 0) &&
+	       pass->newest.hash != NULL;
+}
+
+static void see_daemon_set(struct whole *whole)
+{
+	const struct ro_pass *pass = &whole->ro->pass;
+	const struct hf_rollout_status *status = &pass->r.status;
+	struct hf_rollout_view *view = &whole->view;
+	bool back = view->state == HF_ROLLOUT_ROLLING_BACK, is_target;
+
+	view->problem = find_daemon_set_problem(pass);
+	if (view->problem != NULL)
+		return;
+	whole->waits = !is_observed(pass);
+	view->can_go_back = status->from_revision != NULL && pass->from != NULL;
+	view->template_is_back =
+		!whole->waits && hf_streq(pass->newest.hash, status->from_revision);
+	if (whole->waits || view->state == HF_ROLLOUT_PENDING)
+		return;
+	is_target = hf_streq(pass->newest.hash, status->target_revision);
+	if (!is_target && !(back && view->template_is_back))
+		view->superseded = hf_arena_printf(
+			pass->arena, "the template of %s was changed again, from revision %s to %s",
+			print_daemon_set(pass), hf_str_or(status->target_revision, "?"),
+			pass->newest.hash);
+}
+
+/* ---- the nodes ------------------------------------------------------------------------------------- */
+
+static const struct ro_driver *find_driver(const struct ro_pass *pass, const char *node)
+{
+	const struct ro_driver key = {.node = node};
+
+	return pass->drivers_len == 0 ? NULL
+				      : bsearch(&key, pass->drivers, pass->drivers_len, sizeof(key),
+						hf_compare_by_name);
+}
+
+static const char *find_block(const struct whole *whole, const struct ro_node *node,
+			      const struct ro_health *health)
+{
+	if (node->held)
+		return "annotation " HF_MEND_HOLD_ANNOTATION;
+	if (node->paused)
+		return "annotation " HF_PAUSED_ANNOTATION;
+	/* What a change has broken is taken back all the same. */
+	if (whole->view.state == HF_ROLLOUT_ROLLING_BACK)
+		return NULL;
+	if (!node->ready)
+		return "the node is not Ready";
+	if (node->quarantined)
+		return "the node is quarantined";
+	return health != NULL && health->sick != NULL ? "a device of the node is out of use" : NULL;
+}
+
+static const char *find_sick(struct ro *ro, const char *name, const struct ro_health *health,
+			     hf_time since)
+{
+	if (health == NULL || health->sick == NULL ||
+	    hf_ro_convert_time(ro, name, health->sick_at) < since)
+		return NULL;
+	return hf_arena_printf(ro->pass.arena, "device %s: %s, after the change was proved",
+			       health->sick, health->sick_class);
+}
+
+static void add_totals(const struct ro *ro, const char *name, const struct ro_health *health,
+		       hf_time since, struct hf_rollout_totals *totals)
+{
+	hf_time now = hf_ro_now(ro);
+
+	totals->nodes++;
+	if (health == NULL || since == HF_TIME_NONE || since >= now)
+		return;
+	totals->device_minutes += (now - since) / HF_MINUTE * health->devices;
+	for (size_t i = 0; i < health->faults_len; i++)
+		totals->faults += hf_ro_convert_time(ro, name, health->faults[i]) >= since;
+}
+
+static bool is_changed(const struct whole *whole, const struct ro_node *node,
+		       const struct ro_driver *driver)
+{
+	const struct ro_pass *pass = &whole->ro->pass;
+
+	if (pass->spec.label.key != NULL)
+		return hf_streq(hf_json_path_str(node->labels, pass->spec.label.key, NULL),
+				pass->spec.label.value);
+	return driver != NULL &&
+	       hf_streq(driver->revision, hf_str_or(pass->r.status.target_revision,
+						    hf_str_or(pass->newest.hash, "unknown")));
+}
+
+static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
+		      struct hf_rollout_member *m)
+{
+	if (entry == NULL || !hf_rollout_phase_of(entry->phase, &m->phase))
+		return;
+	m->listed = true;
+	m->tries = entry->tries;
+	m->message = entry->message;
+	if (m->phase == HF_ROLLOUT_DONE && entry->since > whole->view.newest_end)
+		whole->view.newest_end = entry->since;
+}
+
+/* The rollout is about this node: it has an entry, or the spec selects it. */
+static bool is_selected(const struct whole *whole, const struct ro_node *node,
+			const struct hf_rollout_node *entry, const struct ro_driver *driver)
+{
+	return entry != NULL || (hf_selector_match_labels(whole->selector, node->labels) &&
+				 (driver != NULL || whole->view.is_label));
+}
+
+static const char *find_group(const struct whole *whole, const struct ro_node *node)
+{
+	const char *key = whole->ro->pass.spec.group_by;
+
+	return key == NULL ? "" : hf_str_or(hf_json_path_str(node->labels, key, NULL), "");
+}
+
+static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
+{
+	struct ro *ro = whole->ro;
+	const struct ro_node *node = cached->view;
+	const struct hf_cache_entry *said = hf_cache_get(ro->health, NULL, cached->name);
+	const struct ro_health *health = said == NULL ? NULL : said->view;
+	const struct hf_rollout_node *entry = hf_ro_find_entry(&ro->pass.r.status, cached->name);
+	const struct ro_driver *driver = find_driver(&ro->pass, cached->name);
+	struct hf_rollout_member *m = &whole->members[whole->view.members_len];
+	bool ours;
+
+	if (!is_selected(whole, node, entry, driver))
+		return;
+	*m = (struct hf_rollout_member){.name = cached->name,
+					.group = find_group(whole, node),
+					.changed = is_changed(whole, node, driver),
+					.marked = node->marked &&
+						  hf_streq(node->mark.uid, ro->pass.r.uid),
+					.changed_at = HF_TIME_NONE,
+					.blocked = find_block(whole, node, health)};
+	see_entry(whole, entry, m);
+	if (m->marked) {
+		m->back = node->mark.rolled_back;
+		m->changed_at = node->mark.at;
+	}
+	ours = m->marked && m->changed;
+	if (ours)
+		m->sick = find_sick(ro, cached->name, health, m->changed_at);
+	add_totals(ro, cached->name, health, ours ? m->changed_at : ro->pass.r.status.started_at,
+		   ours ? &whole->view.changed : &whole->view.unchanged);
+	whole->view.members_len++;
+}
+
+/* Entries of nodes that do not exist any more. */
+static void see_lost(struct whole *whole)
+{
+	const struct hf_rollout_status *status = &whole->ro->pass.r.status;
+
+	for (size_t i = 0; i < status->nodes.len; i++) {
+		struct hf_rollout_member *m = &whole->members[whole->view.members_len];
+
+		if (hf_cache_get(whole->ro->nodes, NULL, status->nodes.items[i].name) != NULL)
+			continue;
+		*m = (struct hf_rollout_member){.name = status->nodes.items[i].name,
+						.group = "",
+						.changed_at = HF_TIME_NONE,
+						.blocked = "the node does not exist any more"};
+		see_entry(whole, &status->nodes.items[i], m);
+		whole->view.members_len += m->listed;
+	}
+}
+
+static void see_nodes(struct whole *whole)
+{
+	struct ro *ro = whole->ro;
+	const struct hf_cache_entry *entry;
+	const struct hf_json *selector = hf_json_path(hf_doc_json(ro->pass.docs[RO_READ_OBJECT]),
+						      "spec", "nodeSelector", NULL);
+	struct hf_error err = {0};
+
+	whole->members = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_member,
+					hf_cache_len(ro->nodes) + ro->pass.r.status.nodes.len + 1);
+	whole->view.members = whole->members;
+	if (selector != NULL && hf_selector_from_json(selector, &whole->selector, &err) != 0) {
+		whole->view.problem =
+			hf_arena_printf(ro->pass.arena, "spec.nodeSelector: %s", err.text);
+		return;
+	}
+	if (ro->pass.drivers_len > 0)
+		qsort(ro->pass.drivers, ro->pass.drivers_len, sizeof(struct ro_driver),
+		      hf_compare_by_name);
+	for (size_t it = 0; (entry = hf_cache_next(ro->nodes, &it)) != NULL;)
+		see_member(whole, entry);
+	see_lost(whole);
+	whole->selector = hf_selector_destroy(whole->selector);
+}
+
+/* ---- the rollout ----------------------------------------------------------------------------------- */
+
+static bool has_same_change(const struct hf_rollout_spec *a, const struct hf_rollout_spec *b)
+{
+	return hf_streq(a->daemon_set.ns, b->daemon_set.ns) &&
+	       hf_streq(a->daemon_set.name, b->daemon_set.name) &&
+	       hf_streq(a->label.key, b->label.key);
+}
+
+/* The older one goes on; of two of the same second, the first by name. */
+static const char *find_rival(const struct ro *ro)
+{
+	const struct hf_rollout *own = &ro->pass.r;
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(ro->cache, &it)) != NULL;) {
+		const struct ro_object *other = entry->view;
+
+		if (!other->readable || !other->usable || hf_streq(entry->name, own->name) ||
+		    hf_rollout_state_is_end(other->state) ||
+		    !has_same_change(&other->spec, &ro->pass.spec))
+			continue;
+		if (other->state != HF_ROLLOUT_PENDING || other->r.created_at < own->created_at ||
+		    (other->r.created_at == own->created_at && strcmp(entry->name, own->name) < 0))
+			return entry->name;
+	}
+	return NULL;
+}
+
+static void see_whole(struct whole *whole)
+{
+	struct ro_pass *pass = &whole->ro->pass;
+	const struct hf_rollout_spec *spec = &pass->spec;
+	struct hf_rollout_limit *waves =
+		HF_ARENA_ARRAY(pass->arena, struct hf_rollout_limit, spec->waves_len + 1);
+
+	for (size_t i = 0; i < spec->waves_len; i++)
+		waves[i] = (struct hf_rollout_limit){.count = spec->waves[i].count,
+						     .percent = spec->waves[i].percent};
+	whole->view = (struct hf_rollout_view){
+		.now = hf_ro_now(whole->ro),
+		.state = pass->state,
+		.wave = pass->r.status.wave,
+		.soak_since = pass->r.status.soak_since,
+		.newest_end = HF_TIME_NONE,
+		.waves = waves,
+		.waves_len = spec->waves_len,
+		.at_once = spec->at_once,
+		.soak = spec->soak,
+		.failures_max = spec->failures_max,
+		.rolls_back = spec->rolls_back,
+		.is_label = spec->label.key != NULL,
+		.paused = spec->paused,
+		.cancel = hf_ro_ends(&pass->r, spec),
+		.problem = pass->spec_problem,
+		.template_is_back = true,
+		.can_go_back = true,
+	};
+	if (pass->spec_problem != NULL)
+		return;
+	whole->view.rival = find_rival(whole->ro);
+	if (spec->daemon_set.name != NULL)
+		see_daemon_set(whole);
+	if (whole->waits)
+		whole->view.closed =
+			"the controller of DaemonSets has not seen the newest template";
+	else if (!hf_ro_in_windows(spec, whole->view.now) && pass->state != HF_ROLLOUT_ROLLING_BACK)
+		whole->view.closed = "no window of the rollout is open";
+}
+
+/* Takes the nodes out of the plan that their HealthPolicy does not permit. Returns the first limit; NULL: none. */
+static const char *drop_limited(struct whole *whole, struct hf_rollout_plan *plan)
+{
+	struct ro *ro = whole->ro;
+	const char *nodes[HF_ROLLOUT_BEGIN_MAX], *limits[HF_ROLLOUT_BEGIN_MAX], *first = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < plan->begin_len; i++)
+		nodes[i] = plan->begin[i]->name;
+	find_limits(ro, nodes, plan->begin_len, true, limits);
+	for (size_t i = 0; i < plan->begin_len; i++) {
+		if (limits[i] == NULL) {
+			plan->begin[kept++] = plan->begin[i];
+			continue;
+		}
+		whole->members[plan->begin[i] - whole->members].limited = true;
+		if (first == NULL)
+			first = hf_arena_printf(ro->pass.arena, "node %s: %s", nodes[i], limits[i]);
+	}
+	plan->begin_len = kept;
+	return first;
+}
+
+/* Plans again while no node of the plan is permitted. A node behind the first ones may be of another failure domain. */
+static void plan_within_limits(struct whole *whole, struct hf_rollout_plan *plan)
+{
+	const char *limit = NULL;
+
+	for (int tries = 0; tries < PLANS_MAX; tries++) {
+		const char *found;
+
+		hf_rollout_plan(&whole->view, whole->ro->pass.arena, plan);
+		if (plan->begin_len == 0 || whole->view.state == HF_ROLLOUT_ROLLING_BACK)
+			break;
+		found = drop_limited(whole, plan);
+		if (limit == NULL)
+			limit = found;
+		if (plan->begin_len > 0)
+			break;
+	}
+	if (limit != NULL && plan->begin_len == 0 && plan->work == 0 &&
+	    plan->next == whole->view.state)
+		snprintf(plan->message, sizeof(plan->message), "wave %d of %zu waits: %.300s",
+			 whole->view.wave, whole->view.waves_len, limit);
+}
+
+/* ---- the writes ------------------------------------------------------------------------------------ */
+
+/* Writes the previous template into the DaemonSet, as `kubectl rollout undo` does. */
+static bool undo_template(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	const struct hf_json *from = hf_doc_json(ro->pass.from);
+	const struct hf_json *template = hf_json_path(from, "data", "spec", "template", NULL);
+	struct hf_json *patch = hf_json_array(), *test = hf_json_object(),
+		       *replace = hf_json_object(), *value = hf_json_copy(template);
+
+	if (value == NULL) {
+		hf_json_unref(patch);
+		hf_json_unref(test);
+		hf_json_unref(replace);
+		return false;
+	}
+	/* The revision is a strategic merge patch of the DaemonSet. */
+	hf_json_remove(value, "$patch");
+	hf_json_set_str(test, "op", "test");
+	hf_json_set_str(test, "path", "/metadata/resourceVersion");
+	hf_json_set_str(test, "value", hf_doc_resource_version(ro->pass.docs[RO_READ_DAEMON_SET]));
+	hf_json_set_str(replace, "op", "replace");
+	hf_json_set_str(replace, "path", "/spec/template");
+	hf_json_set(replace, "value", value);
+	hf_json_append(patch, test);
+	hf_json_append(patch, replace);
+	*ret_body = hf_doc_from_json(patch);
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = &hf_daemonsets,
+					   .ns = ro->pass.spec.daemon_set.ns,
+					   .name = ro->pass.spec.daemon_set.name,
+					   .patch_type = HF_PATCH_JSON,
+					   .body = *ret_body};
+	return true;
+}
+
+static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
+			struct hf_rollout_status *status)
+{
+	hf_time now = hf_ro_now(ro);
+
+	for (size_t i = 0; i < plan->begin_len; i++) {
+		struct hf_rollout_node *entry = hf_ro_find_entry(status, plan->begin[i]->name);
+
+		if (entry == NULL) {
+			entry = &status->nodes.items[status->nodes.len++];
+			*entry = (struct hf_rollout_node){.name = plan->begin[i]->name};
+		}
+		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
+		entry->outcome = NULL;
+		entry->since = now;
+		entry->changed_at = HF_TIME_NONE;
+		entry->tries++;
+		entry->message = NULL;
+	}
+}
+
+static void fail_node(struct ro *ro, const struct hf_rollout_plan *plan,
+		      struct hf_rollout_status *status)
+{
+	struct hf_rollout_node *entry;
+
+	if (plan->fails == NULL)
+		return;
+	entry = hf_ro_find_entry(status, plan->fails->name);
+	if (entry == NULL) {
+		entry = &status->nodes.items[status->nodes.len++];
+		*entry = (struct hf_rollout_node){.name = plan->fails->name,
+						  .changed_at = plan->fails->changed_at};
+	}
+	entry->phase = hf_rollout_phase_name(HF_ROLLOUT_FAILED);
+	entry->since = hf_ro_now(ro);
+	entry->message = plan->fails->sick;
+}
+
+static bool set_conditions(struct ro *ro, const struct whole *whole,
+			   const struct hf_rollout_plan *plan, struct hf_rollout_status *status)
+{
+	const struct hf_rollout_view *view = &whole->view;
+	bool differs, working = plan->next == HF_ROLLOUT_ROLLING ||
+				plan->next == HF_ROLLOUT_SOAKING ||
+				plan->next == HF_ROLLOUT_ROLLING_BACK;
+
+	differs = hf_ro_set_condition(ro, status, "Accepted", view->problem == NULL,
+				      view->problem == NULL ? "Valid" : "Invalid",
+				      hf_str_or(view->problem, "the spec can be carried out"));
+	differs |= hf_ro_set_condition(ro, status, "Progressing", working,
+				       hf_rollout_state_name(plan->next), plan->message);
+	if (plan->halt_reason != NULL)
+		differs |= hf_ro_set_condition(ro, status, "Halted", true, plan->halt_reason,
+					       plan->halt);
+	if (plan->next == HF_ROLLOUT_ENDED_FAILED)
+		differs |= hf_ro_set_condition(
+			ro, status, "RolledBack", plan->failed == 0 && plan->skipped == 0,
+			plan->failed == 0 ? "Proved" : "NodesFailed", plan->message);
+	return differs;
+}
+
+static bool set_numbers(const struct whole *whole, const struct hf_rollout_plan *plan,
+			struct hf_rollout_status *status)
+{
+	const struct hf_rollout_totals *c = &whole->view.changed, *u = &whole->view.unchanged;
+	bool differs = status->counts.selected != plan->selected ||
+		       status->counts.changed != plan->changed ||
+		       status->counts.failed != plan->failed ||
+		       status->counts.skipped != plan->skipped ||
+		       status->changed.faults != c->faults || status->unchanged.faults != u->faults;
+
+	status->counts.selected = plan->selected;
+	status->counts.changed = plan->changed;
+	status->counts.failed = plan->failed;
+	status->counts.skipped = plan->skipped;
+	status->changed.nodes = c->nodes;
+	status->changed.device_minutes = c->device_minutes;
+	status->changed.faults = c->faults;
+	status->unchanged.nodes = u->nodes;
+	status->unchanged.device_minutes = u->device_minutes;
+	status->unchanged.faults = u->faults;
+	return differs;
+}
+
+/* Makes the status that the plan asks for. True: it differs from the stored status. */
+static bool make_status(struct ro *ro, const struct whole *whole,
+			const struct hf_rollout_plan *plan, struct hf_rollout_status *status)
+{
+	bool moves = plan->next != whole->view.state;
+	bool differs = moves || plan->begin_len > 0 || plan->fails != NULL ||
+		       status->phase == NULL || status->wave != plan->wave;
+	struct hf_rollout_node *room = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_node,
+						      status->nodes.len + HF_ROLLOUT_BEGIN_MAX + 1);
+
+	for (size_t i = 0; i < status->nodes.len; i++)
+		room[i] = status->nodes.items[i];
+	status->nodes.items = room;
+	if (*plan->message != '\0' && !hf_streq(plan->message, status->message)) {
+		status->message = plan->message;
+		differs = true;
+	}
+	if (whole->view.state == HF_ROLLOUT_PENDING && plan->next == HF_ROLLOUT_ROLLING) {
+		status->started_at = hf_ro_now(ro);
+		status->target_revision = ro->pass.newest.hash;
+		status->from_revision = ro->pass.second.hash;
+	}
+	status->phase = hf_rollout_state_name(plan->next);
+	status->wave = plan->wave;
+	status->soak_since = plan->soak_since;
+	begin_nodes(ro, plan, status);
+	fail_node(ro, plan, status);
+	hf_ro_trim_entries(ro, status);
+	differs |= set_numbers(whole, plan, status);
+	return set_conditions(ro, whole, plan, status) || differs;
+}
+
+static bool needs_finalizer(const struct ro *ro, const struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_status *status = &ro->pass.r.status;
+	bool ends = hf_ro_ends(&ro->pass.r, &ro->pass.spec);
+
+	if (!hf_rollout_state_is_end(plan->next) && !ro->pass.r.deleting)
+		return true;
+	for (size_t i = 0; i < status->nodes.len; i++)
+		if (hf_ro_needs_pass(ends, &status->nodes.items[i]) ||
+		    status->nodes.items[i].cordoned_by_us)
+			return true;
+	return false;
+}
+
+static hf_time find_wait(const struct whole *whole, const struct hf_rollout_plan *plan)
+{
+	hf_time wait = whole->view.state == HF_ROLLOUT_PENDING ? LOOK_PENDING : LOOK_WORKING;
+
+	if (plan->wake_at > whole->view.now && plan->wake_at - whole->view.now < wait)
+		wait = plan->wake_at - whole->view.now;
+	return wait;
+}
+
+bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body,
+		 hf_time *ret_wait)
+{
+	struct whole *whole = HF_ARENA_NEW(ro->pass.arena, struct whole);
+	struct hf_rollout_plan *plan = HF_ARENA_NEW(ro->pass.arena, struct hf_rollout_plan);
+	struct hf_rollout_status status = ro->pass.r.status;
+
+	*ret_body = NULL;
+	whole->ro = ro;
+	see_whole(whole);
+	see_nodes(whole);
+	plan_within_limits(whole, plan);
+	*ret_wait = find_wait(whole, plan);
+	if (needs_finalizer(ro, plan) != ro->pass.r.has_finalizer &&
+	    (ro->pass.r.has_finalizer ? plan->next == whole->view.state : !ro->pass.r.deleting))
+		return hf_ro_write_finalizer(ro, !ro->pass.r.has_finalizer, ret_request, ret_body);
+	if (hf_rollout_state_is_end(whole->view.state))
+		return false;
+	if (plan->undo_template && !whole->waits)
+		return undo_template(ro, ret_request, ret_body);
+	if (!make_status(ro, whole, plan, &status))
+		return false;
+	if (plan->next != whole->view.state)
+		ro->done = hf_rollout_state_name(plan->next);
+	return hf_ro_write_status(ro, &status, ret_request, ret_body);
+}

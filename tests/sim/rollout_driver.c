@@ -1,0 +1,707 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/rollout_driver.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "harness/json_text.h"
+#include "json/patch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Input: the pods of the driver in the store. Output: new pods, their readiness, and what the nodes offer. */
+
+#define EVERY (500 * HF_MS)
+#define READY_TAKES (3 * HF_SECOND)
+#define NS "default"
+
+struct rd_store {
+	struct hf_store base; /* first */
+	struct rd *d;
+	struct hf_store *inner;
+	struct rd_call *calls[RD_CALLS_MAX];
+};
+
+struct rd_call {
+	struct hf_call base; /* first */
+	struct rd_store *store;
+	struct hf_timer *timer;
+	enum hf_verb verb;
+	bool daemon_set, own;
+	struct hf_doc *body;
+	hf_reply_fn done;
+	void *arg;
+};
+
+static const struct hf_store_ops ops;
+
+static void break_it(struct rd *d, const char *what, const char *name)
+{
+	if (*d->w->broken == '\0')
+		snprintf(d->w->broken, sizeof(d->w->broken), "%s: %s", name, what);
+}
+
+static int apply(struct rd *d, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = {0};
+
+	hf_memstore_apply(d->w->memstore, request, &result);
+	return result.code;
+}
+
+static void create(struct rd *d, const struct hf_resource *resource, const char *ns,
+		   const char *text)
+{
+	HF_AUTO_DOC body = json_doc_of(text);
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = resource, .ns = ns, .body = body};
+
+	assert_int_equal(apply(d, &request), 0);
+}
+
+static int patch(struct rd *d, const struct hf_resource *resource, const char *ns, const char *name,
+		 const char *sub, const char *text)
+{
+	HF_AUTO_DOC body = json_doc_of(text);
+	const struct hf_request request = {.verb = HF_VERB_PATCH,
+					   .resource = resource,
+					   .ns = ns,
+					   .name = name,
+					   .subresource = sub,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = body};
+
+	return apply(d, &request);
+}
+
+static int index_of(const char *node)
+{
+	int64_t index = 0;
+
+	if (hf_str_to_i64(hf_str_or(node, "n") + 1, 0, RW_NODES_MAX - 1, &index, NULL) != 0)
+		fail_msg("no node: %s", hf_str_or(node, "NULL"));
+	return (int)index;
+}
+
+/* ---- the DaemonSet and its revisions ------------------------------------------------------------- */
+
+static struct hf_doc *make_daemon_set(struct rd *d)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'apps/v1','kind':'DaemonSet','metadata':{'name':'driver',"
+		 "'namespace':'" NS "','uid':'ds-uid','resourceVersion':'%d','generation':%d},"
+		 "'spec':{'updateStrategy':{'type':'%s'},'selector':{'matchLabels':{'app':"
+		 "'driver'}},'template':{'spec':{'version':%d}}},'status':{"
+		 "'observedGeneration':%d}}",
+		 d->object_version, d->generation, d->strategy, d->version, d->generation);
+	return json_doc_of(text);
+}
+
+static struct hf_doc *make_revision(struct rd *d, int version)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'apps/v1','kind':'ControllerRevision','metadata':{'name':"
+		 "'driver-h%d','namespace':'" NS "','labels':{'app':'driver',"
+		 "'controller-revision-hash':'h%d'},'ownerReferences':[{'apiVersion':'apps/v1',"
+		 "'kind':'DaemonSet','name':'driver','uid':'ds-uid','controller':true}]},"
+		 "'revision':%d,'data':{'spec':{'template':{'spec':{'version':%d},'$patch':"
+		 "'replace'}}}}",
+		 version, version, d->revision[version], version);
+	return json_doc_of(text);
+}
+
+void rd_set_version(struct rd *d, int version)
+{
+	d->version = version;
+	d->generation++;
+	d->object_version++;
+	d->revision[version] = ++d->newest_revision;
+}
+
+static int change_daemon_set(struct rd *d, struct hf_doc *body)
+{
+	HF_AUTO_DOC doc = make_daemon_set(d);
+	HF_AUTO_JSON changed = NULL;
+	int version;
+
+	if (hf_json_patch(hf_doc_json(doc), hf_doc_json(body), &changed, NULL) != 0)
+		return HF_E_INVALID;
+	if (hf_json_path(changed, "spec", "template", "$patch", NULL) != NULL)
+		break_it(d, "the template has the mark of a strategic patch", "driver");
+	version = (int)hf_json_i64(
+		hf_json_path(changed, "spec", "template", "spec", "version", NULL), 0);
+	d->undos++;
+	rd_set_version(d, version);
+	return 0;
+}
+
+static void answer(struct rd_call *call, int code, struct hf_doc *object)
+{
+	const struct hf_reply reply = {.code = code,
+				       .message = code == 0 ? "" : "as the test wants it",
+				       .object = object,
+				       .resource_version = "",
+				       .continue_token = "",
+				       .server_time = HF_TIME_NONE};
+
+	call->done(call->arg, &reply);
+}
+
+static void answer_revisions(struct rd_call *call)
+{
+	struct rd *d = call->store->d;
+	struct hf_doc *items[RD_VERSIONS_MAX];
+	struct hf_reply reply = {.message = "",
+				 .items = items,
+				 .resource_version = "1",
+				 .continue_token = "",
+				 .remaining = -1,
+				 .server_time = HF_TIME_NONE};
+
+	for (int v = 0; v < RD_VERSIONS_MAX; v++)
+		if (d->revision[v] > 0)
+			items[reply.n_items++] = make_revision(d, v);
+	call->done(call->arg, &reply);
+	for (size_t i = 0; i < reply.n_items; i++)
+		hf_doc_unref(items[i]);
+}
+
+static void answer_daemon_set(struct rd_call *call)
+{
+	struct rd *d = call->store->d;
+	HF_AUTO_DOC doc = NULL;
+	int code = 0;
+
+	if (!call->own || d->gone) {
+		answer(call, HF_E_NOT_FOUND, NULL);
+		return;
+	}
+	if (call->verb == HF_VERB_PATCH)
+		code = change_daemon_set(d, call->body);
+	doc = make_daemon_set(d);
+	answer(call, code, code == 0 ? doc : NULL);
+}
+
+static void forget_call(struct rd_call *call)
+{
+	for (size_t i = 0; i < RD_CALLS_MAX; i++)
+		if (call->store->calls[i] == call)
+			call->store->calls[i] = NULL;
+}
+
+static void free_call(struct rd_call *call)
+{
+	hf_timer_destroy(call->timer);
+	hf_doc_unref(call->body);
+	free(call);
+}
+
+static void on_due(void *arg)
+{
+	struct rd_call *call = arg;
+
+	forget_call(call);
+	if (call->daemon_set)
+		answer_daemon_set(call);
+	else
+		answer_revisions(call);
+	free_call(call);
+}
+
+/* ---- the store ----------------------------------------------------------------------------------- */
+
+static struct hf_call *request(struct hf_store *base, const struct hf_request *r, hf_reply_fn done,
+			       void *arg)
+{
+	struct rd_store *store = (struct rd_store *)base;
+	struct rd_call *call;
+	size_t at = 0;
+
+	if (!hf_streq(r->resource->group, "apps"))
+		return hf_store_request(store->inner, r, done, arg);
+	while (at < RD_CALLS_MAX && store->calls[at] != NULL)
+		at++;
+	hf_assert(at < RD_CALLS_MAX);
+	call = store->calls[at] = hf_xcalloc(1, sizeof(*call));
+	call->base.ops = &ops;
+	call->store = store;
+	call->verb = r->verb;
+	call->daemon_set = hf_streq(r->resource->plural, "daemonsets");
+	call->own = hf_streq(r->name, "driver");
+	call->body = r->body == NULL ? NULL : hf_doc_ref(r->body);
+	call->done = done;
+	call->arg = arg;
+	call->timer = hf_timer_create(store->d->w->loop, on_due, call);
+	hf_timer_arm(call->timer, HF_MS);
+	return &call->base;
+}
+
+static void cancel(struct hf_call *base)
+{
+	struct rd_call *call = (struct rd_call *)base;
+
+	if (base->ops != &ops) {
+		hf_call_cancel(base);
+		return;
+	}
+	forget_call(call);
+	free_call(call);
+}
+
+static struct hf_watch *watch(struct hf_store *base, const struct hf_watch_options *options,
+			      hf_event_fn fn, void *arg)
+{
+	return hf_store_watch(((struct rd_store *)base)->inner, options, fn, arg);
+}
+
+static void destroy_store(struct hf_store *base)
+{
+	struct rd_store *store = (struct rd_store *)base;
+
+	for (size_t i = 0; i < RD_CALLS_MAX; i++)
+		if (store->calls[i] != NULL)
+			free_call(store->calls[i]);
+	hf_store_destroy(store->inner);
+	free(store);
+}
+
+static const struct hf_store_ops ops = {.name = "driver",
+					.request = request,
+					.cancel = cancel,
+					.watch = watch,
+					.destroy = destroy_store};
+
+static struct hf_store *wrap(void *arg, struct hf_store *inner)
+{
+	struct rd_store *store = hf_xcalloc(1, sizeof(*store));
+
+	store->base.ops = &ops;
+	store->d = arg;
+	store->inner = inner;
+	return &store->base;
+}
+
+/* ---- the controller of DaemonSets, and kubelets -------------------------------------------------- */
+
+static void print_pod(struct rd *d, int node, char name[64])
+{
+	snprintf(name, 64, "driver-n%03d-v%d", node, d->runs[node]);
+}
+
+static void make_pod(struct rd *d, int node)
+{
+	char text[1024], name[64];
+
+	d->runs[node] = d->version;
+	d->ready[node] = false;
+	d->ready_at[node] = hf_loop_mono(d->w->loop) + READY_TAKES;
+	print_pod(d, node, name);
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'" NS "',"
+		 "'labels':{'app':'driver','controller-revision-hash':'h%d'},'ownerReferences':[{"
+		 "'apiVersion':'apps/v1','kind':'DaemonSet','name':'driver','uid':'ds-uid',"
+		 "'controller':true}]},'spec':{'nodeName':'n%03d','containers':[{'name':'c',"
+		 "'image':'i'}]}}",
+		 name, d->version, node);
+	create(d, &hf_pods, NS, text);
+	d->pods_made++;
+}
+
+static void offer(struct rd *d, int node, int gpus)
+{
+	char text[128], name[16];
+
+	rw_name(node, name);
+	snprintf(text, sizeof(text),
+		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}", gpus);
+	assert_int_equal(patch(d, &hf_nodes, NULL, name, "status", text), 0);
+}
+
+static void become_ready(struct rd *d, int node)
+{
+	enum rd_effect effect = d->effect[node][d->runs[node]];
+	char text[512], name[64], at[HF_TIME_TEXT_MAX];
+
+	if (effect == RD_NEVER_READY)
+		return;
+	d->ready[node] = true;
+	print_pod(d, node, name);
+	hf_time_format(hf_loop_wall(d->w->loop), at);
+	snprintf(text, sizeof(text),
+		 "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True',"
+		 "'lastTransitionTime':'%s'}]}}",
+		 at);
+	assert_int_equal(patch(d, &hf_pods, NS, name, "status", text), 0);
+	offer(d, node, effect == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
+	if (effect != RD_BREAKS_DEVICE)
+		rw_say(d->w, node, RW_WELL);
+}
+
+static void remove_pod(struct rd *d, const char *name)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_pods,
+					   .ns = NS,
+					   .name = name,
+					   .grace_seconds = 0};
+
+	(void)apply(d, &request);
+}
+
+struct leaving {
+	struct hf_doc *docs[RW_NODES_MAX];
+	size_t len;
+};
+
+static void collect_leaving(void *arg, struct hf_doc *doc)
+{
+	struct leaving *leaving = arg;
+
+	if (leaving->len < RW_NODES_MAX &&
+	    hf_json_path(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL)
+		leaving->docs[leaving->len++] = hf_doc_ref(doc);
+}
+
+static void kubelet(struct rd *d)
+{
+	struct leaving *leaving = hf_xcalloc(1, sizeof(*leaving));
+
+	hf_memstore_each(d->w->memstore, &hf_pods, NS, collect_leaving, leaving);
+	for (size_t i = 0; i < leaving->len; i++) {
+		remove_pod(d, hf_doc_name(leaving->docs[i]));
+		hf_doc_unref(leaving->docs[i]);
+	}
+	free(leaving);
+}
+
+static void tick_node(struct rd *d, int node)
+{
+	hf_time now = hf_loop_mono(d->w->loop);
+	char name[64];
+
+	print_pod(d, node, name);
+	if (!d->bare[node] && rw_get(d->w, &hf_pods, NS, name) == NULL)
+		make_pod(d, node);
+	else if (!d->bare[node] && !d->ready[node] && now >= d->ready_at[node])
+		become_ready(d, node);
+	if (d->ready[node] && d->effect[node][d->runs[node]] == RD_BREAKS_DEVICE &&
+	    now >= d->ready_at[node] + d->breaks_after && d->w->ill[node] == RW_WELL)
+		rw_say(d->w, node, RW_RESET);
+	if (!d->asked[node])
+		return;
+	d->asked[node] = false;
+	/* The agent reports what is there. */
+	if (d->w->ill[node] == RW_WELL)
+		rw_say(d->w, node, RW_WELL);
+	else
+		rw_measure(d->w, node);
+}
+
+static void tick(void *arg)
+{
+	struct rd *d = arg;
+
+	kubelet(d);
+	for (int i = 0; i < d->w->nodes; i++)
+		tick_node(d, i);
+	hf_timer_arm(d->timer, EVERY);
+}
+
+/* ---- what must hold ------------------------------------------------------------------------------ */
+
+static bool has_own_cordon(const struct hf_json *node)
+{
+	return hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false) &&
+	       hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/rollout", NULL) !=
+		       NULL;
+}
+
+struct count {
+	int cordoned;
+	bool holds;
+	const char *node;
+};
+
+static void count_cordoned(void *arg, struct hf_doc *doc)
+{
+	struct count *count = arg;
+
+	count->cordoned += has_own_cordon(hf_doc_json(doc));
+}
+
+static bool requests(const struct hf_json *pod)
+{
+	return hf_json_path(hf_json_item(hf_json_path(pod, "spec", "containers", NULL), 0),
+			    "resources", "limits", NULL) != NULL;
+}
+
+static void find_holder(void *arg, struct hf_doc *doc)
+{
+	struct count *count = arg;
+	const struct hf_json *pod = hf_doc_json(doc);
+
+	count->holds |= requests(pod) &&
+			!hf_streq(hf_json_path_str(pod, "status", "phase", NULL), "Succeeded") &&
+			hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), count->node);
+}
+
+/* A pod of the driver is deleted. */
+static void check_change(struct rd *d, const struct hf_json *pod)
+{
+	const char *node = hf_json_path_str(pod, "spec", "nodeName", NULL);
+	const struct hf_json *object = rw_get(d->w, &hf_nodes, NULL, node);
+	struct count count = {.node = node};
+	int i = index_of(node);
+
+	d->total_deletes++;
+	d->deletes[i]++;
+	if (object == NULL)
+		return;
+	if (!hf_json_true(hf_json_path(object, "spec", "unschedulable", NULL), false))
+		break_it(d, "the node is changed without a cordon", node);
+	if (hf_json_path_str(object, "metadata", "annotations", "holdfast.dev/rollout-change",
+			     NULL) == NULL)
+		break_it(d, "the node is changed without a mark", node);
+	hf_memstore_each(d->w->memstore, &hf_pods, NULL, find_holder, &count);
+	if (count.holds && !d->beside_pods)
+		break_it(d, "the node is changed beside a pod that requests a device", node);
+	if (hf_streq(hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL),
+		     d->version == 1   ? "h1"
+		     : d->version == 2 ? "h2"
+				       : "h3"))
+		break_it(d, "a pod of the wanted version is deleted", node);
+}
+
+static void check_cordons(struct rd *d, const struct hf_json *before, const struct hf_json *after)
+{
+	struct count count = {0};
+
+	if (has_own_cordon(before) || !has_own_cordon(after))
+		return;
+	hf_memstore_each(d->w->memstore, &hf_nodes, NULL, count_cordoned, &count);
+	if (count.cordoned > d->most_cordoned)
+		d->most_cordoned = count.cordoned;
+	if (d->at_once >= 0 && count.cordoned > d->at_once)
+		break_it(d, "more nodes are in work than allowed",
+			 hf_json_path_str(after, "metadata", "name", NULL));
+}
+
+static bool is_leaving(const struct hf_json *object)
+{
+	return hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void on_change(void *arg, const struct hf_memstore_change *change)
+{
+	struct rd *d = arg;
+	const struct hf_json *before = hf_doc_json(change->before);
+	const struct hf_json *after = hf_doc_json(change->after);
+
+	if (change->before == NULL || change->after == NULL)
+		return;
+	if (change->resource == &hf_nodes)
+		check_cordons(d, before, after);
+	if (change->resource == &hf_pods && !is_leaving(before) && is_leaving(after) &&
+	    hf_streq(hf_json_path_str(after, "metadata", "labels", "app", NULL), "driver"))
+		check_change(d, after);
+	if (change->resource == &hf_devicehealths) {
+		const char *asks = hf_json_path_str(after, "metadata", "annotations",
+						    "holdfast.dev/report", NULL);
+
+		if (asks != NULL &&
+		    !hf_streq(asks, hf_json_path_str(before, "metadata", "annotations",
+						     "holdfast.dev/report", NULL)))
+			d->asked[index_of(hf_json_path_str(after, "metadata", "name", NULL))] =
+				true;
+	}
+}
+
+static void on_reset(void *arg)
+{
+	break_it(arg, "the store was reset", "store");
+}
+
+/* ---- life ---------------------------------------------------------------------------------------- */
+
+static void destroy(void *arg)
+{
+	struct rd *d = arg;
+
+	hf_memstore_unobserve(d->w->memstore, &d->observer);
+	hf_timer_destroy(d->timer);
+	free(d);
+}
+
+struct rd *rd_create(struct rw *w, int nodes)
+{
+	struct rd *d = hf_xcalloc(1, sizeof(*d));
+
+	d->w = w;
+	d->strategy = "OnDelete";
+	d->at_once = -1;
+	d->breaks_after = 5 * HF_SECOND;
+	create(d, &hf_namespaces, NULL,
+	       "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'holdfast-mend'}}");
+	rw_fleet(w, nodes);
+	rd_set_version(d, 1);
+	for (int i = 0; i < nodes; i++) {
+		offer(d, i, RD_GPUS);
+		make_pod(d, i);
+		become_ready(d, i);
+	}
+	d->timer = hf_timer_create(w->loop, tick, d);
+	hf_timer_arm(d->timer, EVERY);
+	d->observer =
+		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = d};
+	hf_memstore_observe(w->memstore, &d->observer);
+	w->wrap = wrap;
+	w->wrap_arg = d;
+	w->people_ask = true;
+	w->end = destroy;
+	w->end_arg = d;
+	return d;
+}
+
+void rd_rollout(struct rd *d, const char *name, const char *spec)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceRollout','metadata':{'name':"
+		 "'%s'},'spec':{%s}}",
+		 name, spec);
+	create(d, &hf_devicerollouts, NULL, text);
+}
+
+void rd_patch_spec(struct rd *d, const char *name, const char *spec)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{'spec':{%s}}", spec);
+	assert_int_equal(patch(d, &hf_devicerollouts, NULL, name, NULL, text), 0);
+}
+
+void rd_pod(struct rd *d, const char *name, int node, const char *owner)
+{
+	char text[1024], owners[256] = "";
+
+	if (owner != NULL)
+		snprintf(owners, sizeof(owners),
+			 ",'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':"
+			 "'%s','uid':'%s-uid','controller':true}]",
+			 owner, owner);
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'" NS "'%s},"
+		 "'spec':{'nodeName':'n%03d','containers':[{'name':'c','image':'i','resources':{"
+		 "'limits':{'nvidia.com/gpu':'1'}}}]}}",
+		 name, owners, node);
+	create(d, &hf_pods, NS, text);
+	assert_int_equal(patch(d, &hf_pods, NS, name, "status", "{'status':{'phase':'Running'}}"),
+			 0);
+}
+
+void rd_end_pod(struct rd *d, const char *name)
+{
+	assert_int_equal(patch(d, &hf_pods, NS, name, "status", "{'status':{'phase':'Succeeded'}}"),
+			 0);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------- */
+
+static const struct hf_json *status_of(struct rd *d, const char *name)
+{
+	return hf_json_get(rw_get(d->w, &hf_devicerollouts, NULL, name), "status");
+}
+
+const char *rd_phase(struct rd *d, const char *name)
+{
+	return hf_str_or(hf_json_path_str(status_of(d, name), "phase", NULL), "");
+}
+
+const char *rd_message(struct rd *d, const char *name)
+{
+	return hf_str_or(hf_json_path_str(status_of(d, name), "message", NULL), "");
+}
+
+const char *rd_node_phase(struct rd *d, const char *name, int node)
+{
+	const struct hf_json *list = hf_json_get(status_of(d, name), "nodes");
+	char text[16];
+
+	rw_name(node, text);
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), text))
+			return hf_json_path_str(hf_json_item(list, i), "phase", NULL);
+	return "";
+}
+
+const char *rd_condition(struct rd *d, const char *name, const char *type)
+{
+	const struct hf_json *list = hf_json_get(status_of(d, name), "conditions");
+	static char text[1024];
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (!hf_streq(hf_json_path_str(c, "type", NULL), type))
+			continue;
+		snprintf(text, sizeof(text), "%s %s %s", hf_json_path_str(c, "status", NULL),
+			 hf_json_path_str(c, "reason", NULL), hf_json_path_str(c, "message", NULL));
+		return text;
+	}
+	return "";
+}
+
+int rd_count(struct rd *d, const char *name, const char *key)
+{
+	return (int)hf_json_i64(hf_json_path(status_of(d, name), "counts", key, NULL), -1);
+}
+
+bool rd_is_cordoned(struct rd *d, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	return hf_json_true(
+		hf_json_path(rw_get(d->w, &hf_nodes, NULL, name), "spec", "unschedulable", NULL),
+		false);
+}
+
+int rd_count_running(struct rd *d, int version)
+{
+	int n = 0;
+
+	for (int i = 0; i < d->w->nodes; i++)
+		n += d->runs[i] == version && d->ready[i];
+	return n;
+}
+
+void rd_expect_clean(struct rd *d)
+{
+	for (int i = 0; i < d->w->nodes; i++) {
+		char name[16], lease[32];
+		const struct hf_json *node, *list;
+
+		rw_name(i, name);
+		node = rw_get(d->w, &hf_nodes, NULL, name);
+		if (rd_is_cordoned(d, i) || hf_json_path_str(node, "metadata", "annotations",
+							     "holdfast.dev/rollout", NULL) != NULL)
+			fail_msg("%s has a cordon or its annotation", name);
+		snprintf(lease, sizeof(lease), "holdfast-mend-%s", name);
+		if (rw_get(d->w, &hf_leases, "holdfast-mend", lease) != NULL)
+			fail_msg("%s has a Lease", name);
+		list = hf_json_path(node, "status", "conditions", NULL);
+		for (size_t k = 0; k < hf_json_len(list); k++)
+			if (hf_streq(hf_json_path_str(hf_json_item(list, k), "type", NULL),
+				     "holdfast.dev/MaintenanceInProgress"))
+				assert_string_equal(
+					hf_json_path_str(hf_json_item(list, k), "status", NULL),
+					"False");
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_ROLLOUT_DRIVER_H
+#define HF_TESTS_SIM_ROLLOUT_DRIVER_H
+
+#include "sim/remedy.h"
+#include "store/backend.h"
+
+/*
+ * A driver's DaemonSet with updateStrategy OnDelete on the fleet of remedy.h: the DaemonSet and its revisions, its
+ * controller, kubelets that start and remove pods, and agents that answer requests for a report. The embedded store knows
+ * no kinds of group apps, so a store in front of it keeps them.
+ *
+ * The invariants of rollouts are checked at each change.
+ */
+
+#define RD_VERSIONS_MAX 8
+#define RD_CALLS_MAX 256
+#define RD_GPUS 8
+
+/* What a version of the driver does on a node. */
+enum rd_effect {
+	RD_WORKS,
+	RD_BREAKS_DEVICE, /* a device fails a while after the pod is Ready */
+	RD_LOSES_GPU,     /* the node offers one GPU less */
+	RD_NEVER_READY,   /* the pod never becomes Ready */
+};
+
+struct rd {
+	struct rw *w;
+	struct hf_timer *timer;
+	struct hf_memstore_observer observer;
+	int version;                   /* of the template */
+	int revision[RD_VERSIONS_MAX]; /* number of each ControllerRevision; 0: none */
+	int newest_revision, generation, object_version;
+	const char *strategy; /* "OnDelete" */
+	bool gone;            /* the DaemonSet does not exist */
+	enum rd_effect effect[RW_NODES_MAX][RD_VERSIONS_MAX];
+	int runs[RW_NODES_MAX];         /* version of the node's pod; 0: none */
+	hf_time ready_at[RW_NODES_MAX]; /* when the pod becomes Ready */
+	bool ready[RW_NODES_MAX], asked[RW_NODES_MAX], bare[RW_NODES_MAX];
+	int pods_made;
+	hf_time breaks_after; /* a device fails so long after the pod is Ready */
+	/* Of the invariants. */
+	int at_once;      /* most nodes with a cordon of the rollout; -1: any number */
+	bool beside_pods; /* pods may hold devices during the change */
+	bool by_hand;     /* people take cordons off */
+	int deletes
+		[RW_NODES_MAX]; /* pods of the driver that were deleted while they had an old version */
+	int most_cordoned, total_deletes, undos;
+};
+
+struct rd *rd_create(struct rw *w, int nodes);
+/* A person changes the template to this version. */
+void rd_set_version(struct rd *d, int version);
+/* In this text ' stands for ". Creates the DeviceRollout; spec without its braces. */
+void rd_rollout(struct rd *d, const char *name, const char *spec);
+void rd_patch_spec(struct rd *d, const char *name, const char *spec);
+/* Parts of the status; "": absent. */
+const char *rd_phase(struct rd *d, const char *name);
+const char *rd_message(struct rd *d, const char *name);
+const char *rd_node_phase(struct rd *d, const char *name, int node);
+/* "True ReasonOfIt message"; "": no such condition. */
+const char *rd_condition(struct rd *d, const char *name, const char *type);
+int rd_count(struct rd *d, const char *name, const char *key);
+bool rd_is_cordoned(struct rd *d, int node);
+int rd_count_running(struct rd *d, int version);
+/* Fails if a cordon, an annotation of a cordon, a Lease or a condition True of the rollout is left. */
+void rd_expect_clean(struct rd *d);
+/* A pod that requests a device. owner NULL: it has no controller. */
+void rd_pod(struct rd *d, const char *name, int node, const char *owner);
+void rd_end_pod(struct rd *d, const char *name);
+
+#endif
