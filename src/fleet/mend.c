@@ -253,6 +253,22 @@ static void send_act(struct fleet_mend *mend, struct hf_doc *object)
 	mend->call = hf_store_request(mend->fleet->env.store, &mend->act, take_acted, mend);
 }
 
+/* Without the right to write conditions of Nodes, acts go on without. */
+static void take_told(struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	if (reply->code == HF_E_FORBIDDEN) {
+		mend->no_condition = true;
+		hf_fleet_log_problem(mend->fleet, "nodes/status", reply->code, reply->message);
+		end_pass(mend, 0);
+	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+		fail_pass(mend, reply);
+	} else {
+		mend->failures = 0;
+		mend->writes++;
+		end_pass(mend, mend->writes > WRITES_MAX ? LOOK_AT_WORK : 0);
+	}
+}
+
 static void take_written(void *arg, const struct hf_reply *reply)
 {
 	struct fleet_mend *mend = arg;
@@ -261,6 +277,10 @@ static void take_written(void *arg, const struct hf_reply *reply)
 
 	mend->call = NULL;
 	hf_fleet_note_reply(mend->fleet, reply);
+	if (hf_streq(mend->done, HF_MEND_TELLS)) {
+		take_told(mend, reply);
+		return;
+	}
 	if (hf_streq(mend->done, "evict")) {
 		take_evicted(mend, reply);
 		return;

@@ -3,6 +3,7 @@
 #include "fleet/mend_internal.h"
 
 #include "api/device_health.h"
+#include "api/node_locks.h"
 #include "base/str.h"
 #include "store/resource.h"
 
@@ -361,6 +362,28 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
+/* Tells other tools by a condition of the Node that an act is at work. Returns false if the Node shows it already, or if
+ * the API server refuses conditions: the act goes on without. */
+static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *facts,
+			     struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	bool works = facts->view.lease == HF_MEND_LEASE_OURS && mend->phase != HF_MEND_RESTORING &&
+		     !hf_mend_is_final(mend->phase);
+
+	if (mend->no_condition || !facts->view.node_exists ||
+	    facts->view.lease != HF_MEND_LEASE_OURS || works == facts->tells_maintenance)
+		return false;
+	(void)patch_object(
+		&hf_nodes, mend->node, ret_request, ret_body,
+		hf_node_maintenance_patch(works, works ? "Remediation" : "Ended",
+					  hf_arena_printf(mend->arena, "Remediation %s%s",
+							  mend->name, works ? "" : " has ended"),
+					  facts->now));
+	ret_request->subresource = "status";
+	ret_request->patch_type = HF_PATCH_STRATEGIC;
+	return true;
+}
+
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
@@ -519,6 +542,10 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 	*ret_what = NULL;
 	if (needs_finalizer(mend, facts))
 		return write_finalizer(mend, true, ret_request, ret_body);
+	if (tell_maintenance(mend, facts, ret_request, ret_body)) {
+		*ret_what = HF_MEND_TELLS;
+		return true;
+	}
 	if (step->act == HF_MEND_ACT_HERE)
 		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
 	if (make_status(mend, facts, step, &status) && !is_act_enough(step, mend->phase)) {

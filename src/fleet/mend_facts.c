@@ -178,6 +178,7 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 	view->node_ready = facts->marks.ready;
 	view->node_boot_id = facts->marks.boot_id;
 	view->held = has_annotation(node, HF_MEND_HOLD_ANNOTATION);
+	facts->tells_maintenance = hf_node_is_in_maintenance(node);
 	facts->devices_out =
 		facts->marked && facts->mark.devices && facts->mark.off == HF_TIME_NONE;
 	/* A reset concerns only devices that are out of use. Other acts concern the whole node. */

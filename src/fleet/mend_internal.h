@@ -127,6 +127,8 @@ struct fleet_mend {
 	size_t pods_len;
 	const char *external_problem; /* why objects of rung external cannot be read; NULL: none */
 	bool in_maintenance;          /* a NodeMaintenance names the node */
+	/* the API server refuses writes of the Node's conditions */
+	bool no_condition;
 	char *token;
 	struct hf_remediation r;
 	enum hf_mend_phase phase;
@@ -159,6 +161,7 @@ struct mend_facts {
 	bool devices_out; /* the quarantine takes single devices out of use, not the node */
 	bool own_taint;   /* the quarantine serves this Remediation alone */
 	bool has_finalizer;
+	bool tells_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
 	/* Text of the annotation by which the agent learns which faults the act has mended. NULL:
 	 * the DeviceHealth has this text already, or the act needs none. */
 	const char *cleared;
@@ -197,6 +200,8 @@ bool hf_fleet_mend_is_operand(const char *label);
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
 
 /* --- mend_do.c --- */
+/* The verb of the write of the Node's condition. */
+#define HF_MEND_TELLS "condition"
 /* Makes the request that the step asks for; the caller sends it. Returns false if nothing is to be
  * done. *ret_what gets the verb for logs and events. *ret_body owns the body. */
 bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,

@@ -108,6 +108,36 @@ static void the_agent_learns_of_the_reset(void **state)
 	assert_false(rw_tainted(w, 3));
 }
 
+static const char *maintenance_of(struct rw *w, const char *node)
+{
+	const struct hf_json *list =
+		hf_json_path(rw_get(w, &hf_nodes, NULL, node), "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL),
+			     "holdfast.dev/MaintenanceInProgress"))
+			return hf_json_path_str(hf_json_item(list, i), "status", NULL);
+	return "none";
+}
+
+static void other_tools_are_told_of_an_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+	bool told = false;
+
+	rw_say(w, 3, RW_RESET);
+	for (int i = 0; i < 100; i++) {
+		rw_run(w, HF_SECOND / 5);
+		told |= hf_streq(maintenance_of(w, "n003"), "True");
+	}
+	assert_true(told);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_string_equal(maintenance_of(w, "n003"), "False");
+	assert_string_equal(maintenance_of(w, "n004"), "none");
+}
+
 static void a_reboot_mends_the_node(void **state)
 {
 	struct rw *w = *state;
@@ -771,6 +801,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_reset_mends_the_node),
 		T(the_agent_learns_of_the_reset),
+		T(other_tools_are_told_of_an_act),
 		T(a_reboot_mends_the_node),
 		T(without_the_section_mend_nothing_is_done),
 		cmocka_unit_test(a_failed_reset_climbs_to_a_reboot_and_then_to_a_person),
