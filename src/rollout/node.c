@@ -225,7 +225,10 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 		return "the node is quarantined";
 	if (facts->phase <= HF_ROLLOUT_LOCKED && !hf_ro_in_windows(&ro->pass.spec, facts->now))
 		return "no window of the rollout is open";
-	return hf_ro_find_limit(ro, ro->pass.node);
+	/* The cordon takes the node out of use. Afterwards only an open breaker would hold it, until the change. */
+	return facts->phase <= HF_ROLLOUT_CHANGING && !facts->view.marked
+		       ? hf_ro_find_limit(ro, ro->pass.node)
+		       : NULL;
 }
 
 static void see_mark(struct ro *ro, struct ro_facts *facts)

@@ -110,8 +110,7 @@ static void a_hundred_nodes_take_little_more_than_their_soaks(void **state)
 static void a_thousand_nodes_stay_within_the_budget(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d =
-		begin(w, 1000, DRIVER ",'soakSeconds':30,'atOnce':64,'waves':[1,'5%']");
+	struct rd *d = begin(w, 1000, DRIVER ",'soakSeconds':30,'atOnce':64,'waves':[1,'5%']");
 
 	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'count':16}}}");
 	w->limit = 16;
@@ -732,13 +731,12 @@ static void a_rollout_at_its_end_reads_nothing(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
-/* rollout [TEST]: runs the tests whose names match the pattern. */
+/* rollout [long|TEST]: "long" runs the tests that take minutes under the sanitizers; else the tests whose names match. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_rollout_changes_each_node_once),
 		T(a_hundred_nodes_take_little_more_than_their_soaks),
-		T(a_thousand_nodes_stay_within_the_budget),
 		T(a_label_is_rolled_out),
 		T(a_budget_of_the_policy_limits_the_nodes_in_work),
 		T(a_domain_of_the_policy_limits_the_nodes_in_work),
@@ -770,11 +768,17 @@ int main(int argc, char **argv)
 		T(two_leaders_change_each_node_once),
 		T(lost_requests_change_nothing_twice),
 		T(a_rollout_at_its_end_reads_nothing),
+	};
+
+	const struct CMUnitTest long_tests[] = {
+		T(a_thousand_nodes_stay_within_the_budget),
 		cmocka_unit_test(it_goes_on_after_a_death_before_each_write),
 		cmocka_unit_test(it_goes_on_after_a_death_after_each_write),
 		cmocka_unit_test(a_rollback_goes_on_after_a_death_after_each_write),
 	};
 
+	if (argc > 1 && hf_streq(argv[1], "long"))
+		return cmocka_run_group_tests_name("rollout, long", long_tests, NULL, NULL);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("rollout", tests, NULL, NULL);
