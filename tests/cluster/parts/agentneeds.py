@@ -29,12 +29,12 @@ ALL = KERNEL_LOG | DRIVER | BUS | KUBELET | STEPS | {"driver"}
 SYSLOG, SYS_ADMIN = 34, 21  # numbers of capabilities
 PROGRAM = os.path.join(build.TOP, "build", "holdfast")  # the release build, of which the image is made
 REPORTS = """
-import sys, time
+import sys, threading
 sys.path.insert(0, "/python")
 from holdfast_report import report
 for step in range(1, 1 << 30):
     report(step, 100, 5)
-    time.sleep(0.2)
+    threading.Event().wait(0.2)
 """
 
 
