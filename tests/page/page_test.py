@@ -527,6 +527,11 @@ class StreamTest(unittest.TestCase):
         plane.start(f"127.0.0.1:{plane.port}")
         browser.wait_for("return document.querySelector('h1').textContent === 'Log in'", patience=60)
         self.assertEqual(browser.focused.label, "Token")
+        # A visitor without a session has made no error.
+        browser.go(plane.address)
+        browser.wait_for("return document.querySelector('h1')?.textContent === 'Log in'", patience=60)
+        self.assertEqual(browser.run("return document.querySelector('.login [role=alert]').textContent"), "")
+        browser.complaints()
         browser.go(plane.opened)
         browser.wait_for(LIVE)
         browser.wait_for("return document.querySelectorAll('.jobs tbody tr').length === 5", patience=60)

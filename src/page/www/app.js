@@ -80,7 +80,7 @@ async function load() {
 		if (error.name === 'AbortError' || shown !== screen)
 			return;
 		if (error.status === 401)
-			showLogin(error.message);
+			showLogin('Your session has ended.');
 		else {
 			byId('problem')?.remove();
 			shown.node.prepend(note(error));
@@ -210,8 +210,9 @@ async function begin() {
 	try {
 		session = await get('session');
 	} catch (error) {
+		// The browser has no session yet: that is no error.
 		if (error.status === 401)
-			showLogin(error.message);
+			showLogin('');
 		else {
 			byId('problem')?.remove();
 			main.prepend(note(error, begin));
