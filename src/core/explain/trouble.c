@@ -230,13 +230,19 @@ static bool is_condition_told(const struct hf_brain *b, const char *reason, cons
 	       hf_str_has_prefix(told->message, begin);
 }
 
+/* The containers of two ranks have the same name: probably they cannot start for the same reason. */
+static bool is_same_container(const struct found *first, const struct found *found)
+{
+	return first->count == 0 || hf_streq(first->container->name, found->container->name);
+}
+
 static void note_not_started(struct found *first, const struct hf_pod *pod,
 			     const struct found *place)
 {
 	struct found found = {
 		.role = place->role, .index = place->index, .container = find_not_started(pod)};
 
-	if (found.container)
+	if (found.container && is_same_container(first, &found))
 		note_rank(first, &found);
 }
 
@@ -279,7 +285,9 @@ void hf_trouble_tell(struct hf_brain *b)
 		[TROUBLE_BACKOFF] = tell_backoff,
 		[TROUBLE_READY] = tell_ready,
 	};
-	struct found troubles[TROUBLES] = {0}, on_the_way = {0}, not_started = {0};
+	/* other_start: ranks of which another container cannot start than that of troubles[TROUBLE_START]. */
+	struct found troubles[TROUBLES] = {0}, other_start = {0}, on_the_way = {0},
+		     not_started = {0};
 	bool well = true;
 
 	for (int r = 0; r < b->roles_len; r++) {
@@ -296,7 +304,10 @@ void hf_trouble_tell(struct hf_brain *b)
 			/* explain/node_loss_text.c has told it. */
 			if (trouble == TROUBLE_READY && is_node_trouble(b, slot->pod))
 				continue;
-			if (trouble != TROUBLES)
+			if (trouble == TROUBLE_START &&
+			    !is_same_container(&troubles[TROUBLE_START], &found))
+				note_rank(&other_start, &found);
+			else if (trouble != TROUBLES)
 				note_rank(&troubles[trouble], &found);
 			else if (is_on_the_way(slot))
 				note_rank(&on_the_way, &found);
@@ -306,6 +317,8 @@ void hf_trouble_tell(struct hf_brain *b)
 	for (int i = 0; i < TROUBLES; i++) {
 		if (troubles[i].count > 0)
 			tell[i](b, &troubles[i]);
+		if (i == TROUBLE_START && other_start.count > 0)
+			tell_start(b, &other_start);
 		well = well && troubles[i].count == 0;
 	}
 	if (well && on_the_way.count > 0)

@@ -84,6 +84,24 @@ static void a_container_that_cannot_start_names_itself_and_why(void **state)
 	brain_release(&b);
 }
 
+static void ranks_with_different_containers_that_cannot_start_have_a_line_each(void **state)
+{
+	(void)state;
+	up();
+	waits("demo-boss-0", "ErrImagePull", "no image train");
+	waits("demo-hand-0", "ErrImagePull", "no image lookup")->name = "init-main";
+	waits("demo-hand-1", "ErrImagePull", "no image lookup")->name = "init-main";
+	brain_step(&b);
+	assert_true(
+		brain_says(&b, HF_TOPIC_BLOCKED,
+			   "boss-0 cannot start container 'main': ErrImagePull (the image could "
+			   "not be pulled): no image train"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED,
+			       "hand-0 and 1 more cannot start container 'init-main': ErrImagePull "
+			       "(the image could not be pulled): no image lookup"));
+	brain_release(&b);
+}
+
 static void a_crash_loop_is_told_with_how_the_last_run_ended(void **state)
 {
 	struct hf_container_seen *container;
@@ -259,6 +277,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_without_a_node_are_told_with_the_scheduler_s_words),
 		cmocka_unit_test(a_container_that_cannot_start_names_itself_and_why),
+		cmocka_unit_test(
+			ranks_with_different_containers_that_cannot_start_have_a_line_each),
 		cmocka_unit_test(a_crash_loop_is_told_with_how_the_last_run_ended),
 		cmocka_unit_test(a_container_that_cannot_start_is_shown_in_a_condition),
 		cmocka_unit_test(a_program_that_crashes_has_started),
