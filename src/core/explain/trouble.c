@@ -277,7 +277,23 @@ static void set_not_started(struct hf_brain *b, const struct found *not_started)
 		hf_trouble_clear(b);
 }
 
-void hf_trouble_tell(struct hf_brain *b)
+/* What keeps ranks from running, by the kind of trouble. */
+struct troubles {
+	struct found of[TROUBLES];
+	/* ranks of which another container cannot start than that of of[TROUBLE_START] */
+	struct found other_start;
+};
+
+static void note_trouble(struct troubles *troubles, enum trouble trouble, const struct found *found)
+{
+	if (trouble == TROUBLE_START && !is_same_container(&troubles->of[TROUBLE_START], found))
+		note_rank(&troubles->other_start, found);
+	else
+		note_rank(&troubles->of[trouble], found);
+}
+
+/* Returns false if there is no trouble. */
+static bool tell_troubles(const struct hf_brain *b, const struct troubles *troubles)
 {
 	static void (*const tell[TROUBLES])(const struct hf_brain *, const struct found *) = {
 		[TROUBLE_NODE] = tell_node,
@@ -285,10 +301,22 @@ void hf_trouble_tell(struct hf_brain *b)
 		[TROUBLE_BACKOFF] = tell_backoff,
 		[TROUBLE_READY] = tell_ready,
 	};
-	/* other_start: ranks of which another container cannot start than that of troubles[TROUBLE_START]. */
-	struct found troubles[TROUBLES] = {0}, other_start = {0}, on_the_way = {0},
-		     not_started = {0};
-	bool well = true;
+	bool told = false;
+
+	for (int i = 0; i < TROUBLES; i++) {
+		if (troubles->of[i].count > 0)
+			tell[i](b, &troubles->of[i]);
+		if (i == TROUBLE_START && troubles->other_start.count > 0)
+			tell_start(b, &troubles->other_start);
+		told = told || troubles->of[i].count > 0;
+	}
+	return told;
+}
+
+void hf_trouble_tell(struct hf_brain *b)
+{
+	struct troubles troubles = {0};
+	struct found on_the_way = {0}, not_started = {0};
 
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
@@ -304,24 +332,14 @@ void hf_trouble_tell(struct hf_brain *b)
 			/* explain/node_loss_text.c has told it. */
 			if (trouble == TROUBLE_READY && is_node_trouble(b, slot->pod))
 				continue;
-			if (trouble == TROUBLE_START &&
-			    !is_same_container(&troubles[TROUBLE_START], &found))
-				note_rank(&other_start, &found);
-			else if (trouble != TROUBLES)
-				note_rank(&troubles[trouble], &found);
+			if (trouble != TROUBLES)
+				note_trouble(&troubles, trouble, &found);
 			else if (is_on_the_way(slot))
 				note_rank(&on_the_way, &found);
 		}
 	}
 	set_not_started(b, &not_started);
-	for (int i = 0; i < TROUBLES; i++) {
-		if (troubles[i].count > 0)
-			tell[i](b, &troubles[i]);
-		if (i == TROUBLE_START && other_start.count > 0)
-			tell_start(b, &other_start);
-		well = well && troubles[i].count == 0;
-	}
-	if (well && on_the_way.count > 0)
+	if (!tell_troubles(b, &troubles) && on_the_way.count > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "waiting for %s to start",
 		       name_ranks(b, &on_the_way));
 }
