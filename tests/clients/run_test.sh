@@ -329,7 +329,9 @@ cat >meet.py <<-'PY'
 PY
 mkdir bare
 ln -s "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" bare/python3
-ln -s "$(command -v sh)" bare/
+for tool in sh sleep getent grep sed printf; do
+	ln -s "$(type -P "$tool")" bare/ # the init container of a manifest needs them
+done
 net="in net:.$(readlink /proc/self/ns/net | tr -dc 0-9)]"
 if "$program" lint --local quick.yaml 2>&1 | grep -q 'pods get no namespaces'; then
 	own=
