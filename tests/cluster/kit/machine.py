@@ -145,9 +145,18 @@ def groups(number):
 
 
 def make_groups(number):
-    """A control group in each hierarchy, for a kubelet that makes those of its pods; its name."""
+    """A control group in each hierarchy, for a kubelet that makes those of its pods; its name.
+
+    All pods together would get as much of the cores as one process of this machine. So the group weighs as much as
+    16 processes.
+    """
     for where in hierarchies():
         os.makedirs(os.path.join(where, groups(number)), exist_ok=True)
+        for name, weight in (("cpu.shares", "16384"), ("cpu.weight", "1600")):
+            file = os.path.join(where, groups(number), name)
+            if os.path.exists(file):
+                with open(file, "w", encoding="ascii") as f:
+                    f.write(weight)
     return groups(number)
 
 

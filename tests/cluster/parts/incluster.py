@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from kit import audit, build, client, image, inside
+from kit import audit, build, client, image, inside, machine
 from kit.check import Fail, Skip, equal, want
 
 NEEDS = {"node": "real-0", "inside": True}
@@ -95,7 +95,7 @@ def pod(w, ns):
 
 
 def processes(found):
-    """Of a pod's first container, seen from the machine; the first is the container's own."""
+    """Of a pod's first container, seen from the machine, the oldest first: that is the container's own."""
     wanted = found["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
     pids = []
     for path in glob.glob("/proc/[0-9]*/cgroup"):
@@ -106,7 +106,8 @@ def processes(found):
         except OSError:
             pass
     want(pids, f"no process of {found['metadata']['name']}")
-    return sorted(pids)
+    # The machine's numbers begin anew at their end, so the smallest one may be a child.
+    return sorted(pids, key=lambda pid: (machine.started_at(pid) or 0, pid))
 
 
 def about(pid):
