@@ -55,25 +55,24 @@ class Process:
 
 
 class Run:
-    """One operator, one cluster."""
+    """One operator, one cluster. which: holdfast, go, or jobset, which its caller starts."""
 
     def __init__(self, bench, which, nodes=NODES):
         self.bench, self.which, self.nodes = bench, which, nodes
         self.folder = tempfile.mkdtemp(prefix="holdfast-fleet-", dir="/var/tmp")
         self.cluster = Cluster(os.path.join(self.folder, "k"))
-        self.operator = None
+        self.operator = self.process = None
 
     def __enter__(self):
         self.cluster.up(owner=os.getpid())
         self.cluster.add_kwok(self.nodes)
         if self.which == "go":
             self.cluster.add_peer(PEER_FLAGS)
-            pid = next(p for p in self.cluster.pids("peer") if program(p) == "training-operator")
-        else:
+            self.process = Process(next(p for p in self.cluster.pids("peer") if program(p) == "training-operator"))
+        elif self.which == "holdfast":
             self.install()
             self.operator = Operator(self.cluster, self.bench.holdfast).start()
-            pid = self.operator.child.pid
-        self.process = Process(pid)
+            self.process = Process(self.operator.child.pid)
         return self
 
     def __exit__(self, *_):
