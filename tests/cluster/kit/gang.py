@@ -38,7 +38,7 @@ class Watch:
         self.mark = f"{MARK}={mark}".encode()
         self.known, self.others = {}, {}
         self.overlaps, self.looks = [], 0
-        self.over = threading.Event()
+        self.over, self.lock = threading.Event(), threading.Lock()
         self.thread = threading.Thread(target=self.watch, daemon=True)
 
     def __enter__(self):
@@ -68,7 +68,11 @@ class Watch:
         return int(variables[b"RANK"]), int(variables.get(b"HOLDFAST_GENERATION", b"1"))
 
     def find(self):
-        """{PID: (rank, generation, start of the process)} of the training processes."""
+        """{PID: (rank, generation, start of the process)} of the training processes. Any thread may call it."""
+        with self.lock:
+            return self.find_locked()
+
+    def find_locked(self):
         pids = [int(n) for n in os.listdir("/proc") if n.isdigit()]
         self.others = {p: s for p, s in self.others.items() if p in set(pids)}
         found = {}
