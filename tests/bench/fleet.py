@@ -55,17 +55,20 @@ class Process:
 
 
 class Run:
-    """One operator, one cluster. which: holdfast, go, or jobset, which its caller starts."""
+    """One operator, one cluster. which: holdfast, go, or jobset, which its caller starts.
 
-    def __init__(self, bench, which, nodes=NODES):
-        self.bench, self.which, self.nodes = bench, which, nodes
+    patient: no node counts as silent, although kwok cannot renew the Leases of many nodes on a busy machine.
+    """
+
+    def __init__(self, bench, which, nodes=NODES, patient=False):
+        self.bench, self.which, self.nodes, self.patient = bench, which, nodes, patient
         self.folder = tempfile.mkdtemp(prefix="holdfast-fleet-", dir="/var/tmp")
         self.cluster = Cluster(os.path.join(self.folder, "k"))
         self.operator = self.process = None
 
     def __enter__(self):
-        self.cluster.up(owner=os.getpid())
-        self.cluster.add_kwok(self.nodes)
+        self.cluster.up(owner=os.getpid(), manager_flags=["--node-monitor-grace-period=30m"] if self.patient else ())
+        self.cluster.add_kwok(self.nodes, lease_s=600 if self.patient else 40)
         if self.which == "go":
             self.cluster.add_peer(PEER_FLAGS)
             self.process = Process(next(p for p in self.cluster.pids("peer") if program(p) == "training-operator"))

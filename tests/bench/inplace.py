@@ -118,7 +118,7 @@ def recreate(bench, run, ranks):
 def measure(bench, ranks):
     build.build(["control", "kwok"])
     nodes = (ranks + RANKS_PER_NODE - 1) // RANKS_PER_NODE
-    with fleet.Run(bench, "holdfast", nodes) as run:
+    with fleet.Run(bench, "holdfast", nodes, patient=True) as run:
         api = run.cluster.client()
         api.create("pytorchjobs", "default", job(ranks, "Auto"))
         until_running(api, ranks, 1)

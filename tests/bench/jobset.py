@@ -148,7 +148,7 @@ def begin(run, cluster, ranks, per_node, gpus):
 
 def measure(bench, ranks, per_node, gpus):
     build.build(["control", "kwok", "jobset"])
-    with fleet.Run(bench, "jobset", ranks // per_node) as run:
+    with fleet.Run(bench, "jobset", ranks // per_node, patient=True) as run:
         pods = begin(run, run.cluster, ranks, per_node, gpus)
         agents = Agents(run.cluster, pods)
         follower = run.follow()
