@@ -105,8 +105,8 @@ def write_module(path, ours, other):
 
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
         "coredns": "github.com/coredns/coredns",
-        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4",
-        "krew": "sigs.k8s.io/krew",
+        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "jobset": "sigs.k8s.io/jobset",
+        "helm": "helm.sh/helm/v4", "krew": "sigs.k8s.io/krew",
         "peer": "github.com/kubeflow/training-operator"}
 
 
