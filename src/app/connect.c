@@ -108,7 +108,9 @@ bool hf_connect_prefers_server(const struct hf_cli *cli)
 
 static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *run)
 {
-	if (run->ended == HF_TIME_NONE)
+	bool follows = run->alive && hf_cli_has(cli, "follow");
+
+	if (run->ended == HF_TIME_NONE && !follows)
 		fprintf(cli->err,
 			run->alive
 				? "holdfast: run %s still runs; its state here is about a "
@@ -116,11 +118,35 @@ static void note_unfinished(const struct hf_cli *cli, const struct hf_kept_run *
 				: "holdfast: the process of run %s was killed, and its ranks ended "
 				  "soon after it; this is the last state that it saved\n",
 			run->id);
-	if (run->ended == HF_TIME_NONE && run->alive && hf_cli_has(cli, "follow"))
-		fprintf(cli->err,
-			"holdfast: -f prints the present logs of a kept run; to follow them: tail -F "
-			"%s/node/pods/*/logs/*\n",
-			run->path);
+}
+
+static void take_end(struct hf_cli *cli, const struct hf_kept_run *run)
+{
+	bool early = !run->alive && !hf_str_is_empty(run->end);
+
+	free(cli->kept_end);
+	free(cli->kept_state);
+	cli->kept_over = !run->alive;
+	cli->kept_end = early ? hf_xstrdup(run->end) : NULL;
+	cli->kept_state = early ? hf_xstrdup(run->state) : NULL;
+	cli->kept_started = run->started;
+	cli->kept_ended = run->ended;
+}
+
+/* Called when the process of a run that is followed has ended. */
+static void on_kept_over(void *arg)
+{
+	struct hf_cli *cli = arg;
+	HF_AUTOFREE char *dir = NULL;
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+	struct hf_error err;
+
+	if (hf_plane_default_dir(&dir, &err) != 0)
+		return;
+	hf_kept_runs_list(dir, &runs);
+	for (size_t i = 0; i < runs.n; i++)
+		if (hf_streq(runs.items[i].id, cli->kept_id))
+			take_end(cli, &runs.items[i]);
 }
 
 /* Opens the run that the first argument names. The store has this one job, so the argument becomes
@@ -134,6 +160,11 @@ static int open_kept_run(struct hf_cli *cli, const struct hf_kept_run *run, stru
 	if (rc != 0)
 		return rc;
 	note_unfinished(cli, run);
+	take_end(cli, run);
+	free(cli->kept_id);
+	cli->kept_id = hf_xstrdup(run->id);
+	if (run->alive && hf_cli_has(cli, "follow"))
+		hf_kept_store_follow(cli->kept, on_kept_over, cli);
 	free(cli->kept_notes);
 	cli->kept_notes = hf_xstrdup(run->notes);
 	free(cli->ns);

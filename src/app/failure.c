@@ -199,61 +199,174 @@ static void add_log(const struct hf_failure *failure, const char *replica, struc
 	size_t len =
 		failure->log != NULL ? hf_failure_program_len(failure->log, failure->log_len) : 0;
 	size_t n = add_last_lines(&lines, hf_str_or(failure->log, ""), len);
+	HF_AUTOFREE char *printer =
+		failure->init == NULL ? hf_xstrdup(replica)
+				      : hf_xasprintf("init container '%s' of %s", failure->init, replica);
 
 	if (failure->full_disk != NULL)
 		hf_strbuf_addf(
 			sb,
 			"The disk of %s is full, so output of %s may be missing; make room there.\n",
-			failure->full_disk, replica);
+			failure->full_disk, printer);
 	else if (n == 0)
-		hf_strbuf_addf(sb, "%s printed nothing.\n", replica);
+		hf_strbuf_addf(sb, "%s printed nothing.\n", printer);
 	if (n == 0)
 		return;
-	hf_strbuf_addf(sb, "\nThe last %s of %s:\n", n == 1 ? "line" : "lines", replica);
+	hf_strbuf_addf(sb, "\nThe last %s of %s:\n", n == 1 ? "line" : "lines", printer);
 	hf_strbuf_add(sb, lines.data, lines.len);
 	hf_strbuf_addch(sb, '\n');
 }
 
 /* ---- torchrun ------------------------------------------------------------------------------ */
 
-/* Finds the rank in torchrun's summary: "  rank      : 3 (local_rank: 1)" behind "Root Cause". */
-static bool find_root_rank(const struct hf_failure *failure, struct line *ret_rank)
+/* Finds the ranks in torchrun's summary, which stand in lines such as "  rank      : 3 (local_rank: 1)": the rank behind
+ * "Root Cause", and how many others stand before it. ret_other: the last of the others. False: there is no summary. */
+static bool find_ranks(const struct hf_failure *failure, struct line *ret_root,
+		       struct line *ret_other, size_t *ret_others)
 {
 	const char *at = failure->log, *end = at + failure->log_len;
 	bool inside = false;
 	struct line line;
 
+	*ret_others = 0;
 	while (at != NULL && next_line(&at, end, &line)) {
 		const char *colon = memchr(line.text, ':', line.len);
+		struct line rank;
 
 		inside = inside || has_text(&line, "Root Cause (first observed failure)");
-		if (!inside || colon == NULL || !has_text(&line, "rank  ") ||
-		    !has_text(&line, "(local_rank:"))
+		if (colon == NULL || !has_text(&line, "rank  ") || !has_text(&line, "(local_rank:"))
 			continue;
-		*ret_rank = (struct line){colon + 2, line.len - (size_t)(colon + 2 - line.text)};
-		return true;
+		rank = (struct line){colon + 2, line.len - (size_t)(colon + 2 - line.text)};
+		if (inside) {
+			*ret_root = rank;
+			return true;
+		}
+		*ret_other = rank;
+		(*ret_others)++;
 	}
 	return false;
 }
 
-/* Writes the exception that a worker of torchrun recorded: {"message": {"message": "…"}}. */
-static void add_torch(const struct hf_failure *failure, struct hf_strbuf *sb)
+/* True if the exception says only that another process ended or does not answer. */
+static bool is_of_peer(const struct line *line)
+{
+	static const char *const words[] = {"Connection closed by peer", "Connection reset by peer",
+					    "Connection refused",        "Broken pipe",
+					    "Socket Timeout",            "DistBackendError",
+					    "DistNetworkError"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(words); i++)
+		if (has_text(line, words[i]))
+			return true;
+	return false;
+}
+
+/* Skips "[rank3]: ", with which PyTorch begins each line of a traceback. */
+static struct line without_rank(const struct line *line)
+{
+	static const char head[] = "[rank", tail[] = "]: ";
+	const char *end = memmem(line->text, line->len, tail, sizeof(tail) - 1);
+
+	if (end == NULL || line->len < sizeof(head) || memcmp(line->text, head, sizeof(head) - 1) != 0)
+		return *line;
+	end += sizeof(tail) - 1;
+	return (struct line){end, line->len - (size_t)(end - line->text)};
+}
+
+/* Finds the exception that ended the program: the line that ends the last traceback of the log. If several ranks share
+ * the log (torchrun), the first that is not about another process. */
+static bool find_exception(const struct hf_failure *failure, struct line *ret_exception)
+{
+	size_t len =
+		failure->log != NULL ? hf_failure_program_len(failure->log, failure->log_len) : 0;
+	const char *at = failure->log, *end = at + len;
+	bool inside = false, found = false, shared = len < failure->log_len;
+	struct line line;
+
+	while (len > 0 && next_line(&at, end, &line)) {
+		line = without_rank(&line);
+		if (begins_traceback(&line)) {
+			inside = true;
+			continue;
+		}
+		if (!inside || line.len == 0 || line.text[0] == ' ' || line.text[0] == '\t')
+			continue;
+		inside = false;
+		if (shared && found && !is_of_peer(ret_exception))
+			continue;
+		*ret_exception = line;
+		found = true;
+	}
+	return found;
+}
+
+/* Returns the first line of the exception that a worker of torchrun recorded: {"message": {"message": "…"}}. */
+static bool find_record(const struct hf_failure *failure, struct line *ret_exception)
 {
 	const struct hf_json *message = hf_json_get(failure->torch, "message");
 	const char *text = hf_json_type(message) == HF_JSON_OBJECT
 				   ? hf_json_path_str(message, "message", NULL)
 				   : hf_json_path_str(failure->torch, "message", NULL);
-	struct line rank = {"", 0};
-	bool found = find_root_rank(failure, &rank);
 
-	if (!hf_str_is_empty(text) && found)
-		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first, with %.*s\n", (int)rank.len,
-			       rank.text, (int)strcspn(text, "\r\n"), text);
-	else if (!hf_str_is_empty(text))
+	if (hf_str_is_empty(text))
+		return false;
+	*ret_exception = (struct line){text, strcspn(text, "\r\n")};
+	return true;
+}
+
+/* Finds the exception of another rank, if the recorded one only says that this other rank is gone. */
+static bool find_other(const struct hf_failure *failure, const struct line *record,
+		       struct line *ret_exception)
+{
+	return is_of_peer(record) && find_exception(failure, ret_exception) &&
+	       !is_of_peer(ret_exception);
+}
+
+char *hf_failure_exception(const struct hf_failure *failure)
+{
+	struct line record, exception;
+	bool recorded = find_record(failure, &record);
+
+	if (recorded && !find_other(failure, &record, &exception))
+		exception = record;
+	else if (!recorded && !find_exception(failure, &exception))
+		return NULL;
+	return hf_xstrndup(exception.text, exception.len < HF_FAILURE_LINE_BYTES_MAX
+						   ? exception.len
+						   : HF_FAILURE_LINE_BYTES_MAX);
+}
+
+/* torchrun compares whole seconds. If several ranks fail in the same second, it may name a rank that only lost its
+ * connection to the rank that failed first. */
+static void add_other(const struct line *root, const struct line *other, size_t others,
+		      const struct line *exception, struct hf_strbuf *sb)
+{
+	hf_strbuf_addf(sb, "torchrun: rank %.*s lost its connection, because ", (int)root->len,
+		       root->text);
+	if (others == 1)
+		hf_strbuf_addf(sb, "rank %.*s", (int)other->len, other->text);
+	else
+		hf_strbuf_addstr(sb, "another rank");
+	hf_strbuf_addf(sb, " failed with %.*s\n", (int)exception->len, exception->text);
+}
+
+static void add_torch(const struct hf_failure *failure, struct hf_strbuf *sb)
+{
+	struct line root = {"", 0}, other = {"", 0}, record, exception;
+	size_t others;
+	bool found = find_ranks(failure, &root, &other, &others);
+	bool recorded = find_record(failure, &record);
+
+	if (found && recorded && find_other(failure, &record, &exception))
+		add_other(&root, &other, others, &exception, sb);
+	else if (recorded && found)
+		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first, with %.*s\n", (int)root.len,
+			       root.text, (int)record.len, record.text);
+	else if (recorded)
 		hf_strbuf_addf(sb, "The exception that the program recorded: %.*s\n",
-			       (int)strcspn(text, "\r\n"), text);
+			       (int)record.len, record.text);
 	else if (found)
-		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first\n", (int)rank.len, rank.text);
+		hf_strbuf_addf(sb, "torchrun: rank %.*s failed first\n", (int)root.len, root.text);
 }
 
 static bool has_words(const struct hf_failure *failure, const char *words)
@@ -376,8 +489,9 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 		hf_strbuf_addstr(sb, "Holdfast:  no restart: a job that has succeeded is not "
 				     "started again\n");
 	if (failure->run != NULL && replica != NULL)
-		hf_strbuf_addf(sb, "Next:      holdfast why %s; holdfast logs %s --rank %s\n",
-			       failure->run, failure->run, replica);
+		hf_strbuf_addf(sb, "Next:      holdfast why %s; holdfast logs %s --rank %s%s%s\n",
+			       failure->run, failure->run, replica,
+			       failure->init != NULL ? " -c " : "", hf_str_or(failure->init, ""));
 	else if (failure->run != NULL)
 		hf_strbuf_addf(sb, "Next:      holdfast why %s\n", failure->run);
 }

@@ -36,7 +36,9 @@ struct hf_failure {
 	const struct hf_json *late;
 	bool script;     /* the job is a program, so --max-restarts is a flag for it */
 	int exit_code;   /* of `run` */
-	const char *log; /* the end of the failed rank's log; NULL: the log is empty */
+	/* the init container that failed, so that the rank never started; NULL: none */
+	const char *init;
+	const char *log; /* of `init`, if there is one, else the end of the failed rank's log; NULL: the log is empty */
 	size_t log_len;
 	const struct hf_json
 		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: no worker wrote the file */
@@ -66,6 +68,9 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb);
 /* Write why a rank waits for its next start: how it ended, and the end of its log. For a run that is stopped meanwhile.
  * late: the record of the rank. */
 void hf_failure_write_waiting(const struct hf_failure *failure, struct hf_strbuf *sb);
+/* The exception that ended the program: "KeyError: 'x'", from torchrun's record or from the tracebacks in the log; NULL:
+ * none is known. The text may have control characters that the program printed. The caller frees it. */
+char *hf_failure_exception(const struct hf_failure *failure);
 
 /* The number of bytes before the lines in which a launcher (torchrun, accelerate, DeepSpeed)
  * reports the end of its processes: the program's own output. If the launcher printed nothing, or

@@ -42,6 +42,7 @@ void hf_kept_run_release(struct hf_kept_run *run)
 	free(run->kind);
 	free(run->state);
 	free(run->cause);
+	free(run->end);
 	free(run->notes);
 }
 
@@ -127,6 +128,8 @@ int hf_kept_run_save(const struct hf_kept_run *run, struct hf_error *err)
 	hf_json_set_str(object, "kind", run->kind);
 	hf_json_set_str(object, "state", run->state);
 	hf_json_set_str(object, "cause", hf_str_or(run->cause, ""));
+	if (!hf_str_is_empty(run->end))
+		hf_json_set_str(object, "end", run->end);
 	if (!hf_str_is_empty(run->notes))
 		hf_json_set_str(object, "notes", run->notes);
 	set_time(object, "startedAt", run->started);
@@ -174,6 +177,8 @@ static void set_killed(struct hf_kept_run *run)
 {
 	free(run->state);
 	run->state = hf_xstrdup("Killed");
+	free(run->end);
+	run->end = hf_xstrdup("ended when the process of 'holdfast run' was killed");
 	if (!hf_str_is_empty(run->cause))
 		return;
 	free(run->cause);
@@ -200,6 +205,7 @@ static bool read_run(const char *dir, const char *id, struct hf_kept_run *ret_ru
 		.kind = text_of(object, "kind"),
 		.state = text_of(object, "state"),
 		.cause = text_of(object, "cause"),
+		.end = text_of(object, "end"),
 		.notes = text_of(object, "notes"),
 		.started = get_time(object, "startedAt"),
 		.ended = get_time(object, "endedAt"),

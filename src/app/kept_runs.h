@@ -38,6 +38,9 @@ struct hf_kept_run {
 	 * the end of the run */
 	char *state;
 	char *cause;            /* why the run failed, in a phrase; "" if the run did not fail */
+	/* what ended the run before the end of its job, such as "was interrupted by SIGTERM"; NULL or
+	 * "": nothing */
+	char *end;
 	char *notes;            /* facts missing from the objects, one a line; NULL: none */
 	hf_time started, ended; /* ended HF_TIME_NONE: not ended */
 	/* when the folder was reduced to what is kept; HF_TIME_NONE: not yet */

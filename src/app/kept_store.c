@@ -4,12 +4,19 @@
 /* Serves the objects and the logs of a kept run to the verbs that read. */
 #include "app/kept_store.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/facts.h"
+#include "framework/framework.h"
 #include "kubelet/kubelet.h"
 #include "memstore/memstore.h"
 
 #include <stdlib.h>
+
+/* how often a run that still runs is read */
+#define FOLLOW_SPAN (500 * HF_MS)
+#define VERSIONS_MAX 20000
 
 /* Events of a kept run do not expire. */
 #define EVENT_TTL (HF_HOUR * 24 * 365 * 100)
@@ -18,6 +25,11 @@ struct hf_kept_store {
 	struct hf_loop *loop;
 	struct hf_memstore *memstore;
 	char *path;
+	/* While the run is followed. */
+	struct hf_timer *again; /* NULL: it is not followed */
+	struct hf_map *versions; /* UID → resourceVersion of the object in the file */
+	void (*over)(void *arg);
+	void *over_arg;
 };
 
 /* Finds the pod of this name that was replaced last. NULL: no pod of this name was replaced. */
@@ -35,6 +47,40 @@ static struct hf_doc *find_replaced(const struct hf_kept_store *kept, const char
 	return NULL;
 }
 
+struct search {
+	const char *uid;
+	struct hf_doc *found;
+};
+
+static void match_uid(void *arg, struct hf_doc *doc)
+{
+	struct search *search = arg;
+
+	if (hf_streq(hf_doc_uid(doc), search->uid))
+		search->found = doc;
+}
+
+/* True once the container writes no more output to the log of this attempt. */
+static bool is_log_over(void *arg, const char *pod_uid, const char *container, unsigned attempt)
+{
+	const struct hf_kept_store *kept = arg;
+	struct search search = {.uid = pod_uid};
+	const struct hf_json *list, *status = NULL;
+
+	if (!hf_kept_run_is_alive(kept->path))
+		return true;
+	hf_memstore_each(kept->memstore, &hf_pods, NULL, match_uid, &search);
+	if (search.found == NULL)
+		return true;
+	list = hf_json_path(hf_doc_json(search.found), "status", "containerStatuses", NULL);
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), container))
+			status = hf_json_item(list, i);
+	/* An init container is not in the list: its log is read to its present end. */
+	return hf_json_path(status, "state", "running", NULL) == NULL ||
+	       hf_json_i64(hf_json_get(status, "restartCount"), 0) > (int64_t)attempt;
+}
+
 static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 				       const struct hf_log_options *options, hf_log_fn fn,
 				       void *fn_arg)
@@ -47,8 +93,14 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 		log == NULL && options->previous ? find_replaced(kept, hf_doc_name(pod)) : NULL;
 	struct hf_log_options last = *options;
 
-	if (replaced == NULL)
-		return hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
+	if (replaced == NULL) {
+		struct hf_log_stream *stream =
+			hf_kubelet_kept_logs(kept->loop, dir, pod, options, fn, fn_arg);
+
+		if (kept->again != NULL && options->follow && !options->previous)
+			hf_kubelet_kept_logs_follow(stream, is_log_over, arg);
+		return stream;
+	}
 	/* The previous run of the container was in the pod that was replaced: read the log of that
 	 * pod. */
 	HF_AUTOFREE char *before = hf_kept_run_logs_dir(kept->path, hf_doc_uid(replaced));
@@ -95,10 +147,87 @@ int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
 	return 0;
 }
 
+/* ---- a run that still runs ------------------------------------------------------------------- */
+
+/* Takes the object from the file, if it has changed there. */
+static void refresh_object(struct hf_kept_store *kept, struct hf_doc *doc)
+{
+	const char *seen = hf_map_get(kept->versions, hf_doc_uid(doc));
+	char *version;
+	struct hf_error err;
+
+	if (hf_streq(seen, hf_doc_resource_version(doc)) ||
+	    hf_memstore_mirror(kept->memstore, doc, &err) != 0)
+		return;
+	version = hf_xstrdup(hf_doc_resource_version(doc));
+	if (!hf_map_put(kept->versions, hf_doc_uid(doc), version))
+		free(version);
+}
+
+static void refresh_objects(struct hf_kept_store *kept)
+{
+	struct hf_error err;
+	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, &err);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(hf_json_item(list, i)));
+
+		refresh_object(kept, doc);
+	}
+}
+
+/* Removes the job if it did not end itself, so that a verb that waits for its end goes on. */
+static void drop_unfinished(struct hf_kept_store *kept)
+{
+	struct hf_error err;
+	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, &err);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(hf_json_item(list, i)));
+		const struct hf_json *root = hf_doc_json(doc);
+		const struct hf_resource *resource =
+			hf_resource_by_kind(hf_json_path_str(root, "apiVersion", NULL),
+					    hf_json_path_str(root, "kind", NULL));
+		const char *state = hf_str_or(
+			hf_json_path_str(hf_job_last_condition(root), "type", NULL), "");
+
+		if (hf_framework_by_kind(hf_json_path_str(root, "apiVersion", NULL),
+					 hf_json_path_str(root, "kind", NULL)) != NULL &&
+		    !hf_streq(state, "Succeeded") && !hf_streq(state, "Failed"))
+			hf_memstore_drop(kept->memstore, resource, hf_doc_namespace(doc),
+					 hf_doc_name(doc));
+	}
+}
+
+static void on_again(void *arg)
+{
+	struct hf_kept_store *kept = arg;
+	bool alive = hf_kept_run_is_alive(kept->path);
+
+	refresh_objects(kept);
+	if (alive) {
+		hf_timer_arm(kept->again, FOLLOW_SPAN);
+		return;
+	}
+	kept->over(kept->over_arg);
+	drop_unfinished(kept);
+}
+
+void hf_kept_store_follow(struct hf_kept_store *kept, void (*over)(void *arg), void *over_arg)
+{
+	kept->over = over;
+	kept->over_arg = over_arg;
+	kept->versions = hf_map_create(VERSIONS_MAX, 0, free);
+	kept->again = hf_timer_create(kept->loop, on_again, kept);
+	hf_timer_arm(kept->again, FOLLOW_SPAN);
+}
+
 struct hf_kept_store *hf_kept_store_close(struct hf_kept_store *kept)
 {
 	if (kept == NULL)
 		return NULL;
+	kept->again = hf_timer_destroy(kept->again);
+	hf_map_destroy(kept->versions);
 	kept->memstore = hf_memstore_destroy(kept->memstore);
 	free(kept->path);
 	free(kept);

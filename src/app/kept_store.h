@@ -17,6 +17,10 @@ struct hf_kept_store;
 int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
 		       struct hf_kept_store **ret_kept, struct hf_store **ret_client,
 		       struct hf_error *err) HF_MUST_CHECK;
+/* Follow the run while its process lives: what it saves, about once a second, replaces the objects of the store, and logs
+ * can be followed. over is called once its process has ended. If the run ended before its job, the store then loses
+ * the job. */
+void hf_kept_store_follow(struct hf_kept_store *kept, void (*over)(void *arg), void *over_arg);
 struct hf_kept_store *hf_kept_store_close(struct hf_kept_store *kept); /* NULL is fine */
 
 #endif

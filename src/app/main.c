@@ -6,6 +6,7 @@
 #include "app/connect.h"
 #include "app/kept_runs.h"
 #include "app/local_check.h"
+#include "app/patient_stream.h"
 #include "app/verbs.h"
 #include "base/str.h"
 #include "cli/cli.h"
@@ -47,10 +48,22 @@ static void prepare_process(void)
 	hf_process_raise_files();
 }
 
+/* The streams are flushed when the program ends. */
+static void use_patient_streams(struct hf_cli *cli)
+{
+	FILE *out = hf_patient_stream_open(STDOUT_FILENO);
+	FILE *err = hf_patient_stream_open(STDERR_FILENO);
+
+	cli->out = out != NULL ? out : stdout;
+	cli->err = err != NULL ? err : stderr;
+	(void)setvbuf(cli->err, NULL, _IONBF, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct hf_cli_verb *const *const tables[] = {plane_verbs, hf_cli_verbs, NULL};
 	struct hf_cli cli = {.out = stdout,
+			     .out_fd = STDOUT_FILENO,
 			     .err = stderr,
 			     .connect = hf_connect,
 			     .check_here = hf_local_check,
@@ -72,6 +85,7 @@ int main(int argc, char **argv)
 	    !hf_streq(argv[2], "-h"))
 		return hf_exec_main(argc - 1, argv + 1);
 	prepare_process();
+	use_patient_streams(&cli);
 	if (hf_random_bytes(&seed, sizeof(seed), &err) != 0)
 		return hf_cli_fail(&cli, &err);
 	hf_json_seed(seed);
@@ -79,5 +93,8 @@ int main(int argc, char **argv)
 	rc = hf_cli_main(&cli, tables, argc, (const char *const *)argv);
 	hf_disconnect(&cli);
 	free(cli.ns);
+	/* Only now the last output is written: hf_cli_main has checked what it flushed. */
+	(void)fclose(cli.out);
+	(void)fclose(cli.err);
 	return rc;
 }

@@ -70,6 +70,7 @@ struct hf_progress {
 	bool dirty;
 	/* the width in columns of each line of the block that is now on the screen */
 	HF_VEC(int) drawn;
+	int under; /* rows of the block before that are not yet overwritten or erased */
 	/* For jobs with many ranks: the counts of pods have changed since they were printed; the
 	 * note about hidden logs was printed. */
 	bool counts_changed, told_logs;
@@ -264,11 +265,39 @@ static int drawn_rows(const struct hf_progress *p)
 	return p->options.height > 0 && rows >= p->options.height ? p->options.height - 1 : rows;
 }
 
+/* Moves the cursor to the first row of the block, which the next lines overwrite. */
+static void go_to_block(struct hf_progress *p)
+{
+	p->under = p->drawn.len > 0 ? drawn_rows(p) : 0;
+	if (p->under > 0)
+		fprintf(p->options.out, "\033[%dA", p->under);
+	p->drawn.len = 0;
+}
+
+/* Erases the row of the cursor, if it is of the block before. */
+static void erase_row(struct hf_progress *p)
+{
+	if (p->under == 0)
+		return;
+	fputs("\033[2K", p->options.out);
+	p->under--;
+}
+
+/* Erases the block row by row. tmux and screen copy what "erase to the end of the screen" erases into their
+ * history, if the cursor is in the first row of the screen; then the history would have a copy of every block. */
 static void erase_block(struct hf_progress *p)
 {
-	if (p->drawn.len > 0)
-		fprintf(p->options.out, "\033[%dA\033[J", drawn_rows(p));
-	p->drawn.len = 0;
+	int rows;
+
+	go_to_block(p);
+	rows = p->under;
+	while (p->under > 0) {
+		erase_row(p);
+		if (p->under > 0)
+			fputs("\033[B", p->options.out);
+	}
+	if (rows > 1)
+		fprintf(p->options.out, "\033[%dA", rows - 1);
 }
 
 /* Prints one line of output, above the block if there is a block. */
@@ -698,6 +727,7 @@ static void draw_line(struct hf_progress *p, const char *color, const char *text
 
 	for (size_t i = 0; i < len; i++)
 		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	erase_row(p);
 	fprintf(p->options.out, "%s%.*s%s\n", color, (int)len, text,
 		color[0] != '\0' ? "\033[0m" : "");
 	(void)!HF_VEC_PUSH(&p->drawn, columns);
@@ -825,7 +855,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 		note_counts(p, now);
 	if (!p->options.redraw || (!p->dirty && !force))
 		return;
-	erase_block(p);
+	go_to_block(p);
 	add_job_line(p, now, &line);
 	draw_line(p, color_of(p, p->state), line.data);
 	if (p->options.height == 0 || room > 2)
@@ -835,8 +865,17 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 		draw_line(p, "",
 			  hf_streq(p->state, "Suspended") ? " l logs  w why  s resume  q stop"
 							  : " l logs  w why  s suspend  q stop");
+	/* The block before may have had more rows. The cursor is below the first row, see erase_block. */
+	if (p->under > 0)
+		fputs("\033[J", p->options.out);
+	p->under = 0;
 	(void)fflush(p->options.out);
 	p->dirty = false;
+}
+
+void hf_progress_leave(struct hf_progress *p)
+{
+	p->drawn.len = 0;
 }
 
 void hf_progress_resize(struct hf_progress *p, int width, int height)

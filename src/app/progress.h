@@ -67,6 +67,9 @@ void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
 /* Draw the block for the last time, at the end of the run. */
 void hf_progress_finish(struct hf_progress *progress, hf_time now);
+/* Another program uses the terminal from now on: leave the present block where it is. The next block is
+ * drawn below the cursor. */
+void hf_progress_leave(struct hf_progress *progress);
 /* The terminal has a new size. */
 void hf_progress_resize(struct hf_progress *progress, int width, int height);
 void hf_progress_toggle_logs(struct hf_progress *progress);

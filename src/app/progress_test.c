@@ -190,7 +190,7 @@ static void the_block_is_erased_before_it_is_drawn_again(void **state)
 	hf_progress_draw(f.progress, 0, false);
 	hf_progress_draw(f.progress, 0, false); /* nothing is drawn without a change */
 	hf_progress_draw(f.progress, HF_SECOND, true);
-	second = strstr(printed(&f), "\033[2A\033[J");
+	second = strstr(printed(&f), "\033[2A\033[2K ddp");
 	assert_non_null(second);
 	assert_null(strstr(second + 1, "\033[2A"));
 	assert_non_null(strstr(second, " ddp  Running 1s  generation 1  restarts 0\n"));
@@ -211,10 +211,10 @@ static void log_lines_scroll_above_the_block(void **state)
 	hf_progress_draw(f.progress, 0, false);
 	hf_progress_log(f.progress, "ddp-worker-0", "one\ntwo\nhalf", 12, 0);
 	assert_non_null(strstr(printed(&f),
-			       "\033[2A\033[Jworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
+			       "\033[2A\033[2K\033[B\033[2K\033[1Aworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
 			       "generation 1  restarts 0\n worker-0  Running\n"));
 	hf_progress_log(f.progress, "ddp-worker-0", " a line\n", 8, 0);
-	assert_non_null(strstr(printed(&f), "\033[2A\033[Jworker-0 | half a line\n ddp"));
+	assert_non_null(strstr(printed(&f), "\033[1Aworker-0 | half a line\n ddp"));
 	teardown(&f);
 }
 
@@ -447,7 +447,27 @@ static void lines_that_a_narrower_terminal_broke_are_erased_too(void **state)
 	hf_progress_draw(f.progress, 0, false); /* lines of 44 and 51 columns */
 	hf_progress_resize(f.progress, 30, 10);
 	hf_progress_draw(f.progress, 0, false);
-	assert_non_null(strstr(printed(&f), "\033[4A\033[J"));
+	/* Four rows are overwritten or erased. tmux copies into its history what "\033[J" erases from the
+	 * first row of the screen on. */
+	assert_non_null(strstr(printed(&f), "\033[4A\033[2K"));
+	assert_null(strstr(f.text, "A\033[J"));
+	assert_non_null(strstr(f.text, "\n\033[J"));
+	hf_progress_draw(f.progress, 0, true);
+	assert_null(strstr(strstr(f.text, "\n\033[J") + 4, "\033[J"));
+	teardown(&f);
+}
+
+static void another_program_on_the_terminal_keeps_its_lines(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	tell_many(&f, 1);
+	hf_progress_draw(f.progress, 0, false);
+	hf_progress_leave(f.progress);
+	hf_progress_log(f.progress, "ddp-worker-0", "one\n", 4, 0);
+	hf_progress_draw(f.progress, 0, true);
+	assert_null(strchr(printed(&f), '\033'));
 	teardown(&f);
 }
 
@@ -788,6 +808,7 @@ int main(void)
 		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),
 		cmocka_unit_test(in_two_rows_there_is_still_the_job),
 		cmocka_unit_test(lines_that_a_narrower_terminal_broke_are_erased_too),
+		cmocka_unit_test(another_program_on_the_terminal_keeps_its_lines),
 		cmocka_unit_test(logs_are_of_the_ranks_that_were_named),
 		cmocka_unit_test(without_utf8_log_lines_are_ascii),
 		cmocka_unit_test(the_keys_say_what_they_do_now),

@@ -29,6 +29,7 @@
 #include "cli/log_follower.h"
 #include "cli/job_manifest.h"
 #include "cli/rank.h"
+#include "core/model/container_reason.h"
 #include "core/model/names.h"
 
 #include <inttypes.h>
@@ -161,12 +162,17 @@ static void note_running_pods(struct run *run)
 }
 
 /* Prints why the job failed, before its pods are ended: to end them may take a while. late: as in
- * struct hf_failure; pod: the pod of the rank that failed, or NULL. */
-static void report_failure(struct run *run, int exit_code, const char *pod,
-			   const struct hf_json *late)
+ * struct hf_failure; pod: the pod of the rank that failed, or NULL. Returns the exit code of the run: that of an init
+ * container, if one failed. */
+static int report_failure(struct run *run, int exit_code, const char *pod,
+			  const struct hf_json *late)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 	const struct hf_strbuf *log = pod != NULL ? hf_log_tails_get(run->tails, pod) : NULL;
+	HF_AUTO_STRBUF init_log = HF_STRBUF_INIT(HF_LOG_TAIL_BYTES_MAX);
+	HF_AUTOFREE char *init = NULL;
+	HF_AUTOFREE char *exception = NULL;
+	int init_code = 0;
 	HF_AUTO_RUN_LOG files = {.path = NULL};
 	HF_AUTOFREE char *word =
 		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
@@ -187,13 +193,26 @@ static void report_failure(struct run *run, int exit_code, const char *pod,
 	};
 
 	if (pod != NULL)
-		hf_run_folder_find_log(run->folder, pod, &files);
+		init = hf_run_folder_failed_init(run->folder, pod, &init_code);
+	if (init != NULL) {
+		hf_run_folder_read_log(run->folder, pod, init, &init_log);
+		failure.init = init;
+		failure.log = init_log.data;
+		failure.log_len = init_log.len;
+		failure.exit_code = exit_code = init_code;
+	}
+	if (pod != NULL)
+		hf_run_folder_find_log(run->folder, pod, init, &files);
+	exception = hf_failure_exception(&failure);
+	if (exception != NULL && pod != NULL)
+		hf_run_folder_set_exception(run->folder, pod + strlen(run->name) + 1, exception);
 	if (hf_map_len(run->started) > 1)
 		failure.log_dir = hf_run_folder_logs(run->folder);
 	hf_progress_finish(run->progress, now_of(run));
 	hf_failure_write(&failure, &text);
 	(void)fflush(run->cli->out);
 	hf_failure_print(run->cli, &text);
+	return exit_code;
 }
 
 /* ---- programs: every rank counts ------------------------------------------------------------ */
@@ -231,8 +250,7 @@ static int report_late_failure(struct run *run, struct hf_doc *pod)
 	int code = (int)hf_json_i64(hf_json_get(late, "exitCode"), HF_EXIT_FAILED);
 
 	hf_run_folder_set_cause(run->folder, cause);
-	report_failure(run, code, hf_doc_name(pod), late);
-	return code;
+	return report_failure(run, code, hf_doc_name(pod), late);
 }
 
 /* A job with a manifest has succeeded when rank 0 has. Says if other ranks never ran. */
@@ -255,7 +273,7 @@ static void finish_job(struct run *run)
 
 	if (!hf_streq(hf_progress_state(job), "Succeeded")) {
 		exit_code = hf_failure_exit_code(job);
-		report_failure(run, exit_code, hf_failure_pod(job), NULL);
+		exit_code = report_failure(run, exit_code, hf_failure_pod(job), NULL);
 	} else if (ranks.failed != NULL) {
 		exit_code = report_late_failure(run, ranks.failed);
 	} else {
@@ -354,6 +372,7 @@ static void on_job(void *arg, const struct hf_event *event)
 		return;
 	hf_run_folder_tick(run->folder, run->job, now_of(run));
 	if (event->type == HF_EVENT_DELETED) {
+		hf_run_folder_set_end(run->folder, "Failed", "was deleted while it ran");
 		fail_run(run, HF_E_NOT_FOUND, "the job was deleted while it ran");
 		return;
 	}
@@ -508,16 +527,22 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 static void on_signal(void *arg, int signum)
 {
 	struct run *run = arg;
+	HF_AUTOFREE char *end =
+		signum == SIGINT ? hf_xstrdup("was interrupted by Ctrl-C (SIGINT)")
+				 : hf_xasprintf("was interrupted by %s", hf_signal_name(signum));
 
 	run->interrupts++;
-	if (run->interrupts == 1)
+	if (run->interrupts == 1) {
 		hf_progress_note(
 			run->progress, now_of(run),
 			"stopping: waiting for the pods to end; interrupt again to kill them at once");
-	stop_run(run, HF_EXIT_INTERRUPTED, run->interrupts == 1 ? HF_TIME_NONE : 0);
-	/* Ctrl-C sets the exit code "interrupted", even if the run was already stopping for
-	 * another reason. */
-	run->exit_code = HF_EXIT_INTERRUPTED;
+		if (run->state < RUN_STOPPING)
+			hf_run_folder_set_end(run->folder, "Interrupted", end);
+		/* A signal sets the exit code, even if the run was already stopping for another
+		 * reason. */
+		run->exit_code = 128 + signum;
+	}
+	stop_run(run, run->exit_code, run->interrupts == 1 ? HF_TIME_NONE : 0);
 }
 
 static void on_suspended(void *arg, const struct hf_reply *reply)
@@ -563,6 +588,14 @@ static void on_key(void *arg, char key)
 	}
 }
 
+/* Another program uses the terminal from now on. */
+static void on_leave(void *arg)
+{
+	struct run *run = arg;
+
+	hf_progress_leave(run->progress);
+}
+
 /* ---- pods that can never start --------------------------------------------------------------- */
 
 /* Ends the run if a pod can never start. The exit code is that of a wrong manifest. */
@@ -583,6 +616,7 @@ static void end_if_blocked(struct run *run)
 		return;
 	cause = hf_xasprintf("%s can never start: %s", blocked.pod + strlen(run->name) + 1,
 			     blocked.message);
+	hf_run_folder_set_end(run->folder, "Failed", "was given up");
 	hf_run_folder_set_cause(run->folder, cause);
 	hf_strbuf_addf(&text, "holdfast: job %s: %s\n", run->name, cause);
 	hf_progress_finish(run->progress, now_of(run));
@@ -607,12 +641,18 @@ static void on_tick(void *arg)
 {
 	struct run *run = arg;
 
+	int out_fd = hf_cli_out_fd(run->cli);
 	struct winsize size;
 
-	if (run->cli->tty && ioctl(fileno(run->cli->out), TIOCGWINSZ, &size) == 0)
+	hf_keyboard_look(run->keyboard);
+	if (run->cli->tty && ioctl(out_fd, TIOCGWINSZ, &size) == 0)
 		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
-	/* Redraw even if nothing else has changed: the first line has the elapsed time. */
-	hf_progress_draw(run->progress, now_of(run), true);
+	/* In the background, another program writes to the terminal: a block would erase its lines. */
+	if (run->cli->tty && !hf_terminal_in_foreground(out_fd))
+		hf_progress_leave(run->progress);
+	else
+		/* Redraw even if nothing else has changed: the first line has the elapsed time. */
+		hf_progress_draw(run->progress, now_of(run), true);
 	hf_run_view_save(run->view, now_of(run), false);
 	note_slow_ends(run);
 	if (run->state == RUN_WATCHING)
@@ -640,11 +680,15 @@ static void on_timeout(void *arg)
 {
 	struct run *run = arg;
 
+	HF_AUTOFREE char *end = hf_xasprintf("was ended by --timeout=%s",
+					     hf_cli_flag(run->cli, "timeout"));
+
 	if (run->state > RUN_LINGERING || (run->state == RUN_LINGERING && !run->told_ranks))
 		return;
 	hf_progress_note(run->progress, now_of(run), "timed out after --timeout=%s",
 			 hf_cli_flag(run->cli, "timeout"));
 	run->timed_out = true;
+	hf_run_folder_set_end(run->folder, "TimedOut", end);
 	stop_run(run, HF_EXIT_TIMEOUT, HF_TIME_NONE);
 }
 
@@ -792,7 +836,12 @@ static int begin_run(struct run *run, struct hf_error *err)
 		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
 		rc = has_keyboard(run)
-			     ? hf_keyboard_create(run->loop, on_key, run, &run->keyboard, err)
+			     ? hf_keyboard_create(
+				       &(struct hf_keyboard_options){.loop = run->loop,
+								     .key = on_key,
+								     .leave = on_leave,
+								     .arg = run},
+				       &run->keyboard, err)
 			     : 0;
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
@@ -833,6 +882,18 @@ static void release_run(struct run *run)
 	free(run->ranks);
 	free(run->selector);
 	free(run->field_selector);
+}
+
+/* Says after an interrupt or a timeout how to read the logs. */
+static void note_kept_logs(struct run *run)
+{
+	HF_AUTOFREE char *word =
+		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
+
+	if (word != NULL && (run->interrupts > 0 || run->timed_out) &&
+	    !hf_run_folder_is_gone(run->folder))
+		fprintf(run->cli->err, "holdfast: the logs are kept: holdfast logs %s --rank all\n",
+			word);
 }
 
 static int run_job(struct run *run, hf_time timeout)
@@ -876,6 +937,7 @@ static int run_job(struct run *run, hf_time timeout)
 	hf_run_view_save(run->view, now_of(run), true);
 	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
 	hf_run_view_end(run->cli, run->timed_out);
+	note_kept_logs(run);
 	return run->exit_code;
 }
 

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "cli/explain.h"
 #include "cli/facts.h"
+#include "core/model/container_reason.h"
 #include "kubelet/kubelet.h"
 #include "store/resource.h"
 
@@ -48,6 +49,9 @@ struct hf_run_folder {
 	/* where the objects of the run are read from; NULL: before attach, or after finish */
 	struct hf_memstore *memstore;
 	struct hf_map *gone; /* pod name → last version of the deleted pod */
+	struct hf_map *pods; /* pod name → last version that the caller passed */
+	char *exception;     /* that ended the failed rank; NULL: none is known */
+	char *end_state;     /* state of a run that ended before its job; NULL: the job's state */
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;
@@ -143,6 +147,7 @@ static struct hf_run_folder *allocate_folder(const struct hf_run_folder_options 
 	folder->opened_at = options->now;
 	folder->saved_at = options->now;
 	folder->gone = hf_map_create(GONE_MAX, 0, unref_doc);
+	folder->pods = hf_map_create(GONE_MAX, 0, unref_doc);
 	return folder;
 }
 
@@ -154,7 +159,10 @@ static void free_folder(struct hf_run_folder *folder)
 	free(folder->errors);
 	free(folder->refused_cause);
 	hf_fd_cleanup(&folder->lock_fd);
+	free(folder->exception);
+	free(folder->end_state);
 	hf_map_destroy(folder->gone);
+	hf_map_destroy(folder->pods);
 	free(folder);
 }
 
@@ -238,6 +246,9 @@ void hf_run_folder_pod(struct hf_run_folder *folder, struct hf_doc *pod, bool go
 	struct hf_error err;
 
 	folder->changed = true;
+	(void)hf_doc_ref(pod);
+	if (!hf_map_put(folder->pods, hf_doc_name(pod), pod))
+		hf_doc_unref(pod);
 	if (!gone)
 		return;
 	/* Keep the logs of the last deleted pod of each name only. */
@@ -271,37 +282,86 @@ static bool is_in_store(const struct hf_run_folder *folder, const char *pod)
 	return hf_memstore_peek(folder->memstore, &hf_pods, folder->run.ns, pod) != NULL;
 }
 
-/* Saves the objects of the run. On an error the previously saved objects stay, and the run goes
- * on. */
-static void save_objects(struct hf_run_folder *folder)
+static bool is_deleted(const struct hf_run_folder *folder, struct hf_doc *pod)
 {
-	const struct hf_resource *const resources[] = {folder->resource, &hf_pods, &hf_services,
-						       &hf_events, &hf_nodes};
+	struct hf_doc *gone = hf_map_get(folder->gone, hf_doc_name(pod));
+
+	return gone != NULL && hf_streq(hf_doc_uid(gone), hf_doc_uid(pod));
+}
+
+/* Collects the pods after the end of the run, which has removed them from the store: each as the caller passed it
+ * last. If the run ended before its job, they count as deleted, since the operator saw nothing of their end.
+ * made: the pods that this function makes, for the caller to free. */
+static void collect_last_pods(struct hf_run_folder *folder, struct collection *collection,
+			      struct collection *replaced, struct collection *made)
+{
+	const char *name;
+	void *doc;
+
+	for (size_t it = 0; hf_map_next(folder->pods, &it, &name, &doc);) {
+		if (is_deleted(folder, doc))
+			continue;
+		if (!hf_str_is_empty(folder->run.end)) {
+			doc = mark_gone(doc);
+			collect_doc(made, doc);
+		}
+		collect_doc(collection, doc);
+	}
+	for (size_t it = 0; hf_map_next(folder->gone, &it, &name, &doc);) {
+		struct hf_doc *last = hf_map_get(folder->pods, name);
+
+		collect_doc(last == NULL || is_deleted(folder, last) ? collection : replaced, doc);
+	}
+}
+
+static void collect_pods(struct hf_run_folder *folder, struct collection *collection,
+			 struct collection *replaced)
+{
+	const char *name;
+	void *doc;
+
+	hf_memstore_each(folder->memstore, &hf_pods, NULL, collect_doc, collection);
+	for (size_t it = 0; hf_map_next(folder->gone, &it, &name, &doc);)
+		collect_doc(is_in_store(folder, name) ? replaced : collection, doc);
+}
+
+/* Saves the objects of the run. On an error the previously saved objects stay, and the run goes
+ * on. over: the run has ended. */
+static void save_objects(struct hf_run_folder *folder, bool over)
+{
+	const struct hf_resource *const resources[] = {folder->resource, &hf_services, &hf_events,
+						       &hf_nodes};
+	/* The pods of a map are at most GONE_MAX, so `made` takes all. */
+	struct collection made = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
 	struct collection collection = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
 	struct collection replaced = {.docs = HF_VEC_INIT(OBJECTS_MAX)};
 	struct hf_error err;
-	const char *name;
-	void *doc;
 
 	if (folder->memstore == NULL)
 		return;
 	for (size_t i = 0; i < HF_ARRAY_LEN(resources); i++)
 		hf_memstore_each(folder->memstore, resources[i], NULL, collect_doc, &collection);
-	for (size_t it = 0; hf_map_next(folder->gone, &it, &name, &doc);)
-		collect_doc(is_in_store(folder, name) ? &replaced : &collection, doc);
+	if (over)
+		collect_last_pods(folder, &collection, &replaced, &made);
+	else
+		collect_pods(folder, &collection, &replaced);
 	(void)!hf_kept_run_save_objects(folder->run.path, HF_KEPT_OBJECTS, collection.docs.items,
 					collection.docs.len, &err);
 	if (replaced.docs.len > 0)
 		(void)!hf_kept_run_save_objects(folder->run.path, HF_KEPT_REPLACED,
 						replaced.docs.items, replaced.docs.len, &err);
+	for (size_t i = 0; i < made.docs.len; i++)
+		hf_doc_unref(made.docs.items[i]);
+	HF_VEC_RELEASE(&made.docs);
 	HF_VEC_RELEASE(&collection.docs);
 	HF_VEC_RELEASE(&replaced.docs);
 }
 
-static void take_state(struct hf_run_folder *folder, struct hf_doc *job)
+static void take_state(struct hf_run_folder *folder, struct hf_doc *job, hf_time now)
 {
 	HF_AUTO_STRBUF cause = HF_STRBUF_INIT(1024);
 	struct hf_job_facts facts;
+	struct hf_job_delay delay;
 
 	if (job == NULL)
 		return;
@@ -309,6 +369,9 @@ static void take_state(struct hf_run_folder *folder, struct hf_doc *job)
 	free(folder->run.state);
 	folder->run.state = hf_xstrdup(facts.state);
 	folder->run.restarts = hf_job_restarts(&facts);
+	/* A restart counts from its decision on, but this one still waits for the end of its delay. */
+	if (hf_job_delay_read(hf_doc_json(job), now, &delay) && folder->run.restarts > 0)
+		folder->run.restarts--;
 	if (!hf_streq(facts.state, "Failed"))
 		return;
 	hf_failure_cause(hf_doc_json(job), &cause);
@@ -324,8 +387,8 @@ void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 	folder->saved_at = now;
 	if (!folder->kept)
 		return;
-	take_state(folder, job);
-	save_objects(folder);
+	take_state(folder, job, now);
+	save_objects(folder, false);
 	(void)!hf_kept_run_save(&folder->run, &err);
 }
 
@@ -348,10 +411,33 @@ void hf_run_folder_note(struct hf_run_folder *folder, const char *text)
 	folder->changed = true;
 }
 
+void hf_run_folder_set_exception(struct hf_run_folder *folder, const char *rank,
+				 const char *exception)
+{
+	char text[HF_STATUS_MESSAGE_MAX + 1];
+	HF_AUTOFREE char *note = NULL;
+
+	hf_status_message_write(exception, text);
+	note = hf_xasprintf("the exception of %s: %s", rank, text);
+	hf_run_folder_note(folder, note);
+	free(folder->exception);
+	folder->exception = hf_xstrdup(text);
+}
+
 void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause)
 {
 	free(folder->refused_cause);
 	folder->refused_cause = hf_xstrdup(cause);
+	free(folder->end_state);
+	folder->end_state = hf_xstrdup("Failed");
+}
+
+void hf_run_folder_set_end(struct hf_run_folder *folder, const char *state, const char *end)
+{
+	free(folder->end_state);
+	folder->end_state = hf_xstrdup(state);
+	free(folder->run.end);
+	folder->run.end = hf_xstrdup(end);
 }
 
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
@@ -359,25 +445,31 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 {
 	struct hf_error err;
 
-	folder->memstore = NULL;
 	folder->run.ended = now;
 	folder->run.exit_code = exit_code;
-	take_state(folder, job);
+	take_state(folder, job, now);
 	if (folder->refused_cause != NULL) {
 		HF_AUTOFREE char *note = hf_xasprintf("the run failed with code %d: %s", exit_code,
 						      folder->refused_cause);
 
 		hf_run_folder_note(folder, note);
-		free(folder->run.state);
 		free(folder->run.cause);
-		folder->run.state = hf_xstrdup("Failed");
 		folder->run.cause = hf_steal(&folder->refused_cause);
 	}
-	if (exit_code == HF_EXIT_INTERRUPTED || exit_code == HF_EXIT_TIMEOUT) {
-		free(folder->run.state);
-		folder->run.state =
-			hf_xstrdup(exit_code == HF_EXIT_TIMEOUT ? "TimedOut" : "Interrupted");
+	if (folder->exception != NULL && !hf_str_is_empty(folder->run.cause)) {
+		char *cause = hf_xasprintf("%s: %s", folder->run.cause, folder->exception);
+
+		free(folder->run.cause);
+		folder->run.cause = cause;
 	}
+	if (folder->end_state != NULL) {
+		free(folder->run.state);
+		folder->run.state = hf_steal(&folder->end_state);
+	}
+	/* The operator writes its last events while it stops. */
+	if (folder->kept)
+		save_objects(folder, true);
+	folder->memstore = NULL;
 	if (folder->kept && hf_kept_run_save(&folder->run, &err) != 0)
 		folder->lost = err;
 }
@@ -395,12 +487,12 @@ static struct hf_doc *find_pod(const struct hf_run_folder *folder, const char *p
 
 /* Finds the log of one pod. Returns its path after the end of the run, which moves the log out of the
  * kubelet's folder; NULL: there is none. */
-static char *find_log(const struct hf_run_folder *folder, struct hf_doc *doc, bool previous,
-		      struct hf_kubelet_log_extent *ret_extent)
+static char *find_log(const struct hf_run_folder *folder, struct hf_doc *doc, const char *container,
+		      bool previous, struct hf_kubelet_log_extent *ret_extent)
 {
 	HF_AUTOFREE char *dir = hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc));
 	HF_AUTOFREE char *file =
-		hf_kubelet_kept_log(dir, hf_doc_json(doc), folder->container, previous);
+		hf_kubelet_kept_log(dir, hf_doc_json(doc), container, previous);
 
 	if (file == NULL)
 		return NULL;
@@ -409,8 +501,9 @@ static char *find_log(const struct hf_run_folder *folder, struct hf_doc *doc, bo
 }
 
 void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
-			    struct hf_run_log *ret_log)
+			    const char *container, struct hf_run_log *ret_log)
 {
+	const char *name = hf_str_or(container, folder->container);
 	struct hf_doc *doc = find_pod(folder, pod);
 	struct hf_doc *replaced = hf_map_get(folder->gone, pod);
 	struct hf_kubelet_log_extent extent = {.parts = 0}, ignored;
@@ -418,13 +511,46 @@ void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
 	*ret_log = (struct hf_run_log){.path = NULL};
 	if (!folder->kept || doc == NULL)
 		return;
-	ret_log->path = find_log(folder, doc, false, &extent);
+	ret_log->path = find_log(folder, doc, name, false, &extent);
 	ret_log->older = extent.parts > 0 ? extent.parts - 1 : 0;
 	ret_log->dropped = extent.dropped;
 	/* The start before was in the same pod, or in the pod that this one replaced. */
-	ret_log->before = find_log(folder, doc, true, &ignored);
+	ret_log->before = find_log(folder, doc, name, true, &ignored);
 	if (ret_log->before == NULL && replaced != NULL && replaced != doc)
-		ret_log->before = find_log(folder, replaced, false, &ignored);
+		ret_log->before = find_log(folder, replaced, name, false, &ignored);
+}
+
+char *hf_run_folder_failed_init(const struct hf_run_folder *folder, const char *pod, int *ret_code)
+{
+	struct hf_doc *doc = find_pod(folder, pod);
+	const struct hf_json *list =
+		doc != NULL ? hf_json_path(hf_doc_json(doc), "status", "initContainerStatuses", NULL)
+			    : NULL;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *status = hf_json_item(list, i);
+		int64_t code = hf_json_i64(
+			hf_json_path(status, "state", "terminated", "exitCode", NULL), 0);
+
+		if (code <= 0 || code > 255)
+			continue;
+		*ret_code = (int)code;
+		return hf_xstrdup(hf_json_path_str(status, "name", NULL));
+	}
+	return NULL;
+}
+
+void hf_run_folder_read_log(const struct hf_run_folder *folder, const char *pod,
+			    const char *container, struct hf_strbuf *sb)
+{
+	struct hf_doc *doc = find_pod(folder, pod);
+	HF_AUTOFREE char *dir =
+		doc != NULL ? hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc)) : NULL;
+	HF_AUTOFREE char *file =
+		doc != NULL ? hf_kubelet_kept_log(dir, hf_doc_json(doc), container, false) : NULL;
+
+	if (file != NULL)
+		hf_kubelet_log_tail(file, sb);
 }
 
 char *hf_run_folder_word(const struct hf_run_folder *folder, bool with_server)

@@ -54,15 +54,27 @@ void hf_run_folder_tick(struct hf_run_folder *folder, struct hf_doc *job, hf_tim
 void hf_run_folder_save(struct hf_run_folder *folder, struct hf_doc *job, hf_time now);
 /* Note a fact about the run that its objects do not have. `why` and `describe` show it. */
 void hf_run_folder_note(struct hf_run_folder *folder, const char *text);
+/* Note the exception that ended the rank with this name. */
+void hf_run_folder_set_exception(struct hf_run_folder *folder, const char *rank,
+				 const char *exception);
 /* Note why the run has failed, if the job itself has not. The end of the run is saved with it. */
 void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause);
+/* Note what ended the run before the end of its job: a phrase such as "was interrupted by SIGTERM". state: the
+ * state of the run in `holdfast runs`. */
+void hf_run_folder_set_end(struct hf_run_folder *folder, const char *state, const char *end);
 /* Save the end of the run, with its exit code. The store is not used afterwards. */
 void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int exit_code,
 			  hf_time now);
 
-/* Find the log of the pod. */
+/* Return the name of the init container with which the pod failed; NULL: none. The caller frees the text.
+ * ret_code: its exit code. */
+char *hf_run_folder_failed_init(const struct hf_run_folder *folder, const char *pod, int *ret_code);
+/* Find the log of a container of the pod; container NULL: the job's. */
 void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
-			    struct hf_run_log *ret_log);
+			    const char *container, struct hf_run_log *ret_log);
+/* Append the end of a container's log. */
+void hf_run_folder_read_log(const struct hf_run_folder *folder, const char *pod,
+			    const char *container, struct hf_strbuf *sb);
 /* The name of this run for other verbs: "@latest", or "@2" if a newer run exists. with_server: a
  * server is in use, where "@latest" would name a job. NULL: the run is not kept. The caller frees
  * the text. */

@@ -118,6 +118,11 @@ static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 		rc = hf_run_env_read(cli, true, environ, &input->env);
 	if (rc == 0)
 		limit_threads(nproc, input);
+	if (rc == 0 && input->print && input->env.n_given > 0)
+		hf_run_template_apply(
+			&(struct hf_run_template){.env = (const char *const *)input->env.given,
+						  .add_env = true},
+			&input->manifest);
 	return rc;
 }
 
@@ -415,8 +420,11 @@ void hf_run_input_describe(const struct hf_run_input *input, struct hf_strbuf *s
 
 	hf_strbuf_addf(sb, "ranks get folder %s and ", hf_str_or(cwd, "/"));
 	if (input->script) {
-		hf_strbuf_addf(sb, "all %zu variables of the shell%s", input->env.n_passed,
-			       gpus ? ", and a GPU each" : "");
+		if (input->env.n_passed == 1)
+			hf_strbuf_addstr(sb, "the one variable of the shell");
+		else
+			hf_strbuf_addf(sb, "all %zu variables of the shell", input->env.n_passed);
+		hf_strbuf_addstr(sb, gpus ? ", and a GPU each" : "");
 	} else if (input->env.n_all == 0) {
 		hf_strbuf_addstr(sb, "no variables of the shell (see --pass-env)");
 	} else {

@@ -45,6 +45,20 @@ static void remove_variables(struct hf_json *container, const char *const *env)
 	hf_json_set(container, "env", rest);
 }
 
+static void add_variables(struct hf_json *container, const char *const *env)
+{
+	struct hf_json *list = hf_json_ensure_array(container, "env");
+
+	for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
+		struct hf_json *item = hf_json_object();
+		HF_AUTOFREE char *name = hf_xstrndup(env[i], strcspn(env[i], "="));
+
+		hf_json_set_str(item, "name", name);
+		hf_json_set_str(item, "value", env[i] + strlen(name) + 1);
+		hf_json_append(list, item);
+	}
+}
+
 static void add_pod_name(struct hf_json *list)
 {
 	struct hf_json *item = hf_json_object();
@@ -95,6 +109,8 @@ static void change_container(const struct hf_run_template *change, struct hf_jso
 		hf_json_set_str(container, "workingDir", change->cwd);
 	if (change->env != NULL && hf_json_len(hf_json_get(container, "env")) > 0)
 		remove_variables(container, change->env);
+	if (change->add_env)
+		add_variables(container, change->env);
 	if (trains && change->errors != NULL && !is_set(change->env, ERROR_FILE) &&
 	    !has_variable(hf_json_get(container, "env"), ERROR_FILE))
 		add_error_file(container, change->errors);

@@ -6,8 +6,8 @@
 #include "cli/job_manifest.h"
 
 /*
- * Changes that `run` makes to the pod templates of a job before it creates it.  They are not part of the
- * manifest that --print-job prints.
+ * Changes that `run` makes to the pod templates of a job before it creates it.  Of these changes, the
+ * manifest that --print-job prints has the variables of --env and --env-file alone.
  */
 struct hf_run_template {
 	/* working folder for containers without a workingDir; NULL: leave workingDir unset */
@@ -22,6 +22,7 @@ struct hf_run_template {
 	bool host_network;
 	/* number of the kind's port (such as pytorchjob-port) in each template; 0: leave it */
 	int port;
+	bool add_env; /* and add them to every container, for --print-job */
 };
 
 void hf_run_template_apply(const struct hf_run_template *change, struct hf_manifest *manifest);

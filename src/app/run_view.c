@@ -123,8 +123,7 @@ void hf_run_view_end(const struct hf_cli *cli, bool timed_out)
 	if (fflush(cli->out) != 0 || ferror(cli->out) != 0) {
 		/* POLLERR: the reader of the pipe has ended, as `head` does; that loses nothing. */
 		if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
-			fputs("holdfast: part of the output is lost: standard output cannot be written (is its disk full?)\n",
-			      cli->err);
+			hf_cli_print_lost(cli);
 		clearerr(cli->out);
 	}
 }

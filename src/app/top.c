@@ -59,6 +59,7 @@ struct topping {
 	struct hf_signal *signals[SIGNALS];
 	char *shown; /* the last screen; NULL: none */
 	hf_time drawn_at;
+	bool away; /* another program uses the terminal: nothing is drawn */
 	bool over;
 	int exit_code;
 };
@@ -82,6 +83,8 @@ static void draw_screen(void *arg)
 	struct topping *t = arg;
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(SCREEN_BYTES_MAX);
 
+	if (t->away)
+		return;
 	t->drawn_at = mono_of(t);
 	t->screen.now = hf_loop_wall(t->cli->loop);
 	hf_top_draw(t->top, &t->screen, &out);
@@ -109,7 +112,7 @@ static void read_size(struct topping *t)
 	struct winsize size;
 	struct hf_top_screen *screen = &t->screen;
 
-	if (ioctl(fileno(t->cli->out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
+	if (ioctl(hf_cli_out_fd(t->cli), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 ||
 	    size.ws_row == 0)
 		size = (struct winsize){.ws_col = 80, .ws_row = 24};
 	if (size.ws_col == screen->width && size.ws_row == screen->height)
@@ -126,7 +129,9 @@ static void on_tick(void *arg)
 {
 	struct topping *t = arg;
 
-	read_size(t);
+	hf_keyboard_look(t->keyboard);
+	if (!t->away)
+		read_size(t);
 	if (t->shown == NULL || mono_of(t) - t->drawn_at >= AGES_SPAN)
 		draw_soon(t);
 	hf_timer_arm(t->tick, TICK_SPAN);
@@ -266,6 +271,29 @@ static void on_esc(void *arg)
 
 /* ---- following on a terminal ----------------------------------------------------------------------------- */
 
+static void open_screen(struct topping *t)
+{
+	fputs("\033[?1049h\033[?25l\033[2J", t->cli->out); /* the other screen, no cursor */
+	free(t->shown);
+	t->shown = NULL;
+	t->away = false;
+}
+
+static void come_back(void *arg)
+{
+	open_screen(arg);
+	draw_soon(arg);
+}
+
+static void leave_screen(void *arg)
+{
+	struct topping *t = arg;
+
+	fputs("\033[?25h\033[?1049l", t->cli->out);
+	(void)fflush(t->cli->out);
+	t->away = true;
+}
+
 static int open_terminal(struct topping *t, struct hf_error *err)
 {
 	static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
@@ -274,16 +302,21 @@ static int open_terminal(struct topping *t, struct hf_error *err)
 	for (size_t i = 0; rc == 0 && i < SIGNALS; i++)
 		rc = hf_signal_create(t->cli->loop, numbers[i], on_signal, t, &t->signals[i], err);
 	if (rc == 0)
-		rc = hf_keyboard_create(t->cli->loop, on_key, t, &t->keyboard, err);
+		rc = hf_keyboard_create(&(struct hf_keyboard_options){.loop = t->cli->loop,
+								      .key = on_key,
+								      .leave = leave_screen,
+								      .back = come_back,
+								      .arg = t},
+					&t->keyboard, err);
 	if (rc == 0)
-		fputs("\033[?1049h\033[?25l", t->cli->out); /* the other screen, no cursor */
+		open_screen(t);
 	return rc;
 }
 
 static void close_terminal(struct topping *t)
 {
-	fputs("\033[?25h\033[?1049l", t->cli->out);
-	(void)fflush(t->cli->out);
+	if (!t->away)
+		leave_screen(t);
 	t->keyboard = hf_keyboard_destroy(t->keyboard);
 	for (size_t i = 0; i < SIGNALS; i++)
 		t->signals[i] = hf_signal_destroy(t->signals[i]);

@@ -345,6 +345,18 @@ static int check_count(const struct hf_cli *cli)
 
 /* ---- the terminal ------------------------------------------------------------------------- */
 
+int hf_cli_out_fd(const struct hf_cli *cli)
+{
+	return cli->out_fd > 0 ? cli->out_fd : fileno(cli->out);
+}
+
+void hf_cli_print_lost(const struct hf_cli *cli)
+{
+	fprintf(cli->err,
+		"holdfast: part of the output is lost: standard output cannot be written (%s)\n",
+		cli->tty ? "the terminal takes no output" : "is its disk full?");
+}
+
 static int setup_terminal(struct hf_cli *cli)
 {
 	const char *when = hf_str_or(hf_cli_flag(cli, "color"), "auto");
@@ -354,10 +366,10 @@ static int setup_terminal(struct hf_cli *cli)
 	if (!hf_streq(when, "auto") && !hf_streq(when, "always") && !hf_streq(when, "never"))
 		return hf_cli_usage(cli, "--color takes auto, always or never, not '%s'", when);
 	cli->tty =
-		isatty(fileno(cli->out)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
+		isatty(hf_cli_out_fd(cli)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
 	cli->color = hf_streq(when, "always") ||
 		     (hf_streq(when, "auto") && cli->tty && hf_str_is_empty(getenv("NO_COLOR")));
-	if (cli->tty && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0)
+	if (cli->tty && ioctl(hf_cli_out_fd(cli), TIOCGWINSZ, &size) == 0)
 		cli->width = size.ws_col;
 	return 0;
 }
@@ -445,14 +457,12 @@ static int connect_to(struct hf_cli *cli)
  * (POLLERR), only the exit code reports it. */
 static int check_output(struct hf_cli *cli, int exit_code)
 {
-	struct pollfd out = {.fd = fileno(cli->out)};
+	struct pollfd out = {.fd = hf_cli_out_fd(cli)};
 
 	if (fflush(cli->out) == 0 && ferror(cli->out) == 0)
 		return exit_code;
 	if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
-		print_complaint(
-			cli,
-			"part of the output is lost: standard output cannot be written (is its disk full?)");
+		hf_cli_print_lost(cli);
 	return exit_code == HF_EXIT_OK ? HF_EXIT_FAILED : exit_code;
 }
 
@@ -574,7 +584,10 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	cli->args = NULL;
 	free(cli->joined);
 	cli->joined = NULL;
+	free(cli->kept_id);
+	free(cli->kept_end);
+	free(cli->kept_state);
 	free(cli->kept_notes);
-	cli->kept_notes = NULL;
+	cli->kept_id = cli->kept_end = cli->kept_state = cli->kept_notes = NULL;
 	return rc;
 }

@@ -112,6 +112,7 @@ struct hf_cli {
 	size_t n_flags;
 
 	FILE *out, *err;
+	int out_fd; /* the descriptor behind `out`; 0: that of the stream */
 	bool tty; /* `out` is a terminal that understands control sequences */
 	/* colour is allowed: tty is true, and neither NO_COLOR, --color=never nor TERM=dumb
 	 * forbids it */
@@ -142,6 +143,13 @@ struct hf_cli {
 	struct hf_kept_store *kept;
 	/* the argument names a kept run (@2), so an error of connect is not about a server */
 	bool asked_kept;
+	/* The kept run has ended, so nothing comes next for its job. */
+	bool kept_over;
+	/* what ended the kept run before the end of its job, and its state in `runs`: "was interrupted by SIGTERM",
+	 * "Interrupted"; NULL: nothing did */
+	char *kept_end, *kept_state;
+	hf_time kept_started, kept_ended; /* HF_TIME_NONE: unknown */
+	char *kept_id; /* the name of its folder */
 	/* facts about the kept run that its objects do not have, one a line; NULL: none */
 	char *kept_notes;
 	/* time limit of each request (--request-timeout); 0: the store's default */
@@ -170,6 +178,10 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 const char *hf_cli_flag(const struct hf_cli *cli, const char *name);
 bool hf_cli_has(const struct hf_cli *cli, const char *name);
 
+/* The descriptor behind cli->out; -1: the stream has none. */
+int hf_cli_out_fd(const struct hf_cli *cli);
+/* Print on stderr that the output could not be written, and why that is likely. */
+void hf_cli_print_lost(const struct hf_cli *cli);
 /* Print kept_notes on `out`, if there are any. */
 void hf_cli_print_kept_notes(const struct hf_cli *cli);
 /* Print "holdfast: TEXT" on stderr.  Returns the exit code for err->code. */

@@ -170,7 +170,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	print_field(cli->out, "Name:", hf_doc_name(job));
 	print_field(cli->out, "Namespace:", hf_doc_namespace(job));
 	print_field(cli->out, "Kind:", facts.kind);
-	print_field(cli->out, "State:", facts.state);
+	print_field(cli->out, "State:", hf_str_or(cli->kept_state, facts.state));
 	print_optional(cli->out, "Message:", facts.message);
 	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
 	print_optional(cli->out,
@@ -223,6 +223,7 @@ static int verb_describe(struct hf_cli *cli)
 	struct hf_table *events;
 	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
 	const char *act = hf_cli_remediation_named(cli->args[0]);
+	HF_AUTOFREE char *end = NULL;
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
 
@@ -250,8 +251,9 @@ static int verb_describe(struct hf_cli *cli)
 	hf_table_destroy(events);
 	if (hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	fprintf(cli->out, "\n%s is ", hf_doc_name(job));
-	hf_text_print_safe(cli->out, hf_str_or(explanation.plan.summary, ""));
+	end = hf_cli_kept_end(cli, job);
+	fprintf(cli->out, "\n%s %s", hf_doc_name(job), end == NULL ? "is " : "");
+	hf_text_print_safe(cli->out, end != NULL ? end : hf_str_or(explanation.plan.summary, ""));
 	fputc('\n', cli->out);
 	return HF_EXIT_OK;
 }

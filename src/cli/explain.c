@@ -11,6 +11,7 @@
 #include "api/pod.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/facts.h"
 #include "cli/request.h"
 #include "store/resource.h"
 
@@ -213,6 +214,44 @@ static void see_extras(struct hf_cli *cli, struct hf_explanation *explanation,
 	seen->extras = list;
 }
 
+char *hf_cli_kept_end(const struct hf_cli *cli, struct hf_doc *job)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
+	char span[HF_TIME_TEXT_MAX];
+	struct hf_job_facts facts;
+
+	if (cli->kept_end == NULL)
+		return NULL;
+	hf_job_facts_read(hf_doc_json(job), &facts);
+	hf_strbuf_addstr(&text, cli->kept_end);
+	if (cli->kept_ended != HF_TIME_NONE && cli->kept_ended >= cli->kept_started) {
+		hf_span_format(cli->kept_ended - cli->kept_started, span);
+		hf_strbuf_addf(&text, " %s after its start", span);
+	}
+	hf_strbuf_addf(&text, ", when its state was %s", facts.state);
+	return hf_strbuf_detach(&text);
+}
+
+/* Removes from the plan of an ended run what would come next. If the run ended before its job, what would be decided
+ * now is removed too: the pods are gone because the run ended. */
+static void drop_next(const struct hf_cli *cli, hf_time now, struct hf_explanation *explanation)
+{
+	struct hf_plan *plan = &explanation->plan;
+	struct hf_reason *kept =
+		HF_ARENA_ARRAY(explanation->arena, struct hf_reason, plan->reasons_len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < plan->reasons_len; i++)
+		if (plan->reasons[i].topic != HF_TOPIC_NEXT &&
+		    (cli->kept_end == NULL || (plan->reasons[i].time != HF_TIME_NONE &&
+					       plan->reasons[i].time < now)))
+			kept[len++] = plan->reasons[i];
+	plan->reasons = kept;
+	plan->reasons_len = len;
+	plan->stages_len = 0;
+	plan->wake_at = HF_TIME_NEVER;
+}
+
 int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		   struct hf_explanation *ret_explanation, struct hf_error *err)
 {
@@ -258,6 +297,8 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 		hf_explanation_release(&explanation);
 		return rc;
 	}
+	if (cli->kept_over)
+		drop_next(cli, now, &explanation);
 	*ret_explanation = explanation;
 	return 0;
 }

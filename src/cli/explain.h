@@ -27,6 +27,10 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 void hf_explanation_release(struct hf_explanation *explanation);
 #define HF_AUTO_EXPLANATION HF_CLEANUP(hf_explanation_release) struct hf_explanation
 
+/* What `why` and `describe` say of a kept run that ended before its job: "was interrupted by SIGTERM 5s after its start,
+ * when its state was Running". NULL: the run is none, or goes on. The caller frees the text. */
+char *hf_cli_kept_end(const struct hf_cli *cli, struct hf_doc *job);
+
 HF_END_DECLS
 
 #endif

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
-void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix)
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, bool terminal,
+			const char *prefix)
 {
-	*lines = (struct hf_log_writer){.out = out, .terminal = isatty(fileno(out)) == 1};
+	*lines = (struct hf_log_writer){.out = out, .terminal = terminal};
 	lines->prefix = prefix != NULL ? hf_xstrdup(prefix) : NULL;
 	hf_strbuf_init(&lines->line, HF_CLI_LINE_BYTES_MAX);
 }

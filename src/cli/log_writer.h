@@ -28,8 +28,8 @@ struct hf_log_writer {
 /* limit of a line; a longer line is written as several lines */
 #define HF_CLI_LINE_BYTES_MAX ((size_t)64 << 10)
 
-/* prefix is copied; NULL: none. */
-void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, const char *prefix);
+/* terminal: `out` is a terminal. prefix is copied; NULL: none. */
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, bool terminal, const char *prefix);
 void hf_log_writer_release(struct hf_log_writer *lines);
 /* Write and flush.  HF_E_IO: the output cannot be written. */
 int hf_log_writer_write(struct hf_log_writer *lines, const char *bytes, size_t len) HF_MUST_CHECK;

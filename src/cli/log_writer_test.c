@@ -17,7 +17,7 @@ struct caught {
 static void begin(struct caught *c, const char *prefix)
 {
 	c->out = open_memstream(&c->text, &c->len);
-	hf_log_writer_init(&c->lines, c->out, prefix);
+	hf_log_writer_init(&c->lines, c->out, false, prefix);
 }
 
 static void write_text(struct caught *c, const char *text)
@@ -123,7 +123,7 @@ static void output_that_cannot_be_written_is_told(void **state)
 
 	(void)state;
 	assert_non_null(full);
-	hf_log_writer_init(&lines, full, NULL);
+	hf_log_writer_init(&lines, full, false, NULL);
 	assert_int_equal(hf_log_writer_write(&lines, "x\n", 2), HF_E_IO);
 	hf_log_writer_release(&lines);
 	(void)fclose(full);

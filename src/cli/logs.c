@@ -15,6 +15,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * logs JOB: prints the log of the rank that failed first, else of rank 0, or of the ranks of --rank.
@@ -26,7 +27,8 @@ void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines,
 {
 	size_t skipped = strlen(hf_doc_name(logs->job)) + 1;
 
-	hf_log_writer_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
+	hf_log_writer_init(lines, logs->cli->out, isatty(hf_cli_out_fd(logs->cli)) == 1,
+			   logs->prefix ? pod + skipped : NULL);
 }
 
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)

@@ -351,7 +351,9 @@ static void on_job(void *arg, const struct hf_event *event)
 	switch (event->type) {
 	case HF_EVENT_ADDED:
 	case HF_EVENT_MODIFIED: see_job(following, event->object); break;
-	case HF_EVENT_DELETED: end_job(following, "was deleted"); break;
+	case HF_EVENT_DELETED:
+		end_job(following, hf_str_or(following->cli->kept_end, "was deleted"));
+		break;
 	case HF_EVENT_BOOKMARK: break;
 	case HF_EVENT_ENDED:
 		following->job_watch = hf_watch_stop(following->job_watch);

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LOOK_SPAN (500 * HF_MS)
 /* how long hf_pod_log_finish waits for the last bytes of the log */
@@ -120,7 +121,7 @@ struct hf_pod_log *hf_pod_log_create(struct hf_cli *cli, const char *ns, const c
 	struct hf_pod_log *tail = hf_xcalloc(1, sizeof(*tail));
 
 	tail->cli = cli;
-	hf_log_writer_init(&tail->writer, cli->out, NULL);
+	hf_log_writer_init(&tail->writer, cli->out, isatty(hf_cli_out_fd(cli)) == 1, NULL);
 	tail->ns = hf_xstrdup(ns);
 	tail->pod = hf_xstrdup(pod);
 	tail->container = hf_xstrdup(container);

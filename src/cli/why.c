@@ -104,10 +104,13 @@ static int print_json(struct hf_cli *cli, const struct hf_explanation *explanati
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
 	HF_AUTO_JSON object = plan_to_json(&explanation->plan);
+	HF_AUTOFREE char *end = hf_cli_kept_end(cli, job);
 
 	if (refusal != NULL)
 		hf_json_set_str(object, "refused",
 				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
+	if (end != NULL)
+		hf_json_set_str(object, "summary", end);
 	if (!hf_str_is_empty(cli->kept_notes))
 		hf_json_set_str(object, "run", cli->kept_notes);
 	hf_cli_mend_of_job(cli, job, add_mend, object);
@@ -148,9 +151,11 @@ static char *make_headline(const struct hf_plan *plan)
 
 static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_plan *plan)
 {
-	HF_AUTOFREE char *headline = make_headline(plan);
+	HF_AUTOFREE char *end = hf_cli_kept_end(cli, job);
+	HF_AUTOFREE char *headline = end == NULL ? make_headline(plan) : hf_steal(&end);
 
-	fprintf(cli->out, "%s/%s is ", hf_doc_namespace(job), hf_doc_name(job));
+	fprintf(cli->out, "%s/%s %s", hf_doc_namespace(job), hf_doc_name(job),
+		cli->kept_end == NULL ? "is " : "");
 	hf_text_print_safe(cli->out, headline);
 	fputc('\n', cli->out);
 	for (size_t i = 0; i < plan->reasons_len; i++) {

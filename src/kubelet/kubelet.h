@@ -156,6 +156,13 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *pod,
 struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *logs_dir,
 					   struct hf_doc *pod, const struct hf_log_options *options,
 					   hf_log_fn fn, void *fn_arg);
+/* Makes a stream of hf_kubelet_kept_logs wait for more output, for logs that another process still writes. over is
+ * called at the end of the log. It returns true once nothing more is written: then the stream ends. Call this at
+ * once after hf_kubelet_kept_logs. */
+typedef bool (*hf_kubelet_log_over_fn)(void *arg, const char *pod_uid, const char *container,
+				       unsigned attempt);
+void hf_kubelet_kept_logs_follow(struct hf_log_stream *stream, hf_kubelet_log_over_fn over,
+				 void *over_arg);
 /* Returns the path of the youngest part of a container's log. logs_dir: as in
  * hf_kubelet_kept_logs. container NULL: the pod's first container. NULL: no log of the container
  * is kept. The caller frees the path. */
@@ -168,6 +175,9 @@ struct hf_kubelet_log_extent {
 };
 /* path: from hf_kubelet_kept_log, or of a container that still runs. */
 void hf_kubelet_log_extent(const char *path, struct hf_kubelet_log_extent *ret_extent);
+/* Appends the end of a log file: whole lines of the last bytes that fit into sb, without the time and stream. Nothing if
+ * the file cannot be read. */
+void hf_kubelet_log_tail(const char *path, struct hf_strbuf *sb);
 /* Moves the logs of all pods of state_dir to kept_logs. No kubelet may use state_dir. */
 int hf_kubelet_keep_all_logs(const char *state_dir, const char *kept_logs, struct hf_error *err)
 	HF_MUST_CHECK;

@@ -34,7 +34,7 @@
 
 struct hf_kubelet_log_reader {
 	struct hf_log_stream base;
-	/* the kubelet that owns the pod; NULL: the logs are kept logs, which do not grow */
+	/* the kubelet that owns the pod; NULL: the logs are kept logs */
 	struct hf_kubelet *kubelet;
 	struct hf_kubelet_log_reader *next;
 	hf_log_fn fn;
@@ -45,6 +45,8 @@ struct hf_kubelet_log_reader {
 	char *pod_uid, *container, *stem; /* stem: path of the youngest part */
 	unsigned attempt;
 	bool follow, timestamps;
+	hf_kubelet_log_over_fn over_fn; /* of kept logs that grow; NULL: they do not */
+	void *over_arg;
 	char since[TIME_LEN + 1]; /* "": from the beginning */
 	char born[TIME_LEN + 1];  /* when the stream began */
 	int64_t skip_lines;
@@ -243,6 +245,8 @@ static bool is_over(const struct hf_kubelet_log_reader *s)
 		s->kubelet ? hf_map_get(s->kubelet->pods, s->pod_uid) : NULL;
 	const struct hf_container_past *past;
 
+	if (s->over_fn)
+		return s->over_fn(s->over_arg, s->pod_uid, s->container, s->attempt);
 	if (!pod || pod->state == HF_KUBELET_POD_ENDED)
 		return true;
 	past = hf_pod_past_find(&pod->past, s->container);
@@ -519,6 +523,50 @@ struct hf_log_stream *hf_kubelet_kept_logs(struct hf_loop *loop, const char *log
 				      hf_doc_name(pod))
 				->base;
 	return &begin_file(s, o)->base;
+}
+
+void hf_kubelet_kept_logs_follow(struct hf_log_stream *stream, hf_kubelet_log_over_fn over,
+				 void *over_arg)
+{
+	struct hf_kubelet_log_reader *s = (struct hf_kubelet_log_reader *)stream;
+	const char *name = s->stem ? strrchr(s->stem, '/') + 1 : "";
+	const char *dot = strchr(name, '.');
+
+	if (!dot) /* the stream was refused */
+		return;
+	/* The name is CONTAINER.ATTEMPT.log. */
+	s->container = hf_xstrndup(name, (size_t)(dot - name));
+	s->attempt = (unsigned)strtoul(dot + 1, NULL, 10);
+	s->follow = true;
+	s->over_fn = over;
+	s->over_arg = over_arg;
+}
+
+void hf_kubelet_log_tail(const char *path, struct hf_strbuf *sb)
+{
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	HF_AUTOFREE char *bytes = NULL;
+	size_t room = sb->bytes_max - sb->len, len;
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		return;
+	len = (size_t)st.st_size < room ? (size_t)st.st_size : room;
+	bytes = hf_xmalloc(len + 1);
+	n = pread(fd, bytes, len, st.st_size - (off_t)len);
+	for (ssize_t at = 0; at < n;) {
+		const char *line = bytes + at, *stop = memchr(line, '\n', (size_t)(n - at));
+		size_t line_len = (size_t)(stop != NULL ? stop - line : n - at);
+
+		/* The first line may have lost its beginning. */
+		if (line_len >= PREFIX_LEN && (at > 0 || len == (size_t)st.st_size)) {
+			hf_strbuf_add(sb, line + PREFIX_LEN, line_len - PREFIX_LEN);
+			if (is_whole(line[TAG_AT]))
+				hf_strbuf_addch(sb, '\n');
+		}
+		at += (ssize_t)line_len + 1;
+	}
 }
 
 static void stop_stream(struct hf_log_stream *stream)

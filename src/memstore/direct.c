@@ -69,6 +69,50 @@ int hf_memstore_restore(struct hf_memstore *memstore, struct hf_doc *doc, struct
 	return rc;
 }
 
+int hf_memstore_mirror(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
+{
+	struct hf_engine *engine = memstore->engine;
+	struct hf_json *root = hf_json_shallow(hf_doc_json(doc));
+	const struct hf_resource *resource =
+		hf_resource_by_kind(hf_str_or(hf_json_path_str(root, "apiVersion", NULL), ""),
+				    hf_str_or(hf_json_path_str(root, "kind", NULL), ""));
+	struct hf_kind *kind = resource ? hf_engine_kind(engine, resource) : NULL;
+	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc);
+	struct hf_entry *entry = kind ? hf_kind_find(kind, ns, name) : NULL;
+	HF_AUTO_RESULT result = {.code = 0};
+	struct hf_op op = {.engine = engine,
+			   .kind = kind,
+			   .result = &result,
+			   .now = hf_loop_wall(memstore->loop)};
+
+	hf_json_set(root, "metadata", hf_json_shallow(hf_json_get(root, "metadata")));
+	if (!kind || hf_op_size_check(&op, root, name, entry) != 0) {
+		int rc = !kind ? hf_error_set(err, HF_E_UNSUPPORTED, "an object of an unknown kind")
+			       : hf_error_set(err, result.code, "%s", result.err.text);
+
+		hf_json_unref(root);
+		return rc;
+	}
+	hf_doc_unref(entry ? hf_op_store(&op, entry, root) : hf_op_store_new(&op, ns, name, root));
+	hf_memstore_wake(memstore);
+	return 0;
+}
+
+void hf_memstore_drop(struct hf_memstore *memstore, const struct hf_resource *resource,
+		      const char *ns, const char *name)
+{
+	struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
+	struct hf_entry *entry = kind ? hf_kind_find(kind, ns, name) : NULL;
+	struct hf_op op = {.engine = memstore->engine,
+			   .kind = kind,
+			   .now = hf_loop_wall(memstore->loop)};
+
+	if (!entry)
+		return;
+	hf_doc_unref(hf_op_remove(&op, entry));
+	hf_memstore_wake(memstore);
+}
+
 size_t hf_memstore_bytes(const struct hf_memstore *memstore)
 {
 	return memstore->engine->bytes;

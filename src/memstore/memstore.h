@@ -157,6 +157,13 @@ void hf_memstore_each(struct hf_memstore *memstore, const struct hf_resource *re
  * store in memory that has not run a turn yet; no rule is applied, and no watch or observer sees it. */
 int hf_memstore_restore(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
 	HF_MUST_CHECK;
+/* Stores an object as another store wrote it: with its status and UID, but with the next resourceVersion of this store.
+ * Replaces an object of the same name. Watches see the change. HF_E_UNSUPPORTED, HF_E_TOO_LARGE. */
+int hf_memstore_mirror(struct hf_memstore *memstore, struct hf_doc *doc, struct hf_error *err)
+	HF_MUST_CHECK;
+/* Removes an object at once, without finalizers or grace. No effect if the store does not have it. */
+void hf_memstore_drop(struct hf_memstore *memstore, const struct hf_resource *resource,
+		      const char *ns, const char *name);
 /* Commits pending changes now, and not only at the end of the turn. */
 int hf_memstore_flush(struct hf_memstore *memstore, struct hf_error *err) HF_MUST_CHECK;
 
