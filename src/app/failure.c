@@ -178,6 +178,18 @@ static void add_line(struct hf_strbuf *sb, const struct line *line)
 	hf_strbuf_addch(sb, '\n');
 }
 
+/* True if the line is of the advice about threads that torchrun prints at each start. */
+static bool is_advice(const struct line *line)
+{
+	size_t stars = 0;
+
+	while (stars < line->len && line->text[line->len - 1 - stars] == '*')
+		stars++;
+	return stars >= 20 || has_text(line, "Setting OMP_NUM_THREADS environment variable for") ||
+	       (line->len == strlen("WARNING:torch.distributed.run:") &&
+		has_text(line, "WARNING:torch.distributed.run:"));
+}
+
 /* Appends the last lines of the text. Returns the number of appended lines. */
 static size_t add_last_lines(struct hf_strbuf *sb, const char *text, size_t len)
 {
@@ -186,7 +198,7 @@ static size_t add_last_lines(struct hf_strbuf *sb, const char *text, size_t len)
 	size_t n = 0;
 
 	while (next_line(&at, text + len, &line))
-		if (line.len > 0)
+		if (line.len > 0 && !is_advice(&line))
 			ring[n++ % HF_FAILURE_LINES] = line;
 	for (size_t i = n > HF_FAILURE_LINES ? n - HF_FAILURE_LINES : 0; i < n; i++)
 		add_line(sb, &ring[i % HF_FAILURE_LINES]);
@@ -430,6 +442,11 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 			       hf_job_restarts(&facts), hf_job_restarts(&facts) == 1 ? "" : "s");
 		return;
 	}
+	if (hf_streq(verdict, "RestartPolicyNever")) {
+		hf_strbuf_addf(sb, "no %srestart: restartPolicy Never ends the job at the first failure\n",
+			       hf_job_restarts(&facts) > 0 ? "further " : "");
+		return;
+	}
 	if (hf_job_restarts(&facts) == 0)
 		hf_strbuf_addstr(sb, "no restart; ");
 	hf_strbuf_addf(sb, "the job failed: %s\n", facts.message);
@@ -459,6 +476,17 @@ static void add_log_files(const struct hf_failure *failure, const char *replica,
 			       failure->log_dir);
 }
 
+/* In the job of a program, Worker I is rank I + 1. */
+static void add_rank(const struct hf_failure *failure, const char *replica, struct hf_strbuf *sb)
+{
+	static const char worker[] = "worker-";
+	int64_t index;
+
+	if (failure->script && replica != NULL && hf_str_has_prefix(replica, worker) &&
+	    hf_str_to_i64(replica + sizeof(worker) - 1, 0, INT32_MAX, &index, NULL) == 0)
+		hf_strbuf_addf(sb, " (%s is rank %" PRId64 ")", replica, index + 1);
+}
+
 void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 {
 	const char *name = hf_json_path_str(failure->job, "metadata", "name", NULL);
@@ -475,6 +503,7 @@ void hf_failure_write(const struct hf_failure *failure, struct hf_strbuf *sb)
 	} else {
 		hf_failure_cause(failure->job, sb);
 	}
+	add_rank(failure, replica, sb);
 	hf_strbuf_addch(sb, '\n');
 	if (replica != NULL) {
 		add_torch(failure, sb);

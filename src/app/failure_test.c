@@ -287,6 +287,93 @@ static void torchrun_names_the_first_rank_and_its_exception(void **state)
 	assert_torch("[]", "\ntorchrun: rank 3 (local_rank: 1) failed first\n");
 }
 
+static void assert_exception(const char *log, const char *torch, const char *wanted)
+{
+	HF_AUTO_JSON error = torch != NULL ? parse(torch) : NULL;
+	const struct hf_failure failure = {.log = log, .log_len = strlen(log), .torch = error};
+	char *text = hf_failure_exception(&failure);
+
+	if (wanted == NULL)
+		assert_null(text);
+	else
+		assert_string_equal(text, wanted);
+	free(text);
+}
+
+#define TRACE(line) "Traceback (most recent call last):\n  File \"t.py\", line 3\n" line "\n"
+#define CLOSED "RuntimeError: [gloo] Connection closed by peer [127.0.0.1]:1"
+
+static void the_exception_comes_from_the_record_or_the_traceback(void **state)
+{
+	assert_exception("no traceback\n", NULL, NULL);
+	assert_exception("", NULL, NULL);
+	assert_exception("x\n" TRACE("KeyError: 'x'") "bye\n", NULL, "KeyError: 'x'");
+	/* An exception that was raised while another was handled ended the program. */
+	assert_exception(TRACE("KeyError: 'x'") "\nDuring handling of it:\n\n" TRACE("OSError: y"),
+			 NULL, "OSError: y");
+	assert_exception("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t\"\n"
+			 "[rank1]: ValueError: z\n",
+			 NULL, "ValueError: z");
+	assert_exception(TRACE("KeyError: 'x'"), "{\"message\":\"OSError: from the record\\nmore\"}",
+			 "OSError: from the record");
+	/* Two ranks of torchrun in one log: the second one only lost its connection. */
+	assert_exception(TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC, NULL, "KeyError: 'x'");
+	assert_exception(TRACE(CLOSED) TRACE("KeyError: 'x'") ELASTIC,
+			 "{\"message\":\"" CLOSED "\"}", "KeyError: 'x'");
+}
+
+static void a_rank_that_lost_its_connection_is_not_the_first_to_fail(void **state)
+{
+	static const char log[] =
+		TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC
+		"Failures:\n[1]:\n  rank      : 1 (local_rank: 1)\n"
+		"Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n";
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"master-0\",\"exitCode\":1}"));
+	HF_AUTO_JSON torch = parse("{\"message\":\"" CLOSED "\"}");
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1, .torch = torch};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data, "\ntorchrun: rank 0 (local_rank: 0) lost its connection, because "
+					"rank 1 (local_rank: 1) failed with KeyError: 'x'\n"));
+	assert_null(strstr(sb.data, "failed first"));
+}
+
+static void a_failed_init_container_has_its_log(void **state)
+{
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"worker-1\",\"reason\":\"InitContainerFailed\","
+				     "\"message\":\"container 'i' exited with code 5\"}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {.job = job,
+					   .exit_code = 5,
+					   .init = "i",
+					   .log = "no network\n",
+					   .log_len = 11,
+					   .run = "@latest"};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data,
+			       "\nThe last line of init container 'i' of worker-1:\n  | no network\n"));
+	assert_non_null(strstr(sb.data, "holdfast logs @latest --rank worker-1 -c i\n"));
+}
+
+static void the_advice_of_torchrun_about_threads_is_left_out(void **state)
+{
+	static const char log[] =
+		"WARNING:torch.distributed.run:\n*****************************************\n"
+		"Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+		"*****************************************\nstep 1\n";
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"worker-16\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job, .script = true, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1};
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data, "worker-16 exited with code 1 (worker-16 is rank 17)\n\n"
+					"The last line of worker-16:\n  | step 1\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +388,10 @@ int main(void)
 		cmocka_unit_test(only_the_last_lines_are_shown_and_long_ones_are_cut),
 		cmocka_unit_test(what_the_launcher_prints_is_left_out),
 		cmocka_unit_test(torchrun_names_the_first_rank_and_its_exception),
+		cmocka_unit_test(the_exception_comes_from_the_record_or_the_traceback),
+		cmocka_unit_test(a_rank_that_lost_its_connection_is_not_the_first_to_fail),
+		cmocka_unit_test(a_failed_init_container_has_its_log),
+		cmocka_unit_test(the_advice_of_torchrun_about_threads_is_left_out),
 	};
 
 	return cmocka_run_group_tests_name("failure", tests, NULL, NULL);

@@ -77,6 +77,23 @@ static bool is_canonical(int fd)
 	return tcgetattr(fd, &now) == 0 && (now.c_lflag & ICANON) != 0;
 }
 
+static void on_readable(void *arg, unsigned events)
+{
+	struct hf_keyboard *keyboard = arg;
+	char keys[KEYS_AT_ONCE];
+	ssize_t n = read(keyboard->fd, keys, sizeof(keys));
+
+	/* The shell may have read the keys while this program was stopped. */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0 || (events & HF_IO_HANGUP) != 0) {
+		hf_io_want(keyboard->io, 0);
+		return;
+	}
+	for (ssize_t i = 0; i < n; i++)
+		keyboard->options.key(keyboard->options.arg, keys[i]);
+}
+
 void hf_keyboard_look(struct hf_keyboard *keyboard)
 {
 	bool foreground, before;
@@ -94,23 +111,9 @@ void hf_keyboard_look(struct hf_keyboard *keyboard)
 		if (keyboard->options.leave != NULL)
 			keyboard->options.leave(keyboard->options.arg);
 	}
-}
-
-static void on_readable(void *arg, unsigned events)
-{
-	struct hf_keyboard *keyboard = arg;
-	char keys[KEYS_AT_ONCE];
-	ssize_t n = read(keyboard->fd, keys, sizeof(keys));
-
-	/* The shell may have read the keys while this program was stopped. */
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0 || (events & HF_IO_HANGUP) != 0) {
-		hf_io_want(keyboard->io, 0);
-		return;
-	}
-	for (ssize_t i = 0; i < n; i++)
-		keyboard->options.key(keyboard->options.arg, keys[i]);
+	/* The loop is not told of keys that were pressed before the terminal's settings changed. */
+	if (keyboard->mine)
+		on_readable(keyboard, 0);
 }
 
 /* Ctrl-Z: restores the terminal for the shell, then stops this program as the signal does by default. The call of

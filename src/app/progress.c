@@ -36,6 +36,7 @@ struct rank {
 	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
 	struct hf_strbuf partial; /* the unfinished line of the log */
+	bool returned; /* a carriage return ended the last line: a newline after it is no empty line */
 	int64_t restarts;         /* container restarts of this pod */
 	/* The last report of the rank. If several processes of the pod report, the one that came
 	 * last. */
@@ -651,8 +652,15 @@ static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten
 
 	hf_text_add_clean(&clean, rank->partial.data, rank->partial.len, p->options.utf8);
 	hf_strbuf_clear(&rank->partial);
-	if (clean.len == 0)
+	if (clean.len == 0) {
+		if (!overwritten && !rank->returned && wants_logs_of(p, rank)) {
+			hf_strbuf_addf(&line, "%s |", rank_name(p, rank));
+			put_line(p, line.data);
+		}
+		rank->returned = overwritten;
 		return;
+	}
+	rank->returned = overwritten;
 	is_step = read_step(p, rank, &clean, now);
 	note_hidden_logs(p, now);
 	/* The row of a rank shows the step in its own cell, so only other lines become its last
@@ -690,6 +698,14 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 	 * flickers. */
 	if (drawn && p->drawn.len == 0)
 		hf_progress_draw(p, now, true);
+}
+
+void hf_progress_log_end(struct hf_progress *p, const char *pod, hf_time now)
+{
+	struct rank *rank = find_rank(p, pod);
+
+	if (rank != NULL && rank->partial.len > 0)
+		hf_progress_log(p, pod, "\n", 1, now);
 }
 
 /* ---- drawing the block of ranks on the terminal ------------------------------------------- */

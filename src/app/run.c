@@ -322,7 +322,7 @@ static void on_log_end(void *arg, const char *pod, int code, const char *message
 {
 	struct run *run = arg;
 
-	hf_progress_log(run->progress, pod, "\n", 1, now_of(run));
+	hf_progress_log_end(run->progress, pod, now_of(run));
 	if (run->state == RUN_LINGERING && !hf_log_follower_is_open(run->follows))
 		hf_timer_arm(run->linger, 0);
 }

@@ -285,6 +285,41 @@ static char *find_stem(const char *word, bool module)
 	return hf_xstrndup(word, has_suffix(word, ".py") ? len - strlen(".py") : len);
 }
 
+static bool is_launcher(const char *word)
+{
+	static const char *const names[] = {"torchrun", "accelerate", "deepspeed"};
+	const char *slash = strrchr(word, '/');
+
+	word = slash != NULL ? slash + 1 : word;
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (hf_streq(word, names[i]))
+			return true;
+	return hf_str_has_prefix(word, "python");
+}
+
+/* Finds the word that names the job: of "torchrun --nproc-per-node 2 train.py" and "python3 -m pkg.train", the script
+ * or the module; of other commands the first word. Sets *ret_module. */
+static const char *find_program(const struct hf_cli *cli, bool *ret_module)
+{
+	*ret_module = hf_cli_has(cli, "module");
+	if (*ret_module || !is_launcher(cli->args[0]))
+		return cli->args[0];
+	for (int i = 1; i < cli->n_args; i++) {
+		if (has_suffix(cli->args[i], ".py"))
+			return cli->args[i];
+		if (i + 1 == cli->n_args ||
+		    (!hf_streq(cli->args[i], "-m") && !hf_streq(cli->args[i], "--module")))
+			continue;
+		/* "python3 -m torch.distributed.run train.py" starts a launcher too. */
+		if (hf_str_has_prefix(cli->args[i + 1], "torch.distributed.") ||
+		    hf_str_has_prefix(cli->args[i + 1], "accelerate."))
+			continue;
+		*ret_module = true;
+		return cli->args[i + 1];
+	}
+	return cli->args[0];
+}
+
 /* Makes a job's name from a script or module: "dir/Train_Model.py" becomes "train-model". */
 static char *make_name(const char *word, bool module)
 {
@@ -511,6 +546,8 @@ int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int
 	const char *restarts_text = hf_cli_flag(cli, "max-restarts");
 	HF_AUTO_JSON command = hf_json_array();
 	HF_AUTOFREE char *name = NULL;
+	const char *program;
+	bool module;
 	struct script script = {.command = command,
 				.restarts = HF_SCRIPT_RESTARTS,
 				.policy = restarts_text != NULL ? "OnFailure" : "ExitCode"};
@@ -519,10 +556,11 @@ int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int
 	if (restarts_text != NULL &&
 	    hf_str_to_i64(restarts_text, 0, INT32_MAX, &script.restarts, &err) != 0)
 		return hf_cli_usage(cli, "--max-restarts: %s", err.text);
+	program = find_program(cli, &module);
 	if (hf_max_pods_read(cli, &script.pods_max) != 0 || make_command(cli, command) != 0 ||
 	    find_ranks(cli, &script, note) != 0)
 		return HF_EXIT_USAGE;
-	script.name = name = make_name(cli->args[0], hf_cli_has(cli, "module"));
+	script.name = name = make_name(program, module);
 	ret_manifest->doc = hf_doc_from_json(make_job(&script));
 	ret_manifest->framework = hf_framework_by_kind("kubeflow.org/v1", "PyTorchJob");
 	*ret_nproc = script.nproc;

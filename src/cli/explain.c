@@ -236,6 +236,8 @@ char *hf_cli_kept_end(const struct hf_cli *cli, struct hf_doc *job)
  * now is removed too: the pods are gone because the run ended. */
 static void drop_next(const struct hf_cli *cli, hf_time now, struct hf_explanation *explanation)
 {
+	/* A killed run has no time of its end. */
+	hf_time end = cli->kept_ended != HF_TIME_NONE ? cli->kept_ended : now - HF_SECOND;
 	struct hf_plan *plan = &explanation->plan;
 	struct hf_reason *kept =
 		HF_ARENA_ARRAY(explanation->arena, struct hf_reason, plan->reasons_len + 1);
@@ -244,7 +246,7 @@ static void drop_next(const struct hf_cli *cli, hf_time now, struct hf_explanati
 	for (size_t i = 0; i < plan->reasons_len; i++)
 		if (plan->reasons[i].topic != HF_TOPIC_NEXT &&
 		    (cli->kept_end == NULL || (plan->reasons[i].time != HF_TIME_NONE &&
-					       plan->reasons[i].time < now)))
+					       plan->reasons[i].time <= end)))
 			kept[len++] = plan->reasons[i];
 	plan->reasons = kept;
 	plan->reasons_len = len;

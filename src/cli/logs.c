@@ -342,8 +342,9 @@ static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
 
 static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 {
-	/* Do not follow a log that cannot grow: that of a previous run, or of a kept run. */
-	bool follow = logs->options.follow && !logs->options.previous && logs->cli->kept == NULL;
+	/* Do not follow a log that cannot grow: that of a previous run, or of a run that has ended. */
+	bool follow = logs->options.follow && !logs->options.previous &&
+		      (logs->cli->kept == NULL || !logs->cli->kept_over);
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	struct hf_error err;
 	int rc;
