@@ -212,8 +212,9 @@ static void add_log(const struct hf_failure *failure, const char *replica, struc
 		failure->log != NULL ? hf_failure_program_len(failure->log, failure->log_len) : 0;
 	size_t n = add_last_lines(&lines, hf_str_or(failure->log, ""), len);
 	HF_AUTOFREE char *printer =
-		failure->init == NULL ? hf_xstrdup(replica)
-				      : hf_xasprintf("init container '%s' of %s", failure->init, replica);
+		failure->init == NULL
+			? hf_xstrdup(replica)
+			: hf_xasprintf("init container '%s' of %s", failure->init, replica);
 
 	if (failure->full_disk != NULL)
 		hf_strbuf_addf(
@@ -262,9 +263,12 @@ static bool find_ranks(const struct hf_failure *failure, struct line *ret_root,
 /* True if the exception says only that another process ended or does not answer. */
 static bool is_of_peer(const struct line *line)
 {
-	static const char *const words[] = {"Connection closed by peer", "Connection reset by peer",
-					    "Connection refused",        "Broken pipe",
-					    "Socket Timeout",            "DistBackendError",
+	static const char *const words[] = {"Connection closed by peer",
+					    "Connection reset by peer",
+					    "Connection refused",
+					    "Broken pipe",
+					    "Socket Timeout",
+					    "DistBackendError",
 					    "DistNetworkError"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(words); i++)
@@ -279,7 +283,8 @@ static struct line without_rank(const struct line *line)
 	static const char head[] = "[rank", tail[] = "]: ";
 	const char *end = memmem(line->text, line->len, tail, sizeof(tail) - 1);
 
-	if (end == NULL || line->len < sizeof(head) || memcmp(line->text, head, sizeof(head) - 1) != 0)
+	if (end == NULL || line->len < sizeof(head) ||
+	    memcmp(line->text, head, sizeof(head) - 1) != 0)
 		return *line;
 	end += sizeof(tail) - 1;
 	return (struct line){end, line->len - (size_t)(end - line->text)};
@@ -443,8 +448,9 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 		return;
 	}
 	if (hf_streq(verdict, "RestartPolicyNever")) {
-		hf_strbuf_addf(sb, "no %srestart: restartPolicy Never ends the job at the first failure\n",
-			       hf_job_restarts(&facts) > 0 ? "further " : "");
+		hf_strbuf_addf(
+			sb, "no %srestart: restartPolicy Never ends the job at the first failure\n",
+			hf_job_restarts(&facts) > 0 ? "further " : "");
 		return;
 	}
 	if (hf_job_restarts(&facts) == 0)

@@ -34,11 +34,12 @@ struct hf_failure {
 	/* If a rank failed after the job had succeeded, the record of this failure, with the keys
 	 * replica and exitCode. NULL: the failure is in the job's ledger. */
 	const struct hf_json *late;
-	bool script;     /* the job is a program, so --max-restarts is a flag for it */
-	int exit_code;   /* of `run` */
+	bool script;   /* the job is a program, so --max-restarts is a flag for it */
+	int exit_code; /* of `run` */
 	/* the init container that failed, so that the rank never started; NULL: none */
 	const char *init;
-	const char *log; /* of `init`, if there is one, else the end of the failed rank's log; NULL: the log is empty */
+	const char *
+		log; /* of `init`, if there is one, else the end of the failed rank's log; NULL: the log is empty */
 	size_t log_len;
 	const struct hf_json
 		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: no worker wrote the file */

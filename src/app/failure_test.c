@@ -314,7 +314,8 @@ static void the_exception_comes_from_the_record_or_the_traceback(void **state)
 	assert_exception("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t\"\n"
 			 "[rank1]: ValueError: z\n",
 			 NULL, "ValueError: z");
-	assert_exception(TRACE("KeyError: 'x'"), "{\"message\":\"OSError: from the record\\nmore\"}",
+	assert_exception(TRACE("KeyError: 'x'"),
+			 "{\"message\":\"OSError: from the record\\nmore\"}",
 			 "OSError: from the record");
 	/* Two ranks of torchrun in one log: the second one only lost its connection. */
 	assert_exception(TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC, NULL, "KeyError: 'x'");
@@ -324,8 +325,7 @@ static void the_exception_comes_from_the_record_or_the_traceback(void **state)
 
 static void a_rank_that_lost_its_connection_is_not_the_first_to_fail(void **state)
 {
-	static const char log[] =
-		TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC
+	static const char log[] = TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC
 		"Failures:\n[1]:\n  rank      : 1 (local_rank: 1)\n"
 		"Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: 0)\n";
 	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"master-0\",\"exitCode\":1}"));
@@ -335,8 +335,9 @@ static void a_rank_that_lost_its_connection_is_not_the_first_to_fail(void **stat
 		.job = job, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1, .torch = torch};
 
 	hf_failure_write(&failure, &sb);
-	assert_non_null(strstr(sb.data, "\ntorchrun: rank 0 (local_rank: 0) lost its connection, because "
-					"rank 1 (local_rank: 1) failed with KeyError: 'x'\n"));
+	assert_non_null(strstr(sb.data,
+			       "\ntorchrun: rank 0 (local_rank: 0) lost its connection, because "
+			       "rank 1 (local_rank: 1) failed with KeyError: 'x'\n"));
 	assert_null(strstr(sb.data, "failed first"));
 }
 
@@ -353,8 +354,8 @@ static void a_failed_init_container_has_its_log(void **state)
 					   .run = "@latest"};
 
 	hf_failure_write(&failure, &sb);
-	assert_non_null(strstr(sb.data,
-			       "\nThe last line of init container 'i' of worker-1:\n  | no network\n"));
+	assert_non_null(strstr(
+		sb.data, "\nThe last line of init container 'i' of worker-1:\n  | no network\n"));
 	assert_non_null(strstr(sb.data, "holdfast logs @latest --rank worker-1 -c i\n"));
 }
 

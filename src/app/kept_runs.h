@@ -37,7 +37,7 @@ struct hf_kept_run {
 	/* the state of the job, such as "Succeeded"; "Killed" if the process ended before it wrote
 	 * the end of the run */
 	char *state;
-	char *cause;            /* why the run failed, in a phrase; "" if the run did not fail */
+	char *cause; /* why the run failed, in a phrase; "" if the run did not fail */
 	/* what ended the run before the end of its job, such as "was interrupted by SIGTERM"; NULL or
 	 * "": nothing */
 	char *end;

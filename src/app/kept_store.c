@@ -26,7 +26,7 @@ struct hf_kept_store {
 	struct hf_memstore *memstore;
 	char *path;
 	/* While the run is followed. */
-	struct hf_timer *again; /* NULL: it is not followed */
+	struct hf_timer *again;  /* NULL: it is not followed */
 	struct hf_map *versions; /* UID → resourceVersion of the object in the file */
 	void (*over)(void *arg);
 	void *over_arg;
@@ -188,8 +188,8 @@ static void drop_unfinished(struct hf_kept_store *kept)
 		const struct hf_resource *resource =
 			hf_resource_by_kind(hf_json_path_str(root, "apiVersion", NULL),
 					    hf_json_path_str(root, "kind", NULL));
-		const char *state = hf_str_or(
-			hf_json_path_str(hf_job_last_condition(root), "type", NULL), "");
+		const char *state =
+			hf_str_or(hf_json_path_str(hf_job_last_condition(root), "type", NULL), "");
 
 		if (hf_framework_by_kind(hf_json_path_str(root, "apiVersion", NULL),
 					 hf_json_path_str(root, "kind", NULL)) != NULL &&

@@ -25,8 +25,9 @@
 #include <unistd.h>
 
 static const struct hf_cli_verb *const plane_verbs[] = {
-	&hf_verb_run,       &hf_verb_up,   &hf_verb_down, &hf_verb_operator, &hf_verb_agent,
-	&hf_verb_mend_node, &hf_verb_exec, &hf_verb_runs, &hf_verb_plot,     &hf_verb_top,      NULL};
+	&hf_verb_run,   &hf_verb_up,        &hf_verb_down, &hf_verb_operator,
+	&hf_verb_agent, &hf_verb_mend_node, &hf_verb_exec, &hf_verb_runs,
+	&hf_verb_plot,  &hf_verb_top,       NULL};
 
 /* If a standard stream is closed, the next opened file gets its number, and output for the user goes
  * into that file. So /dev/null takes the number, opened in the wrong direction: reads and writes still

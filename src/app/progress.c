@@ -37,7 +37,7 @@ struct rank {
 	char *last_line;
 	struct hf_strbuf partial; /* the unfinished line of the log */
 	bool returned; /* a carriage return ended the last line: a newline after it is no empty line */
-	int64_t restarts;         /* container restarts of this pod */
+	int64_t restarts; /* container restarts of this pod */
 	/* The last report of the rank. If several processes of the pod report, the one that came
 	 * last. */
 	bool has_step;

@@ -223,9 +223,10 @@ static void log_lines_scroll_above_the_block(void **state)
 	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
 	hf_progress_draw(f.progress, 0, false);
 	hf_progress_log(f.progress, "ddp-worker-0", "one\ntwo\nhalf", 12, 0);
-	assert_non_null(strstr(printed(&f),
-			       "\033[2A\033[2K\033[B\033[2K\033[1Aworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
-			       "generation 1  restarts 0\n worker-0  Running\n"));
+	assert_non_null(strstr(
+		printed(&f),
+		"\033[2A\033[2K\033[B\033[2K\033[1Aworker-0 | one\nworker-0 | two\n ddp  Running 0s  "
+		"generation 1  restarts 0\n worker-0  Running\n"));
 	hf_progress_log(f.progress, "ddp-worker-0", " a line\n", 8, 0);
 	assert_non_null(strstr(printed(&f), "\033[1Aworker-0 | half a line\n ddp"));
 	teardown(&f);

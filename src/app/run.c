@@ -18,6 +18,7 @@
 #include "app/run_folder.h"
 #include "app/run_input.h"
 #include "app/run_objects.h"
+#include "app/run_report.h"
 #include "app/run_view.h"
 #include "app/script_job.h"
 #include "app/slow_ends.h"
@@ -161,58 +162,19 @@ static void note_running_pods(struct run *run)
 				 "job/%s %s; holdfast run ends them now", run->name, plan.left);
 }
 
-/* Prints why the job failed, before its pods are ended: to end them may take a while. late: as in
- * struct hf_failure; pod: the pod of the rank that failed, or NULL. Returns the exit code of the run: that of an init
- * container, if one failed. */
+/* Prints why the job failed. late, pod: as in hf_run_report_failure. Returns the exit code of the run. */
 static int report_failure(struct run *run, int exit_code, const char *pod,
 			  const struct hf_json *late)
 {
-	const struct hf_json *job = hf_doc_json(run->job);
-	const struct hf_strbuf *log = pod != NULL ? hf_log_tails_get(run->tails, pod) : NULL;
-	HF_AUTO_STRBUF init_log = HF_STRBUF_INIT(HF_LOG_TAIL_BYTES_MAX);
-	HF_AUTOFREE char *init = NULL;
-	HF_AUTOFREE char *exception = NULL;
-	int init_code = 0;
-	HF_AUTO_RUN_LOG files = {.path = NULL};
-	HF_AUTOFREE char *word =
-		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
-	HF_AUTO_JSON torch = pod != NULL ? hf_run_folder_torch_error(run->folder, pod) : NULL;
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
-	struct hf_failure failure = {
-		.job = job,
-		.late = late,
-		.script = run->in.script,
-		.exit_code = exit_code,
-		.log = log != NULL ? log->data : NULL,
-		.log_len = log != NULL ? log->len : 0,
-		.torch = torch,
-		.full_disk =
-			hf_run_folder_is_full(run->folder) ? hf_run_folder_path(run->folder) : NULL,
-		.files = &files,
-		.run = word,
-	};
+	const struct hf_run_report report = {.cli = run->cli,
+					     .folder = run->folder,
+					     .tails = run->tails,
+					     .job = run->job,
+					     .script = run->in.script,
+					     .many = hf_map_len(run->started) > 1};
 
-	if (pod != NULL)
-		init = hf_run_folder_failed_init(run->folder, pod, &init_code);
-	if (init != NULL) {
-		hf_run_folder_read_log(run->folder, pod, init, &init_log);
-		failure.init = init;
-		failure.log = init_log.data;
-		failure.log_len = init_log.len;
-		failure.exit_code = exit_code = init_code;
-	}
-	if (pod != NULL)
-		hf_run_folder_find_log(run->folder, pod, init, &files);
-	exception = hf_failure_exception(&failure);
-	if (exception != NULL && pod != NULL)
-		hf_run_folder_set_exception(run->folder, pod + strlen(run->name) + 1, exception);
-	if (hf_map_len(run->started) > 1)
-		failure.log_dir = hf_run_folder_logs(run->folder);
 	hf_progress_finish(run->progress, now_of(run));
-	hf_failure_write(&failure, &text);
-	(void)fflush(run->cli->out);
-	hf_failure_print(run->cli, &text);
-	return exit_code;
+	return hf_run_report_failure(&report, exit_code, pod, late);
 }
 
 /* ---- programs: every rank counts ------------------------------------------------------------ */
@@ -680,8 +642,8 @@ static void on_timeout(void *arg)
 {
 	struct run *run = arg;
 
-	HF_AUTOFREE char *end = hf_xasprintf("was ended by --timeout=%s",
-					     hf_cli_flag(run->cli, "timeout"));
+	HF_AUTOFREE char *end =
+		hf_xasprintf("was ended by --timeout=%s", hf_cli_flag(run->cli, "timeout"));
 
 	if (run->state > RUN_LINGERING || (run->state == RUN_LINGERING && !run->told_ranks))
 		return;
@@ -836,12 +798,11 @@ static int begin_run(struct run *run, struct hf_error *err)
 		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
 		rc = has_keyboard(run)
-			     ? hf_keyboard_create(
-				       &(struct hf_keyboard_options){.loop = run->loop,
-								     .key = on_key,
-								     .leave = on_leave,
-								     .arg = run},
-				       &run->keyboard, err)
+			     ? hf_keyboard_create(&(struct hf_keyboard_options){.loop = run->loop,
+										.key = on_key,
+										.leave = on_leave,
+										.arg = run},
+						  &run->keyboard, err)
 			     : 0;
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
@@ -882,18 +843,6 @@ static void release_run(struct run *run)
 	free(run->ranks);
 	free(run->selector);
 	free(run->field_selector);
-}
-
-/* Says after an interrupt or a timeout how to read the logs. */
-static void note_kept_logs(struct run *run)
-{
-	HF_AUTOFREE char *word =
-		hf_run_folder_word(run->folder, hf_connect_prefers_server(run->cli));
-
-	if (word != NULL && (run->interrupts > 0 || run->timed_out) &&
-	    !hf_run_folder_is_gone(run->folder))
-		fprintf(run->cli->err, "holdfast: the logs are kept: holdfast logs %s --rank all\n",
-			word);
 }
 
 static int run_job(struct run *run, hf_time timeout)
@@ -937,7 +886,8 @@ static int run_job(struct run *run, hf_time timeout)
 	hf_run_view_save(run->view, now_of(run), true);
 	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
 	hf_run_view_end(run->cli, run->timed_out);
-	note_kept_logs(run);
+	if (run->interrupts > 0 || run->timed_out)
+		hf_run_report_logs(run->cli, run->folder);
 	return run->exit_code;
 }
 

@@ -50,8 +50,9 @@ struct hf_run_folder {
 	struct hf_memstore *memstore;
 	struct hf_map *gone; /* pod name → last version of the deleted pod */
 	struct hf_map *pods; /* pod name → last version that the caller passed */
-	char *exception;     /* that ended the failed rank; NULL: none is known */
-	char *end_state;     /* state of a run that ended before its job; NULL: the job's state */
+	/* what ended the failed rank, and the note about it; NULL: unknown */
+	char *exception, *exception_note;
+	char *end_state; /* state of a run that ended before its job; NULL: the job's state */
 	bool changed;
 	hf_time opened_at;
 	hf_time saved_at;
@@ -160,6 +161,7 @@ static void free_folder(struct hf_run_folder *folder)
 	free(folder->refused_cause);
 	hf_fd_cleanup(&folder->lock_fd);
 	free(folder->exception);
+	free(folder->exception_note);
 	free(folder->end_state);
 	hf_map_destroy(folder->gone);
 	hf_map_destroy(folder->pods);
@@ -415,13 +417,12 @@ void hf_run_folder_set_exception(struct hf_run_folder *folder, const char *rank,
 				 const char *exception)
 {
 	char text[HF_STATUS_MESSAGE_MAX + 1];
-	HF_AUTOFREE char *note = NULL;
 
 	hf_status_message_write(exception, text);
-	note = hf_xasprintf("the exception of %s: %s", rank, text);
-	hf_run_folder_note(folder, note);
 	free(folder->exception);
 	folder->exception = hf_xstrdup(text);
+	free(folder->exception_note);
+	folder->exception_note = hf_xasprintf("the exception of %s: %s", rank, text);
 }
 
 void hf_run_folder_set_cause(struct hf_run_folder *folder, const char *cause)
@@ -456,6 +457,8 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 		free(folder->run.cause);
 		folder->run.cause = hf_steal(&folder->refused_cause);
 	}
+	if (folder->exception_note != NULL)
+		hf_run_folder_note(folder, folder->exception_note);
 	if (folder->exception != NULL && !hf_str_is_empty(folder->run.cause)) {
 		char *cause = hf_xasprintf("%s: %s", folder->run.cause, folder->exception);
 
@@ -491,8 +494,7 @@ static char *find_log(const struct hf_run_folder *folder, struct hf_doc *doc, co
 		      bool previous, struct hf_kubelet_log_extent *ret_extent)
 {
 	HF_AUTOFREE char *dir = hf_kept_run_logs_dir(folder->run.path, hf_doc_uid(doc));
-	HF_AUTOFREE char *file =
-		hf_kubelet_kept_log(dir, hf_doc_json(doc), container, previous);
+	HF_AUTOFREE char *file = hf_kubelet_kept_log(dir, hf_doc_json(doc), container, previous);
 
 	if (file == NULL)
 		return NULL;
@@ -523,9 +525,9 @@ void hf_run_folder_find_log(const struct hf_run_folder *folder, const char *pod,
 char *hf_run_folder_failed_init(const struct hf_run_folder *folder, const char *pod, int *ret_code)
 {
 	struct hf_doc *doc = find_pod(folder, pod);
-	const struct hf_json *list =
-		doc != NULL ? hf_json_path(hf_doc_json(doc), "status", "initContainerStatuses", NULL)
-			    : NULL;
+	const struct hf_json *list = doc != NULL ? hf_json_path(hf_doc_json(doc), "status",
+								"initContainerStatuses", NULL)
+						 : NULL;
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *status = hf_json_item(list, i);

@@ -365,8 +365,8 @@ static int setup_terminal(struct hf_cli *cli)
 
 	if (!hf_streq(when, "auto") && !hf_streq(when, "always") && !hf_streq(when, "never"))
 		return hf_cli_usage(cli, "--color takes auto, always or never, not '%s'", when);
-	cli->tty =
-		isatty(hf_cli_out_fd(cli)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
+	cli->tty = isatty(hf_cli_out_fd(cli)) == 1 && !hf_str_is_empty(term) &&
+		   !hf_streq(term, "dumb");
 	cli->color = hf_streq(when, "always") ||
 		     (hf_streq(when, "auto") && cli->tty && hf_str_is_empty(getenv("NO_COLOR")));
 	if (cli->tty && ioctl(hf_cli_out_fd(cli), TIOCGWINSZ, &size) == 0)

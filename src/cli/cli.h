@@ -113,7 +113,7 @@ struct hf_cli {
 
 	FILE *out, *err;
 	int out_fd; /* the descriptor behind `out`; 0: that of the stream */
-	bool tty; /* `out` is a terminal that understands control sequences */
+	bool tty;   /* `out` is a terminal that understands control sequences */
 	/* colour is allowed: tty is true, and neither NO_COLOR, --color=never nor TERM=dumb
 	 * forbids it */
 	bool color;
@@ -149,7 +149,7 @@ struct hf_cli {
 	 * "Interrupted"; NULL: nothing did */
 	char *kept_end, *kept_state;
 	hf_time kept_started, kept_ended; /* HF_TIME_NONE: unknown */
-	char *kept_id; /* the name of its folder */
+	char *kept_id;                    /* the name of its folder */
 	/* facts about the kept run that its objects do not have, one a line; NULL: none */
 	char *kept_notes;
 	/* time limit of each request (--request-timeout); 0: the store's default */

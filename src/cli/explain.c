@@ -245,8 +245,8 @@ static void drop_next(const struct hf_cli *cli, hf_time now, struct hf_explanati
 
 	for (size_t i = 0; i < plan->reasons_len; i++)
 		if (plan->reasons[i].topic != HF_TOPIC_NEXT &&
-		    (cli->kept_end == NULL || (plan->reasons[i].time != HF_TIME_NONE &&
-					       plan->reasons[i].time <= end)))
+		    (cli->kept_end == NULL ||
+		     (plan->reasons[i].time != HF_TIME_NONE && plan->reasons[i].time <= end)))
 			kept[len++] = plan->reasons[i];
 	plan->reasons = kept;
 	plan->reasons_len = len;

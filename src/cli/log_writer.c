@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, bool terminal,
-			const char *prefix)
+void hf_log_writer_init(struct hf_log_writer *lines, FILE *out, bool terminal, const char *prefix)
 {
 	*lines = (struct hf_log_writer){.out = out, .terminal = terminal};
 	lines->prefix = prefix != NULL ? hf_xstrdup(prefix) : NULL;

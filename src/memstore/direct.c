@@ -103,9 +103,8 @@ void hf_memstore_drop(struct hf_memstore *memstore, const struct hf_resource *re
 {
 	struct hf_kind *kind = hf_engine_kind(memstore->engine, resource);
 	struct hf_entry *entry = kind ? hf_kind_find(kind, ns, name) : NULL;
-	struct hf_op op = {.engine = memstore->engine,
-			   .kind = kind,
-			   .now = hf_loop_wall(memstore->loop)};
+	struct hf_op op = {
+		.engine = memstore->engine, .kind = kind, .now = hf_loop_wall(memstore->loop)};
 
 	if (!entry)
 		return;

@@ -110,7 +110,7 @@ interrupted_run() {
 	local rc=0
 	wait "$RUN_PID" || rc=$?
 	echo "code $rc"
-	[ "$rc" = 130 ] && only_what_is_kept
+	only_what_is_kept && "$program" why @1 && "$program" describe @1 | grep -E '^(State|Ready)'
 }
 
 # shellcheck disable=SC2016 # for the shells of the pods
@@ -234,9 +234,17 @@ expect 'the job goes on when stdout cannot be written' 'code 0' sh -c "'$program
 expect 'a reader that ends is no full disk' '^code 0.$' \
 	sh -c "{ '$program' run '$dir/quick.yaml' | true; } 2>&1; echo code \$?"
 expect 'the job runs with closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
-expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
-expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'the next run does not kill the ranks of a killed run, which save their work' 'saved.nothing is left' killed_run
+interrupted() { # WHAT CODE SIGNAL TEXT
+	expect "$1" "code $2.default/long was interrupted by $4 [0-9.a-z]* after its start, when its state was Running.State: *Interrupted.Ready: *0 of" \
+		interrupted_run "$3"
+}
+interrupted 'a terminal that closes ends the pods' 129 HUP SIGHUP
+interrupted 'SIGTERM ends the pods' 143 TERM SIGTERM
+interrupted 'an interrupt ends the pods' 130 INT 'Ctrl-C .SIGINT.'
+expect 'a run that is interrupted says where its logs are' 'the logs are kept: holdfast logs @latest --rank all' cat "$dir/out"
+expect 'why knows the time limit' 'default/long was ended by --timeout=6s [0-9.a-z]* after its start' \
+	sh -c "'$program' run '$dir/long.yaml' --timeout 6s >/dev/null 2>&1; '$program' why @1"
 sed 's/image: none,/image: none, envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: key, optional: true}}],/' \
 	"$dir/quick.yaml" >"$dir/needs.yaml"
 needs="needs.yaml: cannot run on this machine: spec.pytorchReplicaSpecs.Master..template.spec.containers.0..envFrom.0..configMapRef needs the ConfigMap 'settings', and no manifest has it"
@@ -250,7 +258,7 @@ sed 's/image: none,/image: none, env: [{name: A, valueFrom: {configMapKeyRef: {n
 expect 'a pod that can never start ends the run' 'job quick: [a-z]*-0 can never start: .*absent' \
 	code 2 "$program" run -f "$dir/key.yaml" -f "$dir/settings.yaml"
 expect 'runs shows why' '@1 +quick +Failed .* can never start: .*absent' "$program" runs
-expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick is Created for [0-9.a-z]*.[ 0-9:]*blocked +master-0 and 1 more cannot start container' "$program" why @1
+expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick was given up [0-9.a-z]* after its start, when its state was Created.$' "$program" why @1
 expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
 expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
 	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
@@ -374,6 +382,32 @@ expect 'a flag behind the script, and a variable that Holdfast sets, are noted' 
 refuse_script 'too many ranks' "--nproc 111: a node takes 110 pods, as in Kubernetes; --max-pods 111 raises the limit" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
+expect 'variables of the command line are in the printed job' 'name: SEED[^:]*value: "?7"?' \
+	"$program" run -e SEED=7 --print-job rank.py
+expect 'a launcher does not name the job' 'name: rank.spec' \
+	"$program" run --print-job -- python3 -u rank.py
+printf 'd = {}\nd["x"]\n' >bug.py
+expect 'runs and why name the exception, and describe has the last events' \
+	"master-0 exited with code 1: KeyError: 'x'.the exception of master-0: KeyError: 'x'.*ExitedWithCode.*PyTorchJobFailed" \
+	sh -c "'$program' run bug.py >/dev/null 2>&1; '$program' runs | head -2; '$program' why @1; '$program' describe @1"
+sed 's/containers:/initContainers: [{name: fetch, image: none, command: [sh, -c, "echo no network; exit 5"]}]\n&/' "$dir/quick.yaml" >"$dir/init.yaml"
+python3 - "$dir/init.yaml" <<-'PY'
+	import re, sys
+	text = open(sys.argv[1]).read()
+	open(sys.argv[1], "w").write(re.sub(r"( *)(initContainers.*\n)containers", r"\1\2\1containers", text))
+PY
+expect 'the log of a failed init container is shown' \
+	"code 5: [a-z]*-0 never started: .*line of init container 'fetch' of [a-z]*-0:.*no network.*Full log: .*/fetch.0.log.*logs @latest --rank [a-z]*-0 -c fetch" \
+	code 5 "$program" run "$dir/init.yaml"
+followed_run() {
+	"$program" run follow.py >/dev/null 2>&1 &
+	until_true 150 has_line
+	"$program" logs @latest --rank all -f
+	wait $!
+}
+has_line() { "$program" logs @latest --rank all 2>&1 | grep -q 'line 1'; }
+printf 'import time\nfor i in range(5):\n    print("line", i, flush=True)\n    time.sleep(0.7)\n' >follow.py
+expect 'logs -f follows a run that goes on' 'line 0.*line 4.*follow is Succeeded' followed_run
 # ---- programs that behave badly ----
 cat >forks.py <<-'PY'
 	import os, time

@@ -84,7 +84,6 @@ def a_burst_arrives(env):
 
 def a_burst_arrives_if_another_program_made_the_terminal_nonblocking(env):
     terminal = Terminal(env, PROGRAM, "run", "burst.py", nonblocking=True)
-    time.sleep(1)  # the terminal's buffer is full now and then
     check_all_lines(*terminal.end(), "master-0")
 
 
@@ -115,8 +114,8 @@ def ctrl_z_leaves_the_terminal_to_the_shell(env, command, shown):
     shell.wait(shown)
     shell.press("fg\n")
     shell.wait("run --no-logs wait.py\r\n")
-    shell.wait("q stop")
-    time.sleep(0.5)  # keys of the first moment after fg are not part of this test
+    for _ in range(4):  # keys of the first moment after fg are not part of this test
+        shell.wait("q stop")
     shell.press("q")
     shell.wait("logs are kept")
     shell.wait(r"[$#] $")
