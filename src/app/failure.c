@@ -447,12 +447,6 @@ static void add_verdict(const struct hf_failure *failure, struct hf_strbuf *sb)
 			       hf_job_restarts(&facts), hf_job_restarts(&facts) == 1 ? "" : "s");
 		return;
 	}
-	if (hf_streq(verdict, "RestartPolicyNever")) {
-		hf_strbuf_addf(
-			sb, "no %srestart: restartPolicy Never ends the job at the first failure\n",
-			hf_job_restarts(&facts) > 0 ? "further " : "");
-		return;
-	}
 	if (hf_job_restarts(&facts) == 0)
 		hf_strbuf_addstr(sb, "no restart; ");
 	hf_strbuf_addf(sb, "the job failed: %s\n", facts.message);
