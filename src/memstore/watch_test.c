@@ -83,6 +83,39 @@ static void events_may_be_lost_or_come_twice(void **state)
 	tear_down(&s);
 }
 
+static struct hf_doc *mirrored(const char *uid)
+{
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"namespace\":"
+		"\"default\",\"uid\":\"%s\",\"resourceVersion\":\"7\"}}",
+		uid);
+
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void a_watch_sees_mirrored_objects(void **state)
+{
+	HF_AUTO_DOC first = mirrored("u-1");
+	HF_AUTO_DOC second = mirrored("u-2");
+	struct hf_error err;
+	struct setup s;
+
+	set_up(&s);
+	watch_all(&s);
+	settle(&s.p.w);
+	assert_ok(hf_memstore_mirror(s.p.memstore, first, &err), &err);
+	settle(&s.p.w);
+	assert_ok(hf_memstore_mirror(s.p.memstore, second, &err), &err);
+	settle(&s.p.w);
+	assert_string_equal(
+		hf_doc_uid(hf_memstore_peek(s.p.memstore, &hf_configmaps, "default", "a")), "u-2");
+	hf_memstore_drop(s.p.memstore, &hf_configmaps, "default", "a");
+	hf_memstore_drop(s.p.memstore, &hf_configmaps, "default", "a");
+	settle(&s.p.w);
+	assert_string_equal(seen_text(&s.seen), "A:a M:a D:a");
+	tear_down(&s);
+}
+
 static void a_delayed_event_delays_later_ones(void **state)
 {
 	struct setup s;
@@ -510,6 +543,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_may_be_lost_or_come_twice),
+		cmocka_unit_test(a_watch_sees_mirrored_objects),
 		cmocka_unit_test(a_delayed_event_delays_later_ones),
 		cmocka_unit_test(a_paused_client_gets_its_events_later),
 		cmocka_unit_test(faults_apply_to_initial_objects),
