@@ -46,7 +46,6 @@ static struct hf_json *write_before(const struct hf_rollout_node *n)
 	}
 	add_text(json, "driverVersion", n->before.driver_version, HF_ROLLOUT_TEXT_MAX);
 	add_text(json, "bootID", n->before.boot_id, HF_ROLLOUT_TEXT_MAX);
-	hf_write_count(json, "stepMillis", n->before.step_ms);
 	return json;
 }
 
@@ -65,7 +64,6 @@ static struct hf_json *write_node(const struct hf_rollout_node *n)
 	if (n->cordoned_by_us)
 		hf_json_set_bool(json, "cordonedByUs", true);
 	hf_write_count(json, "tries", n->tries);
-	hf_write_count(json, "stepMillis", n->step_ms);
 	if (hf_json_len(before) > 0)
 		hf_json_set(json, "before", before);
 	else
@@ -81,8 +79,6 @@ static struct hf_json *write_evidence(const struct hf_rollout_evidence *e)
 	hf_json_set_i64(json, "nodes", e->nodes);
 	hf_json_set_i64(json, "deviceMinutes", e->device_minutes);
 	hf_json_set_i64(json, "faults", e->faults);
-	hf_json_set_i64(json, "restarts", e->restarts);
-	hf_json_set_i64(json, "stepMillis", e->step_ms);
 	return json;
 }
 
@@ -139,13 +135,11 @@ struct before {
 	uint64_t present;
 	HF_LIST(struct hf_field_pair) resources;
 	const char *driver_version, *boot_id;
-	int64_t step_ms;
 };
 static const struct hf_field before_fields[] = {
 	HF_FIELD_STRING_MAP("resources", struct before, resources, HF_ROLLOUT_RESOURCES_MAX, 0),
 	TEXT("driverVersion", struct before, driver_version),
 	TEXT("bootID", struct before, boot_id),
-	HF_FIELD_INT64("stepMillis", struct before, step_ms, 0, INT64_MAX, 0),
 };
 static const struct hf_field_table before_table = HF_FIELD_TABLE(before_fields, struct before);
 
@@ -155,7 +149,6 @@ struct node {
 	hf_time since, changed;
 	bool cordoned;
 	int32_t tries;
-	int64_t step_ms;
 	struct before before;
 };
 enum { NODE_SINCE, NODE_CHANGED };
@@ -168,7 +161,6 @@ static const struct hf_field node_fields[] = {
 	TEXT("previous", struct node, previous),
 	HF_FIELD_BOOL("cordonedByUs", struct node, cordoned, 0),
 	HF_FIELD_INT32("tries", struct node, tries, 0, COUNT_MAX, 0),
-	HF_FIELD_INT64("stepMillis", struct node, step_ms, 0, INT64_MAX, 0),
 	HF_FIELD_OBJECT("before", struct node, before, &before_table, 0),
 	HF_FIELD_STRING("message", struct node, message, MESSAGE_BYTES, 0),
 };
@@ -176,14 +168,12 @@ static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, stru
 
 struct numbers {
 	uint64_t present;
-	int64_t nodes, device_minutes, faults, restarts, step_ms;
+	int64_t nodes, device_minutes, faults;
 };
 static const struct hf_field numbers_fields[] = {
 	HF_FIELD_INT64("nodes", struct numbers, nodes, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("deviceMinutes", struct numbers, device_minutes, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("faults", struct numbers, faults, 0, INT64_MAX, 0),
-	HF_FIELD_INT64("restarts", struct numbers, restarts, 0, INT64_MAX, 0),
-	HF_FIELD_INT64("stepMillis", struct numbers, step_ms, 0, INT64_MAX, 0),
 };
 static const struct hf_field_table numbers_table = HF_FIELD_TABLE(numbers_fields, struct numbers);
 
@@ -295,20 +285,15 @@ static struct hf_rollout_node node_of(const struct node *n)
 		.tries = n->tries,
 		.before = {.resources = {n->before.resources.items, n->before.resources.len},
 			   .driver_version = n->before.driver_version,
-			   .boot_id = n->before.boot_id,
-			   .step_ms = n->before.step_ms},
-		.step_ms = n->step_ms,
+			   .boot_id = n->before.boot_id},
 		.message = n->message,
 	};
 }
 
 static struct hf_rollout_evidence evidence_of(const struct numbers *n)
 {
-	return (struct hf_rollout_evidence){.nodes = n->nodes,
-					    .device_minutes = n->device_minutes,
-					    .faults = n->faults,
-					    .restarts = n->restarts,
-					    .step_ms = n->step_ms};
+	return (struct hf_rollout_evidence){
+		.nodes = n->nodes, .device_minutes = n->device_minutes, .faults = n->faults};
 }
 
 static struct hf_rollout_status status_of(const struct status *s, struct hf_arena *arena)

@@ -66,10 +66,6 @@ struct hf_rollout_spec {
 		hf_time within;             /* from the change to the proof */
 		const char *driver_version; /* NULL: any */
 		HF_LIST(const char *) resources;
-		/* the job's template is in the document; canary_for: deadline of one run */
-		bool has_canary;
-		hf_time canary_for;
-		int32_t canary_slower_percent;
 	} proof;
 	bool rolls_back; /* "onFailure": Rollback */
 	int32_t failures_max;
@@ -91,15 +87,13 @@ struct hf_rollout_node {
 	struct {
 		HF_LIST(struct hf_field_pair) resources; /* allocatable */
 		const char *driver_version, *boot_id;    /* NULL: unknown */
-		int64_t step_ms; /* "stepMillis" of the canary job; 0: unknown */
 	} before;
-	int64_t step_ms; /* "stepMillis" of the canary job after the change; 0: unknown */
 	const char *message;
 };
 
 /* Numbers of the nodes that have changed, or of those that have not. */
 struct hf_rollout_evidence {
-	int64_t nodes, device_minutes, faults, restarts, step_ms;
+	int64_t nodes, device_minutes, faults;
 };
 
 struct hf_rollout_condition {

@@ -46,31 +46,15 @@ static const struct hf_field change_fields[] = {
 };
 static const struct hf_field_table change_table = HF_FIELD_TABLE(change_fields, struct change);
 
-struct canary {
-	uint64_t present;
-	int32_t seconds, slower_percent;
-};
-enum { CANARY_TEMPLATE, CANARY_SECONDS, CANARY_SLOWER };
-static const struct hf_field canary_fields[] = {
-	[CANARY_TEMPLATE] = HF_FIELD_PRESENCE("template", HF_FIELD_REQUIRED),
-	[CANARY_SECONDS] =
-		HF_FIELD_INT32("seconds", struct canary, seconds, 10, 7 * DAY_SECONDS, 0),
-	[CANARY_SLOWER] =
-		HF_FIELD_INT32("slowerPercent", struct canary, slower_percent, 0, 1000, 0),
-};
-static const struct hf_field_table canary_table = HF_FIELD_TABLE(canary_fields, struct canary);
-
 struct proof {
 	uint64_t present;
 	int32_t seconds;
 	const char *driver_version;
 	HF_LIST(const char *) resources;
-	struct canary canary;
 };
-enum { PROOF_SECONDS, PROOF_CANARY };
+enum { PROOF_SECONDS };
 static const struct hf_field proof_fields[] = {
 	[PROOF_SECONDS] = HF_FIELD_INT32("seconds", struct proof, seconds, 10, DAY_SECONDS, 0),
-	[PROOF_CANARY] = HF_FIELD_OBJECT("canary", struct proof, canary, &canary_table, 0),
 	HF_FIELD_STRING("driverVersion", struct proof, driver_version, 64, HF_FIELD_NONEMPTY),
 	HF_FIELD_STRINGS("resources", struct proof, resources, HF_ROLLOUT_RESOURCES_MAX, 0),
 };
@@ -243,17 +227,10 @@ static hf_time span_or(uint64_t present, unsigned field, int32_t seconds, hf_tim
 
 static void fill_proof(const struct proof *read, struct hf_rollout_spec *spec)
 {
-	const struct canary *canary = &read->canary;
-
 	spec->proof.within = span_or(read->present, PROOF_SECONDS, read->seconds, 900 * HF_SECOND);
 	spec->proof.driver_version = read->driver_version;
 	spec->proof.resources.items = read->resources.items;
 	spec->proof.resources.len = read->resources.len;
-	spec->proof.has_canary = hf_field_has(read->present, PROOF_CANARY);
-	spec->proof.canary_for =
-		span_or(canary->present, CANARY_SECONDS, canary->seconds, 1800 * HF_SECOND);
-	spec->proof.canary_slower_percent =
-		hf_field_has(canary->present, CANARY_SLOWER) ? canary->slower_percent : 10;
 }
 
 static void fill_spec(const struct spec *read, struct hf_rollout_spec *spec)

@@ -46,7 +46,6 @@ static void a_spec_gets_its_defaults(void **state)
 	assert_string_equal(spec.empty, "Save");
 	assert_int_equal(spec.empty_for, HF_HOUR);
 	assert_int_equal(spec.proof.within, 900 * HF_SECOND);
-	assert_false(spec.proof.has_canary);
 	assert_false(spec.rolls_back);
 	assert_int_equal(spec.failures_max, 0);
 	assert_null(spec.group_by);
@@ -65,8 +64,7 @@ static void every_field_of_a_spec_is_read(void **state)
 			  "'nodeSelector':{'matchLabels':{'a':'b'}},'waves':[2,'10','50%'],"
 			  "'groupBy':'zone','atOnce':3,'soakSeconds':0,'empty':'Wait',"
 			  "'emptySeconds':60,'proof':{'seconds':30,'driverVersion':'570.1',"
-			  "'resources':['nvidia.com/gpu'],'canary':{'template':{'kind':'Job'},"
-			  "'seconds':20,'slowerPercent':5}},'onFailure':'Rollback','maxFailures':2,"
+			  "'resources':['nvidia.com/gpu']},'onFailure':'Rollback','maxFailures':2,"
 			  "'windows':[{'days':['Monday'],'start':'22:00','end':'04:00'}],"
 			  "'paused':true,'cancel':true",
 			  arena, &spec, &err),
@@ -87,9 +85,6 @@ static void every_field_of_a_spec_is_read(void **state)
 	assert_int_equal(spec.proof.within, 30 * HF_SECOND);
 	assert_string_equal(spec.proof.driver_version, "570.1");
 	assert_int_equal(spec.proof.resources.len, 1);
-	assert_true(spec.proof.has_canary);
-	assert_int_equal(spec.proof.canary_for, 20 * HF_SECOND);
-	assert_int_equal(spec.proof.canary_slower_percent, 5);
 	assert_true(spec.rolls_back);
 	assert_int_equal(spec.failures_max, 2);
 	assert_int_equal(spec.windows_len, 1);
@@ -127,7 +122,7 @@ static void a_wrong_spec_names_its_field(void **state)
 		{DRIVER ",'onFailure':'Pray'", "spec.onFailure"},
 		{DRIVER ",'groupBy':'a b'", "spec.groupBy"},
 		{DRIVER ",'proof':{'resources':['a b']}", "spec.proof.resources[0]"},
-		{DRIVER ",'proof':{'canary':{}}", "spec.proof.canary.template"},
+		{DRIVER ",'proof':{'canary':{}}", "spec.proof.canary"},
 		{DRIVER ",'windows':[{'start':'10:00','end':'10:00'}]", "spec.windows[0].end"},
 		{DRIVER ",'windows':[{'start':'24:00','end':'10:00'}]", "spec.windows[0].start"},
 		{DRIVER ",'windows':[{'days':['Mon'],'start':'1:00','end':'10:00'}]",
@@ -159,11 +154,7 @@ static struct hf_rollout_status full_status(void)
 		 .previous = "",
 		 .cordoned_by_us = true,
 		 .tries = 2,
-		 .before = {.resources = {resources, 1},
-			    .driver_version = "565",
-			    .boot_id = "b1",
-			    .step_ms = 210},
-		 .step_ms = 205,
+		 .before = {.resources = {resources, 1}, .driver_version = "565", .boot_id = "b1"},
 		 .message = "proved"},
 		{.name = "n2", .phase = "Waiting", .since = T0, .changed_at = HF_TIME_NONE},
 	};
@@ -182,11 +173,7 @@ static struct hf_rollout_status full_status(void)
 		.target_revision = "b7c",
 		.from_revision = "a11",
 		.counts = {.selected = 100, .changed = 1, .failed = 3, .skipped = 4},
-		.changed = {.nodes = 1,
-			    .device_minutes = 80,
-			    .faults = 1,
-			    .restarts = 2,
-			    .step_ms = 3},
+		.changed = {.nodes = 1, .device_minutes = 80, .faults = 1},
 		.unchanged = {.nodes = 99, .device_minutes = 900, .faults = 5},
 		.nodes = {nodes, 2},
 		.conditions = {conditions, 1},
@@ -241,8 +228,6 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_string_equal(n->before.resources.items[0].value, "8");
 	assert_string_equal(n->before.driver_version, "565");
 	assert_string_equal(n->before.boot_id, "b1");
-	assert_int_equal(n->before.step_ms, 210);
-	assert_int_equal(n->step_ms, 205);
 	assert_string_equal(n->message, "proved");
 	assert_null(r.status.nodes.items[1].previous);
 	assert_int_equal(r.status.nodes.items[1].changed_at, HF_TIME_NONE);

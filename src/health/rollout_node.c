@@ -16,10 +16,8 @@ static const char *const phase_names[HF_ROLLOUT_PHASES] = {
 	"Waiting",   "Locked", "Cordoned", "Emptying",   "Changing", "Proving",
 	"Restoring", "Done",   "Failed",   "RolledBack", "Skipped"};
 static const char *const do_names[HF_ROLLOUT_DOS] = {
-	"nothing",       "take-lease",   "cordon",   "set-condition",
-	"canary-before", "evict",        "mark",     "change",
-	"ask-report",    "canary-after", "uncordon", "clear-condition",
-	"release-lease"};
+	"nothing", "take-lease", "cordon",   "set-condition",   "evict",        "mark",
+	"change",  "ask-report", "uncordon", "clear-condition", "release-lease"};
 
 #define BIT(phase) (1u << HF_ROLLOUT_##phase)
 static const unsigned may_follow[HF_ROLLOUT_PHASES] = {
@@ -189,23 +187,6 @@ static void step_cordoned(const struct hf_rollout_node_view *view,
 	set_message(step, "waits until no pod of the node requests a device");
 }
 
-/* The canary job needs the devices, so it runs on the empty node. */
-static bool awaits_baseline(const struct hf_rollout_node_view *view,
-			    struct hf_rollout_node_step *step)
-{
-	if (!view->wants_canary || view->backwards ||
-	    view->canary_before == HF_ROLLOUT_CANARY_SUCCEEDED)
-		return false;
-	if (view->canary_before == HF_ROLLOUT_CANARY_FAILED) {
-		set_message(step, "the canary job failed before the change");
-		end_work(step, HF_ROLLOUT_SKIPPED);
-		return true;
-	}
-	set_message(step, "the canary job runs before the change");
-	(void)act(step, view->canary_before == HF_ROLLOUT_CANARY_NONE, HF_ROLLOUT_CANARY_BEFORE);
-	return true;
-}
-
 static bool is_occupied(const struct hf_rollout_node_view *view)
 {
 	return view->empty != HF_ROLLOUT_EMPTY_NEVER && view->pods_left > 0;
@@ -251,8 +232,6 @@ static void step_emptying(const struct hf_rollout_node_view *view,
 		wake_by(step, until);
 		return;
 	}
-	if (awaits_baseline(view, step))
-		return;
 	step->next = HF_ROLLOUT_CHANGING;
 	set_message(step, view->backwards ? "the change is taken back" : "the node is changed");
 }
@@ -363,53 +342,14 @@ static bool prove_node(const struct hf_rollout_node_view *view, struct hf_rollou
 	return false;
 }
 
-/* Returns true if no canary job is wanted, or it proves the change. */
-static bool prove_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
-{
-	int64_t before = view->step_before_ms, after = view->step_after_ms;
-
-	if (!view->wants_canary || view->backwards)
-		return true;
-	switch (view->canary_after) {
-	case HF_ROLLOUT_CANARY_NONE:
-		set_message(step, "the canary job runs after the change");
-		(void)act(step, true, HF_ROLLOUT_CANARY_AFTER);
-		return false;
-	case HF_ROLLOUT_CANARY_RUNS:
-		set_message(step, "the canary job runs after the change");
-		return false;
-	case HF_ROLLOUT_CANARY_FAILED:
-		set_message(step, "the canary job failed after the change");
-		end_work(step, HF_ROLLOUT_FAILED);
-		return false;
-	case HF_ROLLOUT_CANARY_SUCCEEDED: break;
-	}
-	if (before > 0 && after > 0 && (after - before) * 100 > before * view->slower_percent) {
-		set_message(
-			step,
-			"the canary job is %lld %% slower: %lld ms, and %lld ms before the change",
-			(long long)((after - before) * 100 / before), (long long)after,
-			(long long)before);
-		end_work(step, HF_ROLLOUT_FAILED);
-		return false;
-	}
-	return true;
-}
-
 static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
-	bool proved;
-
 	if (!view->node_exists) {
 		set_message(step, "the node does not exist any more");
 		end_work(step, HF_ROLLOUT_SKIPPED);
 		return;
 	}
-	proved = prove_node(view, step);
-	/* While the canary job runs, its own deadline counts. */
-	if (proved && !prove_canary(view, step))
-		return;
-	if (!proved) {
+	if (!prove_node(view, step)) {
 		fail_if_late(view, step);
 		return;
 	}

@@ -75,14 +75,6 @@ struct hf_rollout_proof {
 	size_t resources_len;
 };
 
-/* The canary job of one side of the change. */
-enum hf_rollout_canary {
-	HF_ROLLOUT_CANARY_NONE, /* not created yet */
-	HF_ROLLOUT_CANARY_RUNS,
-	HF_ROLLOUT_CANARY_SUCCEEDED,
-	HF_ROLLOUT_CANARY_FAILED, /* failed, or longer than its deadline */
-};
-
 struct hf_rollout_node_view {
 	hf_time now;
 	const char *rollout; /* name of the DeviceRollout */
@@ -113,11 +105,6 @@ struct hf_rollout_node_view {
 	size_t pods_left; /* pods that request a device */
 	/* a pod among them that may not be moved, and why; NULL: all may */
 	const char *stuck_pod, *stuck_why;
-	bool wants_canary;
-	enum hf_rollout_canary canary_before, canary_after;
-	/* time of a step of the canary job before and after, in ms; 0: unknown */
-	int64_t step_before_ms, step_after_ms;
-	int32_t slower_percent; /* by how much a step may take longer */
 	struct hf_rollout_proof proof;
 };
 
@@ -126,12 +113,10 @@ enum hf_rollout_do {
 	HF_ROLLOUT_TAKE_LEASE,
 	HF_ROLLOUT_CORDON,          /* with the rollout's annotation */
 	HF_ROLLOUT_SET_CONDITION,   /* MaintenanceInProgress True */
-	HF_ROLLOUT_CANARY_BEFORE,   /* create the canary job on the unchanged node */
 	HF_ROLLOUT_EVICT,           /* one pod */
 	HF_ROLLOUT_MARK,            /* write the mark on the Node */
 	HF_ROLLOUT_CHANGE,          /* delete the DaemonSet's pod, or write the label */
 	HF_ROLLOUT_ASK_REPORT,      /* ask the agent to look at the devices */
-	HF_ROLLOUT_CANARY_AFTER,    /* create the canary job on the changed node */
 	HF_ROLLOUT_UNCORDON,        /* and remove the annotation */
 	HF_ROLLOUT_CLEAR_CONDITION, /* MaintenanceInProgress False */
 	HF_ROLLOUT_RELEASE_LEASE,

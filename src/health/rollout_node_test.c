@@ -31,7 +31,6 @@ static struct hf_rollout_node_view in_phase(enum hf_rollout_phase phase)
 		.own_cordon = true,
 		.in_maintenance = true,
 		.lease = HF_ROLLOUT_LEASE_OURS,
-		.slower_percent = 10,
 		.proof = {.changed = phase >= HF_ROLLOUT_PROVING,
 			  .pod_ready = true,
 			  .complete_at = T0,
@@ -270,38 +269,6 @@ static void a_node_without_an_agent_is_proved_by_its_resources(void **state)
 	expect_end(&v, HF_ROLLOUT_DONE, "1 resource as before");
 }
 
-static void a_canary_runs_before_and_after(void **state)
-{
-	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_EMPTYING);
-
-	(void)state;
-	v.wants_canary = true;
-	expect_act(&v, HF_ROLLOUT_CANARY_BEFORE);
-	v.canary_before = HF_ROLLOUT_CANARY_RUNS;
-	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
-	v.canary_before = HF_ROLLOUT_CANARY_FAILED;
-	expect_end(&v, HF_ROLLOUT_SKIPPED, "failed before the change");
-	v.canary_before = HF_ROLLOUT_CANARY_SUCCEEDED;
-	expect_phase(&v, HF_ROLLOUT_CHANGING);
-	v = in_phase(HF_ROLLOUT_PROVING);
-	v.wants_canary = true;
-	v.canary_before = HF_ROLLOUT_CANARY_SUCCEEDED;
-	expect_act(&v, HF_ROLLOUT_CANARY_AFTER);
-	v.canary_after = HF_ROLLOUT_CANARY_RUNS;
-	/* The deadline of the canary job is its own. */
-	v.now = T0 + 2 * HF_HOUR;
-	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
-	v.canary_after = HF_ROLLOUT_CANARY_FAILED;
-	expect_end(&v, HF_ROLLOUT_FAILED, "failed after the change");
-	v.canary_after = HF_ROLLOUT_CANARY_SUCCEEDED;
-	v.step_before_ms = 100;
-	v.step_after_ms = 110;
-	expect_phase(&v, HF_ROLLOUT_RESTORING);
-	expect_end(&v, HF_ROLLOUT_DONE, "proved");
-	v.step_after_ms = 111;
-	expect_end(&v, HF_ROLLOUT_FAILED, "11 % slower: 111 ms, and 100 ms before");
-}
-
 static void only_the_own_cordon_is_taken_off(void **state)
 {
 	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_RESTORING);
@@ -338,7 +305,6 @@ static void a_rollback_ends_rolled_back(void **state)
 
 	(void)state;
 	v.backwards = true;
-	v.wants_canary = true;
 	expect_end(&v, HF_ROLLOUT_ROLLED_BACK, "taken back and proved");
 }
 
@@ -372,7 +338,6 @@ int main(void)
 		cmocka_unit_test(a_proof_needs_each_fact),
 		cmocka_unit_test(an_old_report_proves_nothing),
 		cmocka_unit_test(a_node_without_an_agent_is_proved_by_its_resources),
-		cmocka_unit_test(a_canary_runs_before_and_after),
 		cmocka_unit_test(only_the_own_cordon_is_taken_off),
 		cmocka_unit_test(a_failed_node_keeps_its_cordon_until_the_end),
 		cmocka_unit_test(a_rollback_ends_rolled_back),
