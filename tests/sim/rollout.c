@@ -731,12 +731,12 @@ static void a_rollout_at_its_end_reads_nothing(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
-/* rollout [long|TEST]: "long" runs the tests that take minutes under the sanitizers; else the tests whose names match. */
+/* rollout [long|short [TEST]]: "long" runs the tests that take minutes under the sanitizers; TEST: only those whose names
+ * match. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_rollout_changes_each_node_once),
-		T(a_hundred_nodes_take_little_more_than_their_soaks),
 		T(a_label_is_rolled_out),
 		T(a_budget_of_the_policy_limits_the_nodes_in_work),
 		T(a_domain_of_the_policy_limits_the_nodes_in_work),
@@ -754,8 +754,6 @@ int main(int argc, char **argv)
 		T(a_pod_that_never_becomes_ready_halts),
 		T(as_many_nodes_may_fail_as_the_spec_says),
 		T(a_template_that_changes_again_halts),
-		T(a_rollback_takes_all_nodes_back),
-		T(a_rollback_of_a_label_restores_each_value),
 		T(a_cancel_puts_cordons_back),
 		T(a_deleted_rollout_puts_everything_back_first),
 		T(a_person_who_takes_the_cordon_off_is_obeyed),
@@ -771,15 +769,18 @@ int main(int argc, char **argv)
 	};
 
 	const struct CMUnitTest long_tests[] = {
+		T(a_hundred_nodes_take_little_more_than_their_soaks),
+		T(a_rollback_takes_all_nodes_back),
+		T(a_rollback_of_a_label_restores_each_value),
 		T(a_thousand_nodes_stay_within_the_budget),
 		cmocka_unit_test(it_goes_on_after_a_death_before_each_write),
 		cmocka_unit_test(it_goes_on_after_a_death_after_each_write),
 		cmocka_unit_test(a_rollback_goes_on_after_a_death_after_each_write),
 	};
 
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	if (argc > 1 && hf_streq(argv[1], "long"))
 		return cmocka_run_group_tests_name("rollout, long", long_tests, NULL, NULL);
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests_name("rollout", tests, NULL, NULL);
 }
