@@ -387,6 +387,23 @@ static void a_detector_that_was_not_heard_for_long_is_stale(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void versions_of_the_driver_are_published(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_device_health health = read(w, arena);
+
+	assert_null(health.driver_version);
+	hf_intake_note_version(w->intake, HF_VERSION_DRIVER, "570.86.15");
+	hf_intake_note_version(w->intake, HF_VERSION_LIBRARY, "575.57.08");
+	hf_intake_note_version(w->intake, HF_VERSION_MODULE, "570.86.15");
+	health = read(w, arena);
+	assert_string_equal(health.driver_version, "570.86.15");
+	assert_string_equal(health.library_version, "575.57.08");
+	assert_string_equal(health.module_version, "570.86.15");
+	assert_null(health.firmware_version);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +420,7 @@ int main(void)
 		TEST(a_sick_device_that_is_gone_makes_the_node_unknown),
 		TEST(the_nodes_patch_names_the_four_conditions),
 		TEST(a_detector_that_was_not_heard_for_long_is_stale),
+		TEST(versions_of_the_driver_are_published),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

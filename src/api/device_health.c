@@ -140,8 +140,10 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
  * written as null, and empty lists as []. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
-	static const char *const optional[] = {"driverTime", "driverVersion", "class",
-					       "action",     "evidenceTime",  "historyLost"};
+	static const char *const optional[] = {
+		"driverTime",      "driverVersion", "libraryVersion", "moduleVersion",
+		"firmwareVersion", "class",         "action",         "evidenceTime",
+		"historyLost"};
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
@@ -150,6 +152,9 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	hf_write_micro_time(status, "observedTime", health->observed_at);
 	hf_write_micro_time(status, "driverTime", health->driver_at);
 	set_text(status, "driverVersion", health->driver_version);
+	set_text(status, "libraryVersion", health->library_version);
+	set_text(status, "moduleVersion", health->module_version);
+	set_text(status, "firmwareVersion", health->firmware_version);
 	set_text(status, "bootID", health->boot_id);
 	set_text(status, "agentVersion", health->agent_version);
 	set_text(status, "rulesHash", health->rules_hash);
@@ -367,7 +372,8 @@ static const struct hf_field_table process_table = HF_FIELD_TABLE(process_fields
 
 struct status {
 	uint64_t present;
-	const char *driver_version, *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
+	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
+	const char *driver_version, *library_version, *module_version, *firmware_version;
 	hf_time observed, driver, evidence;
 	int64_t lost_records, dropped_devices;
 	bool history_lost;
@@ -383,6 +389,9 @@ static const struct hf_field status_fields[] = {
 	[STATUS_DRIVER] = HF_FIELD_TIME("driverTime", struct status, driver, 0),
 	[STATUS_EVIDENCE] = HF_FIELD_TIME("evidenceTime", struct status, evidence, 0),
 	TEXT("driverVersion", struct status, driver_version),
+	TEXT("libraryVersion", struct status, library_version),
+	TEXT("moduleVersion", struct status, module_version),
+	TEXT("firmwareVersion", struct status, firmware_version),
 	TEXT("bootID", struct status, boot_id),
 	TEXT("agentVersion", struct status, agent_version),
 	TEXT("rulesHash", struct status, rules_hash),
@@ -563,6 +572,9 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.observed_at = hf_field_time(s->present, STATUS_OBSERVED, s->observed),
 		.driver_at = hf_field_time(s->present, STATUS_DRIVER, s->driver),
 		.driver_version = s->driver_version,
+		.library_version = s->library_version,
+		.module_version = s->module_version,
+		.firmware_version = s->firmware_version,
 		.boot_id = s->boot_id,
 		.agent_version = s->agent_version,
 		.rules_hash = s->rules_hash,

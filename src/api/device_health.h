@@ -180,8 +180,10 @@ struct hf_device_health {
 	/* "driverTime": when the agent asked the driver's library the last question that the library
 	 * answered; HF_TIME_NONE: the agent asks no such library, or had no answer yet */
 	hf_time driver_at;
-	/* "driverVersion": version of the driver as its library last gave it; NULL: unknown */
-	const char *driver_version;
+	/* "driverVersion": of the driver that answers the library; "libraryVersion": of the library, in the
+	 * form of the driver's versions; "moduleVersion": of the loaded kernel module; "firmwareVersion":
+	 * of the firmware that the GPUs run. NULL: unknown. On a well node all are equal. */
+	const char *driver_version, *library_version, *module_version, *firmware_version;
 	const char *boot_id;       /* "bootID", equal to the Node's status.nodeInfo */
 	const char *agent_version; /* "agentVersion" */
 	const char *rules_hash;    /* "rulesHash" */

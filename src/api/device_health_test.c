@@ -83,6 +83,9 @@ static struct hf_device_health one_sick_device(void)
 		.observed_at = T0 + 6 * HF_SECOND + 1234000,
 		.driver_at = T0 + 3 * HF_SECOND,
 		.driver_version = "570.86.15",
+		.library_version = "570.86.10",
+		.module_version = "570.86.16",
+		.firmware_version = "570.86.17",
 		.boot_id = "b-1",
 		.agent_version = "0.1.0",
 		.rules_hash = "00ff",
@@ -108,6 +111,9 @@ static void test_what_is_written_is_read(void **state)
 	assert_int_equal(got.observed_at, health.observed_at);
 	assert_int_equal(got.driver_at, T0 + 3 * HF_SECOND);
 	assert_string_equal(got.driver_version, "570.86.15");
+	assert_string_equal(got.library_version, "570.86.10");
+	assert_string_equal(got.module_version, "570.86.16");
+	assert_string_equal(got.firmware_version, "570.86.17");
 	assert_string_equal(got.boot_id, "b-1");
 	assert_string_equal(got.rules_hash, "00ff");
 	assert_string_equal(got.state, "Unhealthy");
@@ -272,6 +278,10 @@ static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state
 	assert_null(got.action);
 	assert_int_equal(got.evidence_at, HF_TIME_NONE);
 	assert_int_equal(got.driver_at, HF_TIME_NONE);
+	assert_null(got.driver_version);
+	assert_null(got.library_version);
+	assert_null(got.module_version);
+	assert_null(got.firmware_version);
 	assert_int_equal(got.lost_records, 0);
 	assert_int_equal(got.dropped_devices, 0);
 	assert_int_equal(got.devices.len, 0);

@@ -75,7 +75,7 @@ struct hf_intake {
 	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
 	hf_time driver_at;
-	char driver_version[HF_INTAKE_VERSION_MAX]; /* "": unknown */
+	char versions[HF_VERSIONS][HF_INTAKE_VERSION_MAX];
 	/* metrics of the probes' looks; NULL: the agent has no metrics */
 	struct hf_family *seconds, *timeouts;
 };
@@ -182,20 +182,15 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 	return intake->looked_at[probe];
 }
 
+static void announce_news(struct hf_intake *intake, bool urgent)
+{
+	intake->news = true;
+	intake->options.news(intake->options.arg, urgent);
+}
+
 void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at)
 {
 	intake->driver_at = asked_at;
-}
-
-void hf_intake_driver_version(struct hf_intake *intake, const char *version)
-{
-	hf_str_print(intake->driver_version, sizeof(intake->driver_version), version,
-		     strlen(version));
-}
-
-const char *hf_intake_get_driver_version(const struct hf_intake *intake)
-{
-	return intake->driver_version[0] == '\0' ? NULL : intake->driver_version;
 }
 
 hf_time hf_intake_driver_at(const struct hf_intake *intake)
@@ -203,10 +198,22 @@ hf_time hf_intake_driver_at(const struct hf_intake *intake)
 	return intake->driver_at;
 }
 
-static void announce_news(struct hf_intake *intake, bool urgent)
+void hf_intake_note_version(struct hf_intake *intake, enum hf_intake_version part,
+			    const char *version)
 {
-	intake->news = true;
-	intake->options.news(intake->options.arg, urgent);
+	char text[HF_INTAKE_VERSION_MAX];
+
+	hf_str_print(text, sizeof(text), version, strlen(version));
+	if (hf_streq(intake->versions[part], text))
+		return;
+	memcpy(intake->versions[part], text, sizeof(text));
+	intake->states_version++;
+	announce_news(intake, false);
+}
+
+const char *hf_intake_version_of(const struct hf_intake *intake, enum hf_intake_version part)
+{
+	return intake->versions[part][0] != '\0' ? intake->versions[part] : NULL;
 }
 
 /* Replaces unprintable bytes of a text in place. The text may lack its final NUL. */

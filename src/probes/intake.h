@@ -71,6 +71,16 @@ enum hf_intake_probe {
 	HF_PROBES
 };
 
+/* The parts of a GPU driver that have a version of their own. */
+enum hf_intake_version {
+	HF_VERSION_DRIVER,  /* the driver that answers the library */
+	HF_VERSION_LIBRARY, /* the library, in the form of the driver's versions */
+	HF_VERSION_MODULE,  /* the loaded kernel module */
+	HF_VERSION_FIRMWARE,
+	HF_VERSIONS
+};
+#define HF_INTAKE_VERSION_MAX 64 /* a longer version is cut */
+
 enum hf_intake_state {
 	HF_INTAKE_UNTOLD, /* no report yet */
 	HF_INTAKE_OK,
@@ -112,12 +122,11 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 void hf_intake_driver_answered(struct hf_intake *intake, hf_time asked_at);
 /* The time that was noted last; HF_TIME_NONE before that. */
 hf_time hf_intake_driver_at(const struct hf_intake *intake);
-
-#define HF_INTAKE_VERSION_MAX 96 /* with the NUL */
-/* Notes the version of the driver as its library gave it; "": unknown. */
-void hf_intake_driver_version(struct hf_intake *intake, const char *version);
+/* Notes a version; "": unknown. A change counts as one of hf_intake_states_version. */
+void hf_intake_note_version(struct hf_intake *intake, enum hf_intake_version part,
+			    const char *version);
 /* The version that was noted last; NULL: unknown. */
-const char *hf_intake_get_driver_version(const struct hf_intake *intake);
+const char *hf_intake_version_of(const struct hf_intake *intake, enum hf_intake_version part);
 
 /* A probe found a device. The device stays known. If a field is "", it keeps the value that another
  * probe gave. */

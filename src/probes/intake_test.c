@@ -333,6 +333,27 @@ static void ports_leave_room_for_what_they_connect(void **state)
 	assert_string_equal(devices[len - 1].id, "0000:0f:00.0");
 }
 
+/* DeviceHealth shows the versions, so the agent writes it when one has changed. */
+static void a_changed_version_of_the_driver_is_news(void **state)
+{
+	struct world *w = *state;
+	uint64_t before = hf_intake_states_version(w->intake);
+
+	assert_null(hf_intake_version_of(w->intake, HF_VERSION_DRIVER));
+	hf_intake_note_version(w->intake, HF_VERSION_DRIVER, "");
+	assert_int_equal(hf_intake_states_version(w->intake), before);
+	hf_intake_note_version(w->intake, HF_VERSION_DRIVER, "570.86.15");
+	hf_intake_note_version(w->intake, HF_VERSION_DRIVER, "570.86.15");
+	hf_intake_note_version(w->intake, HF_VERSION_MODULE, "570\n86");
+	assert_int_equal(hf_intake_states_version(w->intake), before + 2);
+	assert_string_equal(hf_intake_version_of(w->intake, HF_VERSION_DRIVER), "570.86.15");
+	assert_string_equal(hf_intake_version_of(w->intake, HF_VERSION_MODULE), "570?86");
+	assert_null(hf_intake_version_of(w->intake, HF_VERSION_LIBRARY));
+	hf_intake_note_version(w->intake, HF_VERSION_DRIVER, "");
+	assert_null(hf_intake_version_of(w->intake, HF_VERSION_DRIVER));
+	assert_int_equal(hf_intake_states_version(w->intake), before + 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
 		TEST(evidence_of_the_bus_waits_until_its_device_is_named),
 		TEST(texts_without_an_end_or_with_control_characters_are_made_tame),
 		TEST(a_detector_is_on_where_one_way_sees_and_tells_why_else),
+		TEST(a_changed_version_of_the_driver_is_news),
 		TEST(a_step_gets_what_came_once_and_the_devices_each_time),
 		TEST(a_full_list_refuses_and_asks_for_a_step_at_once),
 		TEST(loads_are_found_by_any_name_and_grow_old),

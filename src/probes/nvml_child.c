@@ -49,6 +49,7 @@ struct nvml {
 	int (*shutdown)(void);
 	int (*driver_version)(char *text, unsigned size);
 	int (*library_version)(char *text, unsigned size);
+	int (*firmware_version)(void *device, char *text);
 	int (*count)(unsigned *count);
 	int (*by_index)(unsigned index, void **device);
 	int (*uuid)(void *device, char *text, unsigned size);
@@ -101,6 +102,7 @@ static const struct {
 	{AT(shutdown), "nvmlShutdown", NULL},
 	{AT(driver_version), "nvmlSystemGetDriverVersion", NULL},
 	{AT(library_version), "nvmlSystemGetNVMLVersion", NULL},
+	{AT(firmware_version), "nvmlDeviceGetGspFirmwareVersion", NULL},
 	{AT(count), "nvmlDeviceGetCount_v2", NULL},
 	{AT(by_index), "nvmlDeviceGetHandleByIndex_v2", NULL},
 	{AT(uuid), "nvmlDeviceGetUUID", NULL},
@@ -449,6 +451,21 @@ static void read_version(int (*fn)(char *, unsigned), char ret_text[HF_NVML_TEXT
 		hf_str_print(ret_text, HF_NVML_TEXT_MAX, text, strnlen(text, sizeof(text)));
 }
 
+/* All GPUs of a node load their firmware from the files of one driver, so the first answer is enough. */
+static void read_firmware(struct nvml *n, struct hf_nvml_record *r)
+{
+	/* NVML writes up to 64 bytes and takes no size. */
+	char text[256] = "";
+
+	for (unsigned i = 0; i < r->devices_len; i++) {
+		if (r->devices[i].code != HF_NVML_OK ||
+		    CALL(n->firmware_version, n->seen[i].handle, text) != HF_NVML_OK)
+			continue;
+		hf_str_print(r->firmware, HF_NVML_TEXT_MAX, text, strnlen(text, sizeof(text)));
+		return;
+	}
+}
+
 static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 {
 	unsigned count = 0;
@@ -476,6 +493,7 @@ static void read_devices(struct nvml *n, struct hf_nvml_record *r)
 	r->devices_len = count < HF_NVML_DEVICES_MAX ? count : HF_NVML_DEVICES_MAX;
 	for (unsigned i = 0; i < r->devices_len; i++)
 		look_device(n, i, &r->devices[i]);
+	read_firmware(n, r);
 }
 
 /* ---- events ------------------------------------------------------------------------------------------- */

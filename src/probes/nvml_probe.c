@@ -116,6 +116,21 @@ static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record 
 				 rest[--rest_len]);
 }
 
+/* NVML's own version has the version of CUDA's interface in front: "12.570.86.15". */
+static const char *library_version(const char *text)
+{
+	const char *dot = strchr(text, '.');
+
+	return dot != NULL && strchr(dot + 1, '.') != NULL ? dot + 1 : text;
+}
+
+static void note_versions(struct hf_intake *intake, const struct hf_nvml_record *record)
+{
+	hf_intake_note_version(intake, HF_VERSION_DRIVER, record->driver);
+	hf_intake_note_version(intake, HF_VERSION_LIBRARY, library_version(record->library));
+	hf_intake_note_version(intake, HF_VERSION_FIRMWARE, record->firmware);
+}
+
 static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answer)
 {
 	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
@@ -129,10 +144,10 @@ static void take_answer(struct nvml_probe *p, const struct hf_nvml_record *answe
 	if (record->code == HF_NVML_OK) {
 		p->record = *record;
 		hf_intake_driver_answered(p->intake, p->asked_at);
-		hf_intake_driver_version(p->intake, record->driver);
 	} else if (record->code == HF_NVML_NO_LIBRARY) {
 		hf_intake_driver_answered(p->intake, HF_TIME_NONE);
 	}
+	note_versions(p->intake, record);
 	hf_nvml_report(p->intake, record);
 	if (!wants_renewal(record)) {
 		p->renewed_at = now;

@@ -228,6 +228,7 @@ static void code_record(struct codec *c, struct hf_nvml_record *r)
 	code_text(c, r->why, sizeof(r->why));
 	code_text(c, r->driver, sizeof(r->driver));
 	code_text(c, r->library, sizeof(r->library));
+	code_text(c, r->firmware, sizeof(r->firmware));
 	code_bytes(c, &count, 2, UINT16_MAX);
 	r->count = (int32_t)count - 1;
 	code_length(c, &r->devices_len, HF_NVML_DEVICES_MAX);
@@ -330,7 +331,8 @@ void hf_nvml_record_render(const struct hf_nvml_record *r, struct hf_strbuf *sb)
 	hf_strbuf_addf(sb, "code: %d\n", r->code);
 	if (r->why[0] != '\0')
 		hf_strbuf_addf(sb, "why: %s\n", r->why);
-	hf_strbuf_addf(sb, "driver: %s\nlibrary: %s\ncount: %d\n", r->driver, r->library, r->count);
+	hf_strbuf_addf(sb, "driver: %s\nlibrary: %s\nfirmware: %s\ncount: %d\n", r->driver,
+		       r->library, r->firmware, r->count);
 	for (size_t i = 0; i < r->devices_len; i++)
 		render_device(&r->devices[i], sb);
 	for (size_t i = 0; i < r->events_len; i++) {

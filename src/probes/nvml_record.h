@@ -122,7 +122,8 @@ struct hf_nvml_record {
 	/* result of loading and initializing the library: 0, NO_LIBRARY, NOT_LOADED, MISMATCH, … */
 	int32_t code;
 	char why[HF_NVML_TEXT_MAX]; /* for NO_LIBRARY: the error text of the loader */
-	char driver[HF_NVML_TEXT_MAX], library[HF_NVML_TEXT_MAX]; /* versions */
+	/* versions; "": unknown. firmware: of the first device that names its firmware */
+	char driver[HF_NVML_TEXT_MAX], library[HF_NVML_TEXT_MAX], firmware[HF_NVML_TEXT_MAX];
 	int32_t count; /* number of devices by the library; -1: not known */
 	size_t devices_len;
 	struct hf_nvml_device devices[HF_NVML_DEVICES_MAX];

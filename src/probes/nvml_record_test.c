@@ -21,6 +21,7 @@ static struct hf_nvml_record *made(void)
 	r->count = 2;
 	snprintf(r->driver, sizeof(r->driver), "570.86.15");
 	snprintf(r->library, sizeof(r->library), "12.570.86.15");
+	snprintf(r->firmware, sizeof(r->firmware), "570.86.16");
 	r->devices_len = 2;
 	for (size_t i = 0; i < 2; i++) {
 		struct hf_nvml_device *d = &r->devices[i];
@@ -61,6 +62,7 @@ static void what_is_written_is_read(void **state)
 	assert_memory_equal(got->devices, r->devices, sizeof(r->devices));
 	assert_memory_equal(got->events, r->events, sizeof(r->events));
 	assert_string_equal(got->driver, "570.86.15");
+	assert_string_equal(got->firmware, "570.86.16");
 	assert_int_equal(hf_nvml_record_read(&sb, got, &err), 1);
 	assert_int_equal(got->kind, HF_NVML_NEWS);
 	assert_int_equal(got->count, -1);
@@ -152,8 +154,8 @@ static int read_payload(const void *payload, size_t len)
 
 static void a_right_checksum_over_nonsense_is_nonsense(void **state)
 {
-	/* the smallest payload: kind, code, why, driver, library, count, devices, events */
-	unsigned char least[] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+	/* the smallest payload: kind, code, why, driver, library, firmware, count, devices, events */
+	unsigned char least[] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	unsigned char more[sizeof(least) + 1] = {1};
 
 	assert_int_equal(read_payload(least, sizeof(least)), 1);
@@ -167,11 +169,11 @@ static void a_right_checksum_over_nonsense_is_nonsense(void **state)
 	least[2] = 0x40; /* a code of 16384, too large */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 	least[2] = 0;
-	least[8] = 65; /* more devices than the limit */
+	least[9] = 65; /* more devices than the limit */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
-	least[8] = 1; /* a device that is missing */
+	least[9] = 1; /* a device that is missing */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
-	least[8] = 0;
+	least[9] = 0;
 	least[3] = 200; /* the text is longer than the whole payload */
 	assert_int_equal(read_payload(least, sizeof(least)), HF_E_BAD_REQUEST);
 }

@@ -168,6 +168,7 @@ static void a_look_sees_all_facts_of_all_devices(void **state)
 	const struct hf_nvml_device *d = &b->record.devices[1];
 
 	script(b, "devices 2\n"
+		  "firmware 570.86.16\n"
 		  "value nvmlDeviceGetTotalEccErrors 1 14 3\n"
 		  "value nvmlDeviceGetRemappedRows 1 5 2 1 0\n"
 		  "value nvmlDeviceGetFieldValues 1 4\n"
@@ -179,6 +180,7 @@ static void a_look_sees_all_facts_of_all_devices(void **state)
 	assert_int_equal(b->record.code, HF_NVML_OK);
 	assert_string_equal(b->record.driver, "570.86.15");
 	assert_string_equal(b->record.library, "12.570.86.15");
+	assert_string_equal(b->record.firmware, "570.86.16");
 	assert_int_equal(b->record.count, 2);
 	assert_int_equal(b->record.devices_len, 2);
 	assert_string_equal(d->address, "0000:1b:00.0");

@@ -453,6 +453,7 @@ static void looked_devices(void *arg)
 	for (size_t i = 0; i < gpus->len; i++)
 		report_gpu(p, &gpus->items[i]);
 	report_gone(p);
+	hf_intake_note_version(p->intake, HF_VERSION_MODULE, p->gpu_bench->driver.version);
 	report_driver_by_sysfs(p, nvidia, gpus->len - nvidia);
 	report_unseen(p);
 	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_BUSLOST);

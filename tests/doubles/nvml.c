@@ -6,7 +6,7 @@
  * for, which does what the file named by HF_NVML_DOUBLE says at each call:
  *
  *     devices 2                   how many there are (none without this line)
- *     driver 570.86.15            versions and names are texts
+ *     driver 570.86.15            versions and names are texts: driver, library, firmware
  *     lost 1                      every call for device 1 gives 15
  *     reset 1                     … gives 16
  *     hang nvmlDeviceGetCount_v2  this one never returns
@@ -239,6 +239,18 @@ int nvmlSystemGetNVMLVersion(char *ret_text, unsigned size)
 {
 	return text("library", "12.570.86.15", ret_text, size);
 }
+
+#ifndef HF_NVML_DOUBLE_OLD
+/* Older GPUs have no such firmware: without a line "firmware" it is not supported. */
+API int nvmlDeviceGetGspFirmwareVersion(void *device, char *ret_text);
+int nvmlDeviceGetGspFirmwareVersion(void *device, char *ret_text)
+{
+	struct answer a = ask("nvmlDeviceGetGspFirmwareVersion", device, OK);
+	int code = a.code == OK ? text("firmware", "", ret_text, 64) : a.code;
+
+	return code == OK && ret_text[0] == '\0' ? UNSUPPORTED : code;
+}
+#endif
 
 API int nvmlDeviceGetCount_v2(unsigned *count);
 int nvmlDeviceGetCount_v2(unsigned *count)
