@@ -37,7 +37,7 @@ static bool scheduler_is_plain(const char *name)
 	       strchr(LETTERS, name[0]) != NULL;
 }
 
-enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16, MENDER = 32 };
+enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16, MENDER = 32, ROLLOUTS = 64 };
 
 /* For each section of the manifests, the flags that select it. ALL stands for a command line
  * without such a flag, which prints the sections that every installation needs. */
@@ -48,7 +48,9 @@ static const unsigned asked_by[] = {
 	[HF_MANIFESTS_OPERATOR] = OPERATOR | ALL,
 	[HF_MANIFESTS_GANG] = OPERATOR | ALL,
 	[HF_MANIFESTS_AGENT] = AGENT,
+	[HF_MANIFESTS_MEND] = MENDER | ROLLOUTS,
 	[HF_MANIFESTS_MENDER] = MENDER,
+	[HF_MANIFESTS_ROLLOUTS] = ROLLOUTS,
 	[HF_MANIFESTS_DENY] = POLICY,
 	[HF_MANIFESTS_WARN] = CRDS | POLICY | ALL,
 };
@@ -59,6 +61,7 @@ static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section
 			 (hf_cli_has(cli, "operator") ? OPERATOR : 0) |
 			 (hf_cli_has(cli, "agent") ? AGENT : 0) |
 			 (hf_cli_has(cli, "mender") ? MENDER : 0) |
+			 (hf_cli_has(cli, "rollouts") ? ROLLOUTS : 0) |
 			 (hf_cli_has(cli, "policy") ? POLICY : 0);
 
 	if (section == HF_MANIFESTS_GANG && hf_cli_flag(cli, "gang-scheduler-name") == NULL)
@@ -105,7 +108,8 @@ static int verb_manifests(struct hf_cli *cli)
 	/* Operator and agent need different namespaces, because their pod security levels differ;
 	 * -n would give both the same name. */
 	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") &&
-	    (hf_cli_has(cli, "operator") || hf_cli_has(cli, "mender")))
+	    (hf_cli_has(cli, "operator") || hf_cli_has(cli, "mender") ||
+	     hf_cli_has(cli, "rollouts")))
 		return hf_cli_usage(
 			cli,
 			"--namespace: operator and agent need different namespaces; print them with two commands");
@@ -122,11 +126,14 @@ static int verb_manifests(struct hf_cli *cli)
 }
 
 static const struct hf_flag manifests_flags[] = {
-	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth, HealthPolicy and Remediation",
+	{"crds", 0, NULL,
+	 "the CRDs: six kinds of jobs, DeviceHealth, HealthPolicy, Remediation and DeviceRollout",
 	 NULL},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment", NULL},
 	{"agent", 0, NULL, "the node agent: namespace, roles, policy, DaemonSet", NULL},
 	{"mender", 0, NULL, "resets and reboots: namespace, roles, policies of the actor", NULL},
+	{"rollouts", 0, NULL, "rollouts of drivers: the operator's rights and the policy for them",
+	 NULL},
 	{"namespace", 'n', "NAME", "the namespace of the operator or the agent", NULL},
 	{"policy", 0, NULL, "admission policies, for a cluster that keeps upstream's CRDs", NULL},
 	{"image", 0, "IMAGE", "the image of operator and agent", NULL},
@@ -139,8 +146,8 @@ const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
 	.summary = "Print the manifests that install Holdfast, for kubectl apply",
 	.usage =
-		"[--crds] [--operator] [--agent] [--mender] [--policy] [-n NAMESPACE] [--image IMAGE] "
-		"[--gang-scheduler-name NAME]",
+		"[--crds] [--operator] [--agent] [--mender] [--rollouts] [--policy] [-n NAMESPACE] "
+		"[--image IMAGE] [--gang-scheduler-name NAME]",
 	.group = HF_CLI_ON_CLUSTER,
 	.examples =
 		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"

@@ -26,14 +26,20 @@ struct hf_manifest_chunk {
 enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
 	HF_MANIFESTS_DEVICES, /* CRDs that only Holdfast has */
-	HF_MANIFESTS_HEALTH,  /* the CRDs HealthPolicy and Remediation */
+	HF_MANIFESTS_HEALTH,  /* the CRDs HealthPolicy, Remediation and DeviceRollout */
 	HF_MANIFESTS_OPERATOR,
 	HF_MANIFESTS_GANG, /* roles for pod groups; printed if a gang scheduler is named */
 	/* the agent; printed only with --agent, because the agent is privileged */
 	HF_MANIFESTS_AGENT,
+	/* the namespace of the actor's pods and of the Leases of nodes, and its policies: for
+	 * --mender and --rollouts */
+	HF_MANIFESTS_MEND,
 	/* the actor that resets GPUs and reboots nodes; printed only with --mender, because its
 	 * pods are privileged */
 	HF_MANIFESTS_MENDER,
+	/* rollouts of drivers; printed only with --rollouts, because the operator then may change
+	 * DaemonSets and cordon nodes */
+	HF_MANIFESTS_ROLLOUTS,
 	/* the rules of Holdfast's CRDs as admission policies, for a cluster that keeps upstream's
 	 * CRDs */
 	HF_MANIFESTS_DENY,

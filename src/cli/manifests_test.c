@@ -329,6 +329,24 @@ static void the_mender_is_printed_only_when_asked_for(void **state)
 	assert_int_equal(both.code, HF_EXIT_USAGE);
 }
 
+static void rollouts_are_printed_only_when_asked_for(void **state)
+{
+	AUTO_SAID all = RUN();
+	AUTO_SAID rollouts = RUN("--rollouts", "-n", "mine");
+	AUTO_SAID both = RUN("--rollouts", "--mender");
+
+	assert_int_equal(count(all.out, "holdfast-rollout"), 0);
+	assert_int_equal(rollouts.code, HF_EXIT_OK);
+	/* The Leases of nodes are in the namespace of actors, which has its policies. */
+	assert_int_equal(count(rollouts.out, "kind: ValidatingAdmissionPolicy\n"), 4);
+	assert_int_equal(count(rollouts.out, "  name: holdfast-mend\n"), 1);
+	assert_int_equal(count(rollouts.out, "    namespace: mine\n"), 2);
+	assert_int_equal(count(rollouts.out, "name: holdfast-mend-operator"), 0);
+	assert_int_equal(both.code, HF_EXIT_OK);
+	assert_int_equal(count(both.out, "kind: Namespace\n"), 1);
+	assert_int_equal(count(both.out, "kind: ValidatingAdmissionPolicy\n"), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +354,7 @@ int main(void)
 		cmocka_unit_test(a_gang_scheduler_brings_its_rights_and_its_flag),
 		cmocka_unit_test(a_part_is_printed_alone),
 		cmocka_unit_test(the_mender_is_printed_only_when_asked_for),
+		cmocka_unit_test(rollouts_are_printed_only_when_asked_for),
 		cmocka_unit_test(namespace_and_image_are_put_everywhere),
 		cmocka_unit_test(the_agent_comes_where_it_is_asked_for),
 		cmocka_unit_test(what_is_no_image_is_refused),

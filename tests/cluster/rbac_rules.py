@@ -67,6 +67,7 @@ CLUSTER["holdfast.dev", "devicehealths"] = {
 CLUSTER["holdfast.dev", "healthpolicies"] = {
     **CACHE, "get": ("src/fleet/act.c", "FLEET_LOOK_POLICY)")}
 CLUSTER["holdfast.dev", "remediations"] = {**CACHE}
+CLUSTER["holdfast.dev", "devicerollouts"] = {**CACHE}
 CLUSTER["holdfast.dev", "healthpolicies/status"] = {
     "patch": ("src/fleet/act.c", '.subresource = "status"')}
 CLUSTER["resource.k8s.io", "devicetaintrules"] = {

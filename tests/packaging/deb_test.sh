@@ -45,7 +45,7 @@ try_packages() {
 	quiet inside sh -c 'apt-get -qy --no-install-recommends install /var/tmp/holdfast_*.deb /var/tmp/holdfast-agent_*.deb'
 	inside holdfast --version
 	inside kubectl-holdfast --help | grep 'kubectl holdfast' >/dev/null || fail "$2: kubectl-holdfast has another name in its help"
-	[ "$(inside holdfast manifests --crds | grep -c '^kind: CustomResourceDefinition')" = 9 ] || fail "$2: manifests"
+	[ "$(inside holdfast manifests --crds | grep -c '^kind: CustomResourceDefinition')" = 10 ] || fail "$2: manifests"
 	inside holdfast-exec -- true
 	inside test -e /usr/lib/holdfast/libholdfast-names.so
 	inside test -e /usr/share/man/man1/kubectl-holdfast.1.gz

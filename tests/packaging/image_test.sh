@@ -58,7 +58,7 @@ else
 	run() { "$top/image/usr/bin/$1" "${@:2}"; }
 fi
 run holdfast --version
-[ "$(run holdfast manifests --crds | grep -c '^kind: CustomResourceDefinition')" = 9 ] || fail 'manifests'
+[ "$(run holdfast manifests --crds | grep -c '^kind: CustomResourceDefinition')" = 10 ] || fail 'manifests'
 run holdfast operator --help >/dev/null
 run holdfast agent --help >/dev/null
 run holdfast-exec -- /bin/true

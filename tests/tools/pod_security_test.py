@@ -197,6 +197,7 @@ class ManifestsTest(unittest.TestCase):
         self.judge(render.run(HOLDFAST, "manifests", "--gang-scheduler-name", "volcano"), {"holdfast-operator"})
         self.judge(render.run(HOLDFAST, "manifests", "--agent"), {"holdfast-agent"})
         self.judge(render.run(HOLDFAST, "manifests", "--mender"), set())
+        self.judge(render.run(HOLDFAST, "manifests", "--rollouts"), set())
 
     @unittest.skipUnless(render.find("kubernetes", "kubectl") and render.find("helm", "helm"), "needs helm and kubectl")
     def test_the_chart_whatever_its_values(self):

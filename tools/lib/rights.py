@@ -14,7 +14,8 @@ RULE = re.compile(r"((?:^  #.*\n)*)^  - apiGroups:", re.M)
 KINDS = [plural for plural, *_ in crd_schema.KINDS.values()]
 READS = {"get", "list", "watch"}
 # Rights that an installation has only with a flag, of `holdfast manifests` or (--page) of the operator.
-FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/page/page.yaml": "--page", "deploy/mender/rbac.yaml": "--mender"}
+FLAGS = {"deploy/operator/gang.yaml": "--gang-scheduler-name", "deploy/page/page.yaml": "--page",
+         "deploy/mender/rbac.yaml": "--mender", "deploy/rollout/rbac.yaml": "--rollouts"}
 
 
 class Role:

@@ -214,7 +214,7 @@ def check_uninstall(w):
     w.until("no pod of the operator is left", lambda: not w.api.list("pods", OPERATOR), 60)
     w.cluster.kubectl("delete", "namespace", OPERATOR, "--timeout=60s")
     until_left(w, ["CustomResourceDefinition"])
-    equal("CRDs", len(left(w)), 9)
+    equal("CRDs", len(left(w)), 10)
     equal("pods of the job", uids(w, "lives"), before)
     # A new release takes the kept CRDs and the job over.
     change(w, "install", render.CHART, "crds.keep=false")
