@@ -131,9 +131,10 @@ static int fetch_version(struct fetch *fetch, struct hf_error *err)
 static void fetch_crds(struct fetch *fetch)
 {
 	static const char *const others[] = {
-		"devicehealths.holdfast.dev",    "healthpolicies.holdfast.dev",
-		"remediations.holdfast.dev",     "workloads.kueue.x-k8s.io",
-		"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.volcano.sh",
+		"devicehealths.holdfast.dev",      "healthpolicies.holdfast.dev",
+		"remediations.holdfast.dev",       "devicerollouts.holdfast.dev",
+		"workloads.kueue.x-k8s.io",        "podgroups.scheduling.x-k8s.io",
+		"podgroups.scheduling.volcano.sh",
 	};
 	struct hf_request request = {.verb = HF_VERB_GET, .resource = &crds};
 	char name[128];
@@ -174,6 +175,7 @@ static const struct listed lists[] = {
 	{HF_CHECK_CONFIGMAPS, &hf_configmaps, NULL, "metadata.name=kueue-manager-config", NULL},
 	{HF_CHECK_DEVICEHEALTHS, &hf_devicehealths, NULL, NULL, NULL},
 	{HF_CHECK_REMEDIATIONS, &hf_remediations, NULL, NULL, NULL},
+	{HF_CHECK_ROLLOUTS, &hf_devicerollouts, NULL, NULL, NULL},
 };
 
 static void fetch_lists(struct fetch *fetch)

@@ -5,12 +5,14 @@
 #include "api/health_policy.h"
 #include "base/str.h"
 #include "cli/facts.h"
+#include "cli/node_devices.h"
 #include "cli/remediation.h"
+#include "cli/rollout.h"
 #include "core/model/names.h"
 
 #include <string.h>
 
-/* Rules of `holdfast check` about nodes, pods and acts: agents, images, Remediations. */
+/* Rules of `holdfast check` about nodes, pods and acts: agents, drivers, images, Remediations, DeviceRollouts. */
 
 #define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
 
@@ -73,6 +75,72 @@ void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *
 	else
 		hf_check_add(lines, HF_CHECK_OK, "agents", NULL,
 			     "an agent reports for each node with accelerators (%zu)", n);
+}
+
+/* ---- drivers ------------------------------------------------------------------------------------------ */
+
+/* The versions of the driver over the fleet, each with the number of its nodes. */
+#define VERSIONS_MAX 8
+struct versions {
+	struct {
+		const char *text;
+		size_t nodes;
+	} items[VERSIONS_MAX];
+	size_t len;
+	size_t others; /* nodes whose version has no place in the list */
+};
+
+static void count_version(struct versions *versions, const char *text)
+{
+	for (size_t i = 0; i < versions->len; i++)
+		if (hf_streq(versions->items[i].text, text)) {
+			versions->items[i].nodes++;
+			return;
+		}
+	if (versions->len == VERSIONS_MAX) {
+		versions->others++;
+		return;
+	}
+	versions->items[versions->len].text = text;
+	versions->items[versions->len++].nodes = 1;
+}
+
+static void add_versions_line(const struct versions *versions, struct hf_check_lines *lines)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	for (size_t i = 0; i < versions->len; i++)
+		hf_strbuf_addf(&text, "%s%s (%zu)", i > 0 ? ", " : "", versions->items[i].text,
+			       versions->items[i].nodes);
+	if (versions->others > 0)
+		hf_strbuf_addf(&text, ", others (%zu)", versions->others);
+	if (versions->len > 0)
+		hf_check_add(lines, HF_CHECK_OK, "drivers", NULL,
+			     "versions of the GPU driver, with numbers of nodes: %s", text.data);
+}
+
+void hf_check_drivers(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES mixed = HF_CHECK_NAMES_INIT;
+	struct versions versions = {.len = 0};
+
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_DEVICEHEALTHS); i++) {
+		const struct hf_json *health = hf_check_item(facts, HF_CHECK_DEVICEHEALTHS, i);
+		const char *version = hf_json_path_str(health, "status", "driverVersion", NULL);
+		HF_AUTO_STRBUF text = HF_STRBUF_INIT(512);
+
+		if (hf_driver_versions(health, &text))
+			hf_check_name(&mixed, "%s (%s)", hf_check_name_of(health), text.data);
+		if (!hf_str_is_empty(version))
+			count_version(&versions, version);
+	}
+	if (mixed.len > 0)
+		hf_check_add(
+			lines, HF_CHECK_WARN, "drivers",
+			"restart the node, or reload the driver on it: an update left parts of two versions",
+			"parts of the GPU driver have different versions on: %s",
+			hf_check_names_end(&mixed));
+	add_versions_line(&versions, lines);
 }
 
 /* ---- images ------------------------------------------------------------------------------------------ */
@@ -223,4 +291,40 @@ void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_l
 		hf_check_add(lines, HF_CHECK_OK, "remediations", NULL,
 			     "acts on nodes: %zu, not at an end: %zu",
 			     hf_check_len(facts, HF_CHECK_REMEDIATIONS), open);
+}
+
+/* ---- DeviceRollouts ------------------------------------------------------------------------------------- */
+
+void hf_check_rollouts(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	HF_AUTO_CHECK_NAMES halted = HF_CHECK_NAMES_INIT;
+	HF_AUTO_CHECK_NAMES unseen = HF_CHECK_NAMES_INIT;
+	size_t open = 0, n = hf_check_len(facts, HF_CHECK_ROLLOUTS);
+
+	if (!hf_check_known(facts, HF_CHECK_ROLLOUTS, "rollouts", lines))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_check_item(facts, HF_CHECK_ROLLOUTS, i);
+		const char *phase = hf_json_path_str(item, "status", "phase", NULL);
+
+		open += !hf_cli_rollout_has_ended(phase);
+		if (hf_streq(phase, "Halted"))
+			hf_check_name(&halted, "%s", hf_check_name_of(item));
+		else if (phase == NULL)
+			hf_check_name(&unseen, "%s", hf_check_name_of(item));
+	}
+	if (halted.len > 0)
+		hf_check_add(lines, HF_CHECK_WARN, "rollouts",
+			     "'holdfast why rollout/NAME' says what differed and on which node",
+			     "rollouts of drivers that halted: %s", hf_check_names_end(&halted));
+	if (unseen.len > 0)
+		hf_check_add(lines, HF_CHECK_WARN, "rollouts",
+			     "install the operator with --rollouts, and look at its log",
+			     "rollouts of drivers that no operator has seen: %s",
+			     hf_check_names_end(&unseen));
+	if (halted.len + unseen.len == 0 && n == 0)
+		hf_check_add(lines, HF_CHECK_OK, "rollouts", NULL, "no rollouts of drivers");
+	else if (halted.len + unseen.len == 0)
+		hf_check_add(lines, HF_CHECK_OK, "rollouts", NULL,
+			     "rollouts of drivers: %zu, not at an end: %zu", n, open);
 }

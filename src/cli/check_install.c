@@ -115,7 +115,8 @@ static void release_crds(struct crds *crds)
 
 void hf_check_crds(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
-	static const char *const own[] = {"devicehealths", "healthpolicies", "remediations"};
+	static const char *const own[] = {"devicehealths", "devicerollouts", "healthpolicies",
+					  "remediations"};
 	struct crds jobs = CRDS_INIT, others = CRDS_INIT;
 	bool installed = hf_check_operator(facts) != NULL;
 

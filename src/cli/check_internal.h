@@ -31,6 +31,7 @@ enum hf_check_source {
 	HF_CHECK_CONFIGMAPS, /* Kueue's configuration */
 	HF_CHECK_DEVICEHEALTHS,
 	HF_CHECK_REMEDIATIONS,
+	HF_CHECK_ROLLOUTS,
 	HF_CHECK_JOBS, /* only for migrate */
 	HF_CHECK_SOURCES,
 };
@@ -165,6 +166,8 @@ void hf_check_kueue(const struct hf_check_facts *facts, struct hf_check_lines *l
 void hf_check_gang(const struct hf_check_facts *facts, struct hf_check_lines *lines);
 void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *lines);
 void hf_check_images(const struct hf_check_facts *facts, struct hf_check_lines *lines);
+void hf_check_drivers(const struct hf_check_facts *facts, struct hf_check_lines *lines);
+void hf_check_rollouts(const struct hf_check_facts *facts, struct hf_check_lines *lines);
 void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_lines *lines);
 void hf_check_owners(const struct hf_check_facts *facts, struct hf_check_lines *lines);
 void hf_check_jobs(const struct hf_check_facts *facts, struct hf_check_lines *lines);

@@ -14,13 +14,14 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	{hf_check_api_server, false, false}, {hf_check_clocks, false, false},
-	{hf_check_rights, true, false},      {hf_check_operators, true, false},
-	{hf_check_webhooks, true, false},    {hf_check_crds, true, false},
-	{hf_check_policies, true, false},    {hf_check_kueue, true, false},
-	{hf_check_gang, true, false},        {hf_check_agents, false, false},
-	{hf_check_images, false, false},     {hf_check_remediations, true, false},
-	{hf_check_owners, true, true},       {hf_check_jobs, true, true},
+	{hf_check_api_server, false, false},  {hf_check_clocks, false, false},
+	{hf_check_rights, true, false},       {hf_check_operators, true, false},
+	{hf_check_webhooks, true, false},     {hf_check_crds, true, false},
+	{hf_check_policies, true, false},     {hf_check_kueue, true, false},
+	{hf_check_gang, true, false},         {hf_check_agents, false, false},
+	{hf_check_drivers, false, false},     {hf_check_images, false, false},
+	{hf_check_remediations, true, false}, {hf_check_rollouts, true, false},
+	{hf_check_owners, true, true},        {hf_check_jobs, true, true},
 };
 
 void hf_check_decide(const struct hf_check_facts *facts, struct hf_check_lines *lines)

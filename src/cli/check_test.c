@@ -39,6 +39,7 @@ static enum hf_check_source source_of(const char *kind)
 		{"ConfigMap", HF_CHECK_CONFIGMAPS},
 		{"DeviceHealth", HF_CHECK_DEVICEHEALTHS},
 		{"Remediation", HF_CHECK_REMEDIATIONS},
+		{"DeviceRollout", HF_CHECK_ROLLOUTS},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
@@ -423,21 +424,21 @@ static void a_gang_scheduler_needs_its_crd(void **state)
 #define ALL_WIDE                                                                                   \
 	WIDE("pytorchjobs")                                                                        \
 	WIDE("tfjobs") WIDE("mpijobs") WIDE("xgboostjobs") WIDE("paddlejobs") WIDE("jaxjobs")
-#define ALL_OWN OWN("devicehealths") OWN("healthpolicies") OWN("remediations")
+#define ALL_OWN OWN("devicehealths") OWN("devicerollouts") OWN("healthpolicies") OWN("remediations")
 
 static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
 {
 	assert_rule(hf_check_crds, ALL_WIDE ALL_OWN OPERATOR,
 		    "ok crds: job kinds: 6 installed with all fields\n"
-		    "ok crds: kinds of holdfast.dev: 3 installed with all fields\n");
+		    "ok crds: kinds of holdfast.dev: 4 installed with all fields\n");
 	assert_rule(
 		hf_check_crds,
 		NARROW("pytorchjobs") NARROW("tfjobs") NARROW("xgboostjobs") NARROW("paddlejobs")
 			NARROW("jaxjobs") CRD("mpijobs.kubeflow.org", "v2beta1", ""),
 		"warn crds: job kinds: 5 are upstream's (tfjobs, pytorchjobs, xgboostjobs, paddlejobs and 1 more); with them, Holdfast keeps ledgers and its fields in annotations\n"
 		"  -> holdfast manifests --crds | kubectl apply --server-side --force-conflicts -f -\n"
-		"warn crds: kinds of holdfast.dev: 3 not installed: devicehealths, healthpolicies, "
-		"remediations\n"
+		"warn crds: kinds of holdfast.dev: 4 not installed: devicehealths, devicerollouts, "
+		"healthpolicies, remediations\n"
 		"  -> install Holdfast (docs/how-to/install-operator.md); every way of installation brings "
 		"the CRDs\n"
 		"fail crds: mpijobs does not serve version v1\n"
@@ -449,7 +450,7 @@ static void crds_are_wide_narrow_missing_or_of_another_version(void **state)
 		"1 more\n"
 		"  -> holdfast manifests --crds | kubectl apply --server-side -f -\n"
 		"ok crds: job kinds: 1 installed with all fields\n"
-		"ok crds: kinds of holdfast.dev: 3 installed with all fields\n");
+		"ok crds: kinds of holdfast.dev: 4 installed with all fields\n");
 }
 
 #define POLICY(name) "---\nkind: ValidatingAdmissionPolicy\nmetadata: {name: " name "}\n"
@@ -566,6 +567,43 @@ static void leftovers_of_acts_are_reported(void **state)
 		"  -> install the operator with --mender, or delete them and their finalizers\n"
 		"warn remediations: nodes with Holdfast's quarantine taint, and no operator that would remove it: frail\n"
 		"  -> kubectl taint node NODE holdfast.dev/device-, after a look at the node\n");
+}
+
+#define VERSIONS(name, versions)                                                                   \
+	"---\nkind: DeviceHealth\nmetadata: {name: " name "}\nstatus: {" versions "}\n"
+
+static void versions_of_drivers_are_counted_and_mixed_ones_named(void **state)
+{
+	assert_rule(hf_check_drivers, VERSIONS("a", ""), "");
+	assert_rule(hf_check_drivers,
+		    VERSIONS("a", "driverVersion: 570.86.15, libraryVersion: 570.86.15")
+			    VERSIONS("b", "driverVersion: 570.86.15")
+				    VERSIONS("c", "driverVersion: 575.57.08"),
+		    "ok drivers: versions of the GPU driver, with numbers of nodes: 570.86.15 (2), "
+		    "575.57.08 (1)\n");
+	assert_rule(
+		hf_check_drivers,
+		VERSIONS("a", "libraryVersion: 575.57.08, moduleVersion: 570.86.15"),
+		"warn drivers: parts of the GPU driver have different versions on: a (library 575.57.08, "
+		"module 570.86.15)\n"
+		"  -> restart the node, or reload the driver on it: an update left parts of two "
+		"versions\n");
+}
+
+#define ROLLOUT(name, status) "---\nkind: DeviceRollout\nmetadata: {name: " name "}\n" status
+
+static void halted_and_unseen_rollouts_are_named(void **state)
+{
+	assert_rule(hf_check_rollouts, OPERATOR, "ok rollouts: no rollouts of drivers\n");
+	assert_rule(hf_check_rollouts,
+		    ROLLOUT("a", "status: {phase: Rolling}\n")
+			    ROLLOUT("b", "status: {phase: Succeeded}\n"),
+		    "ok rollouts: rollouts of drivers: 2, not at an end: 1\n");
+	assert_rule(hf_check_rollouts, ROLLOUT("a", "status: {phase: Halted}\n") ROLLOUT("b", ""),
+		    "warn rollouts: rollouts of drivers that halted: a\n"
+		    "  -> 'holdfast why rollout/NAME' says what differed and on which node\n"
+		    "warn rollouts: rollouts of drivers that no operator has seen: b\n"
+		    "  -> install the operator with --rollouts, and look at its log\n");
 }
 
 /* ---- migrate ------------------------------------------------------------------------------------------- */
@@ -710,6 +748,8 @@ int main(void)
 		cmocka_unit_test(each_node_with_accelerators_needs_a_report),
 		cmocka_unit_test(images_that_cannot_be_pulled_are_named),
 		cmocka_unit_test(leftovers_of_acts_are_reported),
+		cmocka_unit_test(versions_of_drivers_are_counted_and_mixed_ones_named),
+		cmocka_unit_test(halted_and_unseen_rollouts_are_named),
 		cmocka_unit_test(the_owner_of_the_crds_is_found),
 		cmocka_unit_test(jobs_that_will_behave_differently_are_named),
 		cmocka_unit_test(the_steps_know_which_are_done),

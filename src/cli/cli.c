@@ -297,11 +297,12 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 	return rc;
 }
 
-/* True for a word that kubectl takes as a kind: "pytorchjob", "job", "node", "remediation". */
+/* True for a word that kubectl takes as a kind: "pytorchjob", "job", "node", "remediation"; and "rollout". */
 static bool is_kind(const char *word)
 {
-	static const char *const others[] = {"job", "jobs",        "node",         "nodes",
-					     "no",  "remediation", "remediations", "rem"};
+	static const char *const others[] = {"job",     "jobs",          "node",           "nodes",
+					     "no",      "remediation",   "remediations",   "rem",
+					     "rollout", "devicerollout", "devicerollouts", "dro"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
 		if (hf_streq(word, others[i]))

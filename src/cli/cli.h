@@ -47,8 +47,8 @@ enum hf_cli_words {
 	HF_CLI_WORDS_NONE,
 	HF_CLI_WORDS_FILES,
 	HF_CLI_WORDS_JOBS,
-	HF_CLI_WORDS_NODES, /* jobs, and nodes as node/NAME */
-	HF_CLI_WORDS_ACTS,  /* jobs, and Remediations as remediation/NAME */
+	HF_CLI_WORDS_NODES, /* jobs, nodes as node/NAME, DeviceRollouts as rollout/NAME */
+	HF_CLI_WORDS_ACTS,  /* jobs, Remediations as remediation/NAME, DeviceRollouts */
 	HF_CLI_WORDS_MEND,  /* names of nodes */
 	HF_CLI_WORDS_RUNS,  /* kept runs alone */
 	/* the first argument is a kind, the others are names of objects of the kind */

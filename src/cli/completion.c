@@ -139,6 +139,14 @@ static void offer_nodes(const struct line *line)
 		offer_objects(line, &hf_nodes, "node/");
 }
 
+static void offer_rollouts(const struct line *line)
+{
+	if (strchr(line->current, '/') == NULL)
+		offer_word(line, "rollout/", "a rollout of a driver");
+	else if (hf_str_has_prefix(line->current, "rollout/"))
+		offer_objects(line, &hf_devicerollouts, "rollout/");
+}
+
 static void offer_acts(const struct line *line)
 {
 	if (strchr(line->current, '/') == NULL)
@@ -248,10 +256,12 @@ static void offer_arguments(struct line *line)
 	switch (line->verb->words) {
 	case HF_CLI_WORDS_NODES:
 		offer_nodes(line);
+		offer_rollouts(line);
 		offer_jobs(line);
 		break;
 	case HF_CLI_WORDS_ACTS:
 		offer_acts(line);
+		offer_rollouts(line);
 		offer_jobs(line);
 		break;
 	case HF_CLI_WORDS_MEND: offer_objects(line, &hf_nodes, ""); break;

@@ -75,7 +75,8 @@ static void names_come_from_the_server(void **state)
 	cli_world_pod(w, "ddp", "worker-0", "Running");
 	cli_world_put(w, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'gpu-7'}}");
 	COMPLETE("why", "");
-	assert_has(w->out, "node/\ta node\n@latest\tthe newest job\n");
+	assert_has(w->out,
+		   "node/\ta node\nrollout/\ta rollout of a driver\n@latest\tthe newest job\n");
 	assert_has(w->out, "ddp\tRunning\n");
 	assert_has(w->out, "big\tSuspended\n");
 	COMPLETE("why", "d");
@@ -111,7 +112,9 @@ static void without_a_server_there_is_no_error(void **state)
 
 	w->connect_code = HF_E_UNAVAILABLE;
 	COMPLETE("why", "");
-	assert_said(w, 0, "node/\ta node\n@latest\tthe newest job\n", "");
+	assert_said(w, 0,
+		    "node/\ta node\nrollout/\ta rollout of a driver\n@latest\tthe newest job\n",
+		    "");
 }
 
 static void control_characters_of_the_line_are_not_printed(void **state)

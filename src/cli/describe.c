@@ -15,42 +15,17 @@
 #include "cli/ready.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
+#include "cli/rollout.h"
 #include "cli/facts.h"
 #include "cli/text.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
 
-static void print_field(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "%-14s ", name);
-	hf_text_print_safe(out, value);
-	fputc('\n', out);
-}
-
 static void print_optional(FILE *out, const char *name, const char *value)
 {
 	if (!hf_str_is_empty(value))
-		print_field(out, name, value);
-}
-
-static void print_conditions(FILE *out, const struct hf_json *job)
-{
-	static const char *const headers[] = {"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"};
-	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
-	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		static const char *const keys[] = {"type", "status", "reason", "lastTransitionTime",
-						   "message"};
-		for (size_t k = 0; k < HF_ARRAY_LEN(keys); k++)
-			hf_table_cell(table, "%s",
-				      hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
-	}
-	fputs("\nConditions:\n", out);
-	hf_table_print(table, out, true);
-	hf_table_destroy(table);
+		hf_output_field(out, name, "%s", value);
 }
 
 static void add_record(struct hf_table *table, const struct hf_json *record)
@@ -142,7 +117,7 @@ static void print_training(FILE *out, const struct hf_json *job, hf_time now)
 	if (!training.has_advice)
 		return;
 	hf_span_format(training.advice.seconds * HF_SECOND, span);
-	print_field(out, "Save every:", span);
+	hf_output_field(out, "Save every:", "%s", span);
 }
 
 static void print_mend(void *arg, hf_time at, const char *text)
@@ -167,10 +142,11 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	struct hf_ready *ready = hf_ready_create();
 
 	hf_job_facts_read(root, &facts);
-	print_field(cli->out, "Name:", hf_doc_name(job));
-	print_field(cli->out, "Namespace:", hf_doc_namespace(job));
-	print_field(cli->out, "Kind:", facts.kind);
-	print_field(cli->out, "State:", hf_str_or(cli->kept_state, facts.state));
+	hf_output_field(cli->out, "Name:", "%s", hf_doc_name(job));
+	hf_output_field(cli->out, "Namespace:", "%s", hf_doc_namespace(job));
+	hf_output_field(cli->out, "Kind:", "%s", facts.kind);
+	hf_output_field(cli->out, "State:", "%s",
+			hf_str_or(cli->kept_state, facts.state));
 	print_optional(cli->out, "Message:", facts.message);
 	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
 	print_optional(cli->out,
@@ -182,12 +158,12 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 				    hf_ready_count(ready, hf_doc_namespace(job), hf_doc_name(job))),
 		       facts.wanted);
 	hf_ready_destroy(ready);
-	print_field(cli->out, "Ready:", line.data);
+	hf_output_field(cli->out, "Ready:", "%s", line.data);
 	hf_strbuf_clear(&line);
 	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
-	print_field(cli->out, "Generation:", line.data);
+	hf_output_field(cli->out, "Generation:", "%s", line.data);
 	hf_restarts_text(facts.restarts, restarts);
-	print_field(cli->out, "Restarts:", restarts);
+	hf_output_field(cli->out, "Restarts:", "%s", restarts);
 	print_training(cli->out, root, hf_loop_wall(cli->loop));
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
@@ -224,6 +200,7 @@ static int verb_describe(struct hf_cli *cli)
 	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
 	const char *act = hf_cli_remediation_named(cli->args[0]);
 	HF_AUTOFREE char *end = NULL;
+	const char *rollout = hf_cli_rollout_named(cli->args[0]);
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
 
@@ -231,6 +208,8 @@ static int verb_describe(struct hf_cli *cli)
 		return HF_EXIT_USAGE;
 	if (act != NULL)
 		return hf_cli_describe_remediation(cli, act, &output);
+	if (rollout != NULL)
+		return hf_cli_describe_rollout(cli, rollout, &output);
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_list_owned(cli, &hf_pods, job, &pods, &err) != 0)
 		return hf_cli_fail(cli, &err);
@@ -238,7 +217,7 @@ static int verb_describe(struct hf_cli *cli)
 		return print_objects(cli, &output, job, &pods);
 	hf_cli_print_kept_notes(cli);
 	print_head(cli, job, &pods);
-	print_conditions(cli->out, hf_doc_json(job));
+	hf_output_conditions(cli->out, hf_doc_json(job));
 	print_restarts(cli->out, hf_doc_json(job));
 	print_pods(cli, &pods);
 	hf_cli_mend_of_job(cli, job, print_mend, cli);
@@ -259,7 +238,7 @@ static int verb_describe(struct hf_cli *cli)
 }
 
 static const struct hf_flag describe_flags[] = {
-	{"output", 'o', "FORMAT", "json or yaml: the job and its pods, or the Remediation", NULL},
+	{"output", 'o', "FORMAT", "json or yaml: the job and its pods, or the object", NULL},
 	{NULL, 0, NULL, NULL, NULL},
 };
 
@@ -268,13 +247,14 @@ const struct hf_cli_verb hf_verb_describe = {
 	.connects = true,
 	.takes_kind = true,
 	.reads_kept = true,
-	.summary = "Show one job with its pods, restarts and events, or one Remediation",
-	.usage = "JOB | remediation/NAME",
+	.summary = "Show one job with its pods and restarts, one Remediation or DeviceRollout",
+	.usage = "JOB | remediation/NAME | rollout/NAME",
 	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast describe ddp\n"
 		    "  holdfast describe pytorchjob/ddp\n"
 		    "  holdfast describe remediation/gpu-7-3\n"
+		    "  holdfast describe rollout/driver-570\n"
 		    "  holdfast describe ddp -o json\n",
 	.flags = describe_flags,
 	.args_min = 1,

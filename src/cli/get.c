@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
+#include "cli/node_devices.h"
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/remediation.h"
+#include "cli/rollout.h"
 #include "cli/request.h"
 #include "cli/facts.h"
 #include "cli/text.h"
@@ -44,6 +46,9 @@ struct getting {
 	/* counts the Ready pods of jobs; NULL: the user may not read pods, or no column needs the
 	 * number */
 	struct hf_ready *ready;
+	/* what agents report, for `nodes -o wide`; NULL: no column needs it. `-w` has none of these
+	 * columns: a change of a Node says nothing of its devices. */
+	struct hf_node_devices *devices;
 	bool deleted; /* the row being printed is for a deleted object */
 };
 
@@ -74,7 +79,8 @@ static const char *const job_headers[] = {"NAMESPACE", "KIND",     "NAME",   "ST
 #define COLUMNS_WIDE 2
 static const char *const pod_headers[] = {"NAMESPACE", "NAME", "READY", "STATUS",
 					  "RESTARTS",  "AGE",  "IP",    "NODE"};
-static const char *const node_headers[] = {"NAME", "STATUS", "AGE", "CPU", "MEMORY"};
+static const char *const node_headers[] = {"NAME",   "STATUS",  "AGE",    "CPU",
+					   "MEMORY", "DEVICES", "DRIVER", "PLUGIN"};
 static const char *const other_headers[] = {"NAMESPACE", "KIND", "NAME", "AGE"};
 
 static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
@@ -173,6 +179,8 @@ static void add_node_row(const struct getting *get, struct hf_table *table, stru
 	hf_table_cell(
 		table, "%s",
 		hf_str_or(hf_json_path_str(node, "status", "allocatable", "memory", NULL), "-"));
+	if (get->devices != NULL)
+		hf_node_devices_cells(get->devices, hf_doc_name(doc), now, table);
 }
 
 static void add_pod_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
@@ -218,7 +226,11 @@ static struct hf_table *make_table(const struct getting *get)
 	size_t wide = get->output.kind == HF_OUTPUT_WIDE ? 0 : COLUMNS_WIDE;
 
 	if (is_only(get, &hf_nodes))
-		return hf_table_create(node_headers, HF_ARRAY_LEN(node_headers) - wide);
+		return hf_table_create(
+			node_headers, HF_ARRAY_LEN(node_headers) - wide -
+					      (get->devices != NULL ? 0 : HF_NODE_DEVICES_COLUMNS));
+	if (is_only(get, &hf_devicerollouts))
+		return hf_table_create(hf_cli_rollout_headers, HF_CLI_ROLLOUT_COLUMNS);
 	if (is_only(get, &hf_remediations))
 		return hf_table_create(hf_cli_remediation_headers,
 				       HF_CLI_REMEDIATION_COLUMNS -
@@ -245,6 +257,8 @@ static void add_row(const struct getting *get, struct hf_table *table, struct hf
 		add_pod_row(get, table, doc, now);
 	else if (is_only(get, &hf_nodes))
 		add_node_row(get, table, doc, now);
+	else if (is_only(get, &hf_devicerollouts))
+		hf_cli_rollout_row(table, doc, now, get->deleted);
 	else if (is_only(get, &hf_remediations))
 		hf_cli_remediation_row(table, doc, now, get->output.kind == HF_OUTPUT_WIDE,
 				       get->deleted);
@@ -432,6 +446,18 @@ static int get_named(const struct getting *get, const char *name, struct docs *d
 	return rc;
 }
 
+/* Reads what the columns of the table need, and prints the objects. */
+static int print_found(struct getting *get, const struct docs *docs, bool single)
+{
+	if (docs->len > 0)
+		count_ready_pods(get, docs->len == 1 ? hf_doc_name(docs->items[0]) : NULL);
+	if (docs->len > 0 && is_only(get, &hf_nodes) && get->output.kind == HF_OUTPUT_WIDE)
+		get->devices = hf_node_devices_read(get->cli);
+	if (is_only(get, &hf_pods) && is_table(get))
+		hf_cli_short_disks(get->cli, docs->items, docs->len, warn_of_disk, get->cli);
+	return print_docs(get, docs, single);
+}
+
 static int get_once(struct getting *get, const char *const *names, int n_names)
 {
 	struct docs docs = {.items = NULL};
@@ -449,11 +475,7 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 	if (rc != 0)
 		worst = hf_cli_fail(get->cli, &err);
 	else if (worst == HF_EXIT_OK || docs.len > 0) {
-		if (docs.len > 0)
-			count_ready_pods(get, docs.len == 1 ? hf_doc_name(docs.items[0]) : NULL);
-		if (is_only(get, &hf_pods) && is_table(get))
-			hf_cli_short_disks(get->cli, docs.items, docs.len, warn_of_disk, get->cli);
-		rc = print_docs(get, &docs, n_names == 1);
+		rc = print_found(get, &docs, n_names == 1);
 		worst = worst != HF_EXIT_OK ? worst : rc;
 	}
 	docs_release(&docs);
@@ -690,9 +712,11 @@ static int parse_choice(struct getting *get)
 	if (chooses && hf_cli_has(get->cli, "watch"))
 		return hf_cli_usage(get->cli,
 				    "-w cannot be combined with --sort-by, --failed or --limit");
-	if (get->failed && !get->jobs && !is_only(get, &hf_pods) && !is_only(get, &hf_remediations))
-		return hf_cli_usage(get->cli,
-				    "--failed works for jobs, pods and remediations only");
+	if (get->failed && !get->jobs && !is_only(get, &hf_pods) &&
+	    !is_only(get, &hf_remediations) && !is_only(get, &hf_devicerollouts))
+		return hf_cli_usage(
+			get->cli,
+			"--failed works for jobs, pods, remediations and devicerollouts only");
 	if (limit != NULL && hf_str_to_i64(limit, 1, INT32_MAX, &get->limit, &err) != 0)
 		return hf_cli_usage(get->cli, "--limit: %s", err.text);
 	if (sort_by != NULL && hf_jsonpath_compile_relaxed(sort_by, &get->sort_by, &err) != 0)
@@ -731,6 +755,7 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 		rc = hf_cli_has(get->cli, "watch") ? get_watch(get, n_names > 0 ? names[0] : NULL)
 						   : get_once(get, names, n_names);
 	get->ready = hf_ready_destroy(get->ready);
+	get->devices = hf_node_devices_destroy(get->devices);
 	hf_jsonpath_destroy(get->sort_by);
 	hf_output_release(&get->output);
 	return rc;
@@ -781,7 +806,7 @@ static const struct hf_flag get_flags[] = {
 	{"watch", 'w', NULL, "then print each change, until Ctrl-C", NULL},
 	{"selector", 'l', "LABELS", "only objects with these labels, such as team=a", NULL},
 	{"sort-by", 0, "PATH", "sort by a field, such as .metadata.creationTimestamp", NULL},
-	{"failed", 0, NULL, "only jobs, pods or remediations that have failed", NULL},
+	{"failed", 0, NULL, "only jobs, pods, remediations or rollouts that have failed", NULL},
 	{"limit", 0, "COUNT", "print at most this many objects", NULL},
 	{"no-headers", 0, NULL, "print tables without the header line", NULL},
 	{NULL, 0, NULL, NULL, NULL},

@@ -134,7 +134,7 @@ static void nodes_say_whether_they_take_pods(void **state)
 		    "n3     Unknown                       0s\n",
 		    "");
 	cli_world_run(w, "get", "node", "n1", "-o", "wide", "--no-headers", NULL);
-	assert_said(w, 0, "n1   Ready   0s   8   1Gi\n", "");
+	assert_said(w, 0, "n1   Ready   0s   8   1Gi   <none>   <none>   <none>\n", "");
 }
 
 static void what_is_not_there_is_told_with_code_1(void **state)
@@ -177,7 +177,8 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 		{{"-n", "x", "-A"}, "not both"},
 		{{"--limit", "0"}, "--limit: '0'"},
 		{{"--sort-by", "{.x"}, "--sort-by: "},
-		{{"nodes", "--failed"}, "--failed works for jobs, pods and remediations only"},
+		{{"nodes", "--failed"},
+		 "--failed works for jobs, pods, remediations and devicerollouts only"},
 		{{"-w", "--limit", "1"}, "-w cannot be combined with --sort-by"},
 		{{"--request-timeout", "soon"}, "--request-timeout: 'soon'"},
 	};

@@ -33,7 +33,10 @@ struct hf_manifests {
 	/* the objects that are not jobs, if the embedded store knows their kinds */
 	struct hf_manifest_objects objects;
 	size_t n_files;
-	/* Called for each object that is not a job. known: the embedded store knows the kind, so
+	/* Called for each valid object that is not a job and has rules here: a DeviceRollout. May be
+	 * NULL. */
+	void (*checked)(void *arg, const char *file, const struct hf_json *object);
+	/* Called for each other object that is not a job. known: the embedded store knows the kind, so
 	 * the object is in `objects`. May be NULL. */
 	void (*passed)(void *arg, const char *file, const struct hf_json *object, bool known);
 	/* Called for each file or document that is not meant for Kubernetes: a configuration of another program, for

@@ -20,7 +20,7 @@
 
 struct linting {
 	struct hf_cli *cli;
-	size_t n_jobs;
+	size_t n_checked;
 	/* There is one file, so objects that it does not have are missing; with several files, the
 	 * user may give them to `run` together. */
 	bool alone;
@@ -51,10 +51,26 @@ static void print_foreign(void *arg, const char *file, const char *why)
 	fprintf(linting->cli->out, ": %s, so it is not checked\n", why);
 }
 
+static void print_valid(FILE *out, const char *file, const char *kind, const char *name)
+{
+	hf_text_print_safe(out, file);
+	fprintf(out, ": %s '%s' is valid\n", kind, name);
+}
+
+static void print_checked(void *arg, const char *file, const struct hf_json *object)
+{
+	struct linting *linting = arg;
+
+	print_valid(linting->cli->out, file, hf_json_path_str(object, "kind", NULL),
+		    hf_str_or(hf_json_path_str(object, "metadata", "name", NULL), ""));
+	linting->n_checked++;
+}
+
 static int lint_file(struct linting *linting, const char *path)
 {
 	struct hf_manifests set = {.passed = print_passed,
 				   .foreign = linting->in_folder ? print_foreign : NULL,
+				   .checked = print_checked,
 				   .arg = linting,
 				   .here = hf_cli_has(linting->cli, "local")};
 	int rc = hf_manifests_add(linting->cli, path, &set);
@@ -67,12 +83,10 @@ static int lint_file(struct linting *linting, const char *path)
 		hf_manifests_release(&set);
 		return HF_EXIT_USAGE;
 	}
-	for (size_t i = 0; i < set.n_jobs; i++) {
-		hf_text_print_safe(linting->cli->out, path);
-		fprintf(linting->cli->out, ": %s '%s' is valid\n", set.jobs[i].framework->kind,
-			hf_doc_name(set.jobs[i].doc));
-	}
-	linting->n_jobs += set.n_jobs;
+	for (size_t i = 0; i < set.n_jobs; i++)
+		print_valid(linting->cli->out, path, set.jobs[i].framework->kind,
+			    hf_doc_name(set.jobs[i].doc));
+	linting->n_checked += set.n_jobs;
 	hf_manifests_release(&set);
 	return rc;
 }
@@ -134,7 +148,7 @@ static int verb_lint(struct hf_cli *cli)
 
 		worst = rc != 0 ? rc : worst;
 	}
-	if (worst == HF_EXIT_OK && linting.n_jobs == 0)
+	if (worst == HF_EXIT_OK && linting.n_checked == 0)
 		return hf_cli_usage(cli, "no training job was found, so nothing was checked");
 	return worst;
 }
@@ -146,12 +160,13 @@ static const struct hf_flag lint_flags[] = {
 
 const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
-	.summary = "Check job manifests without a server",
+	.summary = "Check manifests of jobs and DeviceRollouts without a server",
 	.usage = "FILE… | DIR…",
 	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples\n"
-		    "  holdfast lint --local job.yaml\n",
+		    "  holdfast lint --local job.yaml\n"
+		    "  holdfast lint rollout.yaml\n",
 	.flags = lint_flags,
 	.args_min = 1,
 	.words = HF_CLI_WORDS_FILES,

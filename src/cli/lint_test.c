@@ -213,6 +213,57 @@ static void other_kinds_are_named_and_a_job_is_needed(void **state)
 		"See 'holdfast lint --help'.\n");
 }
 
+#define ROLLOUT(metadata, spec)                                                                    \
+	"apiVersion: holdfast.dev/v1alpha1\nkind: DeviceRollout\nmetadata: " metadata              \
+	"\nspec:\n  change:\n    daemonSet: {namespace: gpu, name: driver}\n" spec
+
+static void a_rollout_is_checked(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("good.yaml",
+	    ROLLOUT("{name: r}",
+		    "  waves: ['1', '50%', '100%']\n  proof:\n    canary:\n      template:\n"
+		    "        apiVersion: batch/v1\n        kind: Job\n"
+		    "        metadata: {name: c, namespace: gpu}\n"));
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(w, 0, "good.yaml: DeviceRollout 'r' is valid\n", "");
+}
+
+static void a_wrong_rollout_names_the_line_and_the_field(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{ROLLOUT("{name: r}", "  waves:\n  - '1'\n  - '150%'\n"),
+		 "bad.yaml:9: spec.waves[1]: Invalid value: "},
+		{ROLLOUT("{name: r}", "  wavs: ['1']\n"), "bad.yaml:7: spec.wavs: "},
+		{ROLLOUT("{name: r}", "  nodeSelector: {matchLabels: {a: b c}}\n"),
+		 "bad.yaml:7: spec.nodeSelector: "},
+		{ROLLOUT("{name: r, namespace: x}", ""),
+		 "bad.yaml:3: metadata.namespace: Forbidden: not allowed on this type"},
+		{ROLLOUT("{name: R_}", ""),
+		 "bad.yaml:3: metadata.name: a lowercase RFC 1123 subdomain"},
+		{ROLLOUT("{name: r}", "  proof: {canary: {template: {apiVersion: v1, kind: Pod, "
+				      "metadata: {namespace: x}}}}\n"),
+		 "bad.yaml:7: spec.proof.canary.template.kind: Unsupported value: "},
+		{ROLLOUT("{name: r}",
+			 "  proof: {canary: {template: {apiVersion: batch/v1, kind: Job}}}\n"),
+		 "bad.yaml:7: spec.proof.canary.template.metadata.namespace: Required value"},
+		{"apiVersion: holdfast.dev/v1alpha1\nkind: DeviceRollout\n",
+		 "bad.yaml:1: metadata: Required value: name is missing"},
+	};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		put("bad.yaml", rows[i].text);
+		cli_world_run(w, "lint", "bad.yaml", NULL);
+		assert_int_equal(w->code, HF_EXIT_USAGE);
+		assert_has(w->err, rows[i].said);
+		assert_string_equal(w->out, "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +282,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_of_other_programs_in_a_folder_are_passed,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(other_kinds_are_named_and_a_job_is_needed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_rollout_is_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wrong_rollout_names_the_line_and_the_field, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(no_server_is_needed, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_its_name, setup,

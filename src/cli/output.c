@@ -7,13 +7,29 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/text.h"
 #include "json/yaml_write.h"
 #include "store/resource.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PRINT_BYTES_MAX ((size_t)1 << 30) /* limit of one verb's output */
+#define PRINT_BYTES_MAX ((size_t)1 << 30)  /* limit of one verb's output */
+#define FIELD_BYTES_MAX ((size_t)64 << 10) /* a message of a condition has at most 32 KiB */
+
+void hf_output_field(FILE *out, const char *name, const char *fmt, ...)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(FIELD_BYTES_MAX);
+	va_list ap;
+
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	fprintf(out, "%-14s ", name);
+	hf_text_print_safe(out, text.data);
+	fputc('\n', out);
+}
 
 void hf_output_release(struct hf_output *output)
 {
@@ -175,4 +191,23 @@ int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf
 		return print_value(cli, output, hf_doc_json(docs[0]));
 	list = list_of(docs, n_docs);
 	return print_value(cli, output, list);
+}
+
+void hf_output_conditions(FILE *out, const struct hf_json *object)
+{
+	static const char *const headers[] = {"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"};
+	const struct hf_json *list = hf_json_path(object, "status", "conditions", NULL);
+	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		static const char *const keys[] = {"type", "status", "reason", "lastTransitionTime",
+						   "message"};
+		for (size_t k = 0; k < HF_ARRAY_LEN(keys); k++)
+			hf_table_cell(table, "%s",
+				      hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
+	}
+	fputs("\nConditions:\n", out);
+	hf_table_print(table, out, true);
+	hf_table_destroy(table);
 }

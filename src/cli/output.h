@@ -40,6 +40,9 @@ void hf_output_release(struct hf_output *output);
 int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *const *docs,
 		   size_t n_docs, bool single);
 
+/* Print a line "NAME:  text" of a description, without control characters. */
+void hf_output_field(FILE *out, const char *name, const char *fmt, ...) HF_PRINTF(3, 4);
+
 /*
  * A table of text: columns are as wide as their widest cell, three blanks apart.  Control
  * characters of cells are printed as blanks.
@@ -61,6 +64,9 @@ void hf_table_fit(const struct hf_table *table, bool headers, struct hf_table_wi
 void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
 		       struct hf_table_widths *widths);
 size_t hf_table_rows(const struct hf_table *table);
+
+/* Print the conditions of an object's status as a table with a title. */
+void hf_output_conditions(FILE *out, const struct hf_json *object);
 
 HF_END_DECLS
 

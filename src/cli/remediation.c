@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "api/job.h"
-#include "cli/text.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
@@ -93,20 +92,6 @@ void hf_cli_remediation_devices(const struct hf_remediation_spec *spec, struct h
 		hf_strbuf_addstr(text, "the node");
 }
 
-HF_PRINTF(3, 4)
-static void print_field(const struct hf_cli *cli, const char *name, const char *fmt, ...)
-{
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
-	va_list ap;
-
-	va_start(ap, fmt);
-	hf_strbuf_vaddf(&text, fmt, ap);
-	va_end(ap);
-	fprintf(cli->out, "%-14s ", name);
-	hf_text_print_safe(cli->out, text.data);
-	fputc('\n', cli->out);
-}
-
 static const char *format_time(hf_time at, char text[HF_TIME_TEXT_MAX])
 {
 	text[0] = '\0';
@@ -122,18 +107,20 @@ static void print_spec(const struct hf_cli *cli, const struct hf_remediation *r)
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_cli_remediation_devices(spec, &devices);
-	print_field(cli, "Name:", "%s", r->name);
-	print_field(cli, "Node:", "%s", spec->node);
-	print_field(cli, "Rung:", "%s%s%s", spec->rung, spec->dry_run ? ", dry run" : "",
-		    spec->cancel ? ", cancelled by a person" : "");
-	print_field(cli, "Devices:", "%s", devices.data);
+	hf_output_field(cli->out, "Name:", "%s", r->name);
+	hf_output_field(cli->out, "Node:", "%s", spec->node);
+	hf_output_field(cli->out, "Rung:", "%s%s%s", spec->rung, spec->dry_run ? ", dry run" : "",
+			spec->cancel ? ", cancelled by a person" : "");
+	hf_output_field(cli->out, "Devices:", "%s", devices.data);
 	if (spec->fault.cls != NULL)
-		print_field(cli, "Fault:", "%s, code %" PRId64 "%s%s%s%s", spec->fault.cls,
-			    spec->fault.code, spec->fault.at != HF_TIME_NONE ? ", " : "",
-			    format_time(spec->fault.at, at), spec->fault.text != NULL ? ": " : "",
-			    hf_str_or(spec->fault.text, ""));
-	print_field(cli, "Requested by:", "%s%s%s", hf_str_or(spec->requested_by, "<unknown>"),
-		    spec->policy != NULL ? ", under policy " : "", hf_str_or(spec->policy, ""));
+		hf_output_field(cli->out, "Fault:", "%s, code %" PRId64 "%s%s%s%s", spec->fault.cls,
+				spec->fault.code, spec->fault.at != HF_TIME_NONE ? ", " : "",
+				format_time(spec->fault.at, at),
+				spec->fault.text != NULL ? ": " : "",
+				hf_str_or(spec->fault.text, ""));
+	hf_output_field(cli->out, "Requested by:", "%s%s%s",
+			hf_str_or(spec->requested_by, "<unknown>"),
+			spec->policy != NULL ? ", under policy " : "", hf_str_or(spec->policy, ""));
 }
 
 static void print_act(const struct hf_cli *cli, const struct hf_remediation_act *act)
@@ -141,39 +128,41 @@ static void print_act(const struct hf_cli *cli, const struct hf_remediation_act 
 	char from[HF_TIME_TEXT_MAX], to[HF_TIME_TEXT_MAX];
 
 	if (act->started_at != HF_TIME_NONE)
-		print_field(cli, "Act:", "%s%sfrom %s%s%s", hf_str_or(act->tool, ""),
-			    act->tool != NULL ? " " : "", format_time(act->started_at, from),
-			    act->ended_at != HF_TIME_NONE ? " to " : "",
-			    format_time(act->ended_at, to));
+		hf_output_field(cli->out, "Act:", "%s%sfrom %s%s%s", hf_str_or(act->tool, ""),
+				act->tool != NULL ? " " : "", format_time(act->started_at, from),
+				act->ended_at != HF_TIME_NONE ? " to " : "",
+				format_time(act->ended_at, to));
 	if (act->has_exit_code)
-		print_field(cli, "Result:", "exit code %d%s%s", act->exit_code,
-			    act->message != NULL ? ": " : "", hf_str_or(act->message, ""));
+		hf_output_field(cli->out, "Result:", "exit code %d%s%s", act->exit_code,
+				act->message != NULL ? ": " : "", hf_str_or(act->message, ""));
 	for (size_t i = 0; i < act->holders.len; i++)
-		print_field(cli, "Open by:", "%s (pid %" PRId64 ")%s%s",
-			    hf_str_or(act->holders.items[i].comm, "?"), act->holders.items[i].pid,
-			    act->holders.items[i].pod != NULL ? " of pod " : "",
-			    hf_str_or(act->holders.items[i].pod, ""));
+		hf_output_field(cli->out, "Open by:", "%s (pid %" PRId64 ")%s%s",
+				hf_str_or(act->holders.items[i].comm, "?"),
+				act->holders.items[i].pid,
+				act->holders.items[i].pod != NULL ? " of pod " : "",
+				hf_str_or(act->holders.items[i].pod, ""));
 }
 
 static void print_status(const struct hf_cli *cli, const struct hf_remediation_status *status)
 {
 	char at[HF_TIME_TEXT_MAX];
 
-	print_field(cli, "Phase:", "%s%s", hf_str_or(status->phase, "Pending"),
-		    status->phase == NULL ? " (no operator has seen it yet)" : "");
+	hf_output_field(cli->out, "Phase:", "%s%s", hf_str_or(status->phase, "Pending"),
+			status->phase == NULL ? " (no operator has seen it yet)" : "");
 	if (status->message != NULL)
-		print_field(cli, "Message:", "%s", status->message);
+		hf_output_field(cli->out, "Message:", "%s", status->message);
 	if (status->approval.at != HF_TIME_NONE)
-		print_field(cli, "Approved:", "%s, in boot %s",
-			    format_time(status->approval.at, at),
-			    hf_str_or(status->approval.boot_id, "?"));
+		hf_output_field(cli->out, "Approved:", "%s, in boot %s",
+				format_time(status->approval.at, at),
+				hf_str_or(status->approval.boot_id, "?"));
 	print_act(cli, &status->act);
 	for (size_t i = 0; i < status->saved.labels.len; i++)
-		print_field(cli, "To put back:", "label %s=%s", status->saved.labels.items[i].key,
-			    status->saved.labels.items[i].value);
+		hf_output_field(cli->out, "To put back:", "label %s=%s",
+				status->saved.labels.items[i].key,
+				status->saved.labels.items[i].value);
 	if (status->proof.at != HF_TIME_NONE)
-		print_field(cli, "Proof:", "%s: %s", format_time(status->proof.at, at),
-			    hf_str_or(status->proof.text, ""));
+		hf_output_field(cli->out, "Proof:", "%s: %s", format_time(status->proof.at, at),
+				hf_str_or(status->proof.text, ""));
 }
 
 static void print_conditions(const struct hf_cli *cli, const struct hf_remediation_status *status)

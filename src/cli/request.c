@@ -212,8 +212,8 @@ static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
 	return 0;
 }
 
-const char *const hf_cli_kinds[] = {"jobs",   "pods",         "services", "nodes",
-				    "events", "remediations", NULL};
+const char *const hf_cli_kinds[] = {"jobs",   "pods",         "services",       "nodes",
+				    "events", "remediations", "devicerollouts", NULL};
 
 const char *hf_cli_node_named(const char *word)
 {

@@ -9,6 +9,7 @@
 #include "cli/explain.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
+#include "cli/rollout.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
@@ -16,7 +17,8 @@
 #include <time.h>
 
 /* why JOB: prints the state of the job, the reasons with their times, and the operator's next step.
- * why node/NAME: prints what keeps pods off a node (why_node.c). */
+ * why node/NAME: prints what keeps pods off a node (why_node.c).
+ * why rollout/NAME: prints the state of a DeviceRollout and its reasons (rollout.c). */
 
 #define PRINT_BYTES_MAX ((size_t)16 << 20)
 
@@ -219,21 +221,19 @@ static bool makes_something(const struct hf_plan *plan)
 	return false;
 }
 
-static int why_node(struct hf_cli *cli, const char *name, bool as_json)
+/* Prints {"summary", "reasons"}. what: "node gpu-7". */
+static int print_account(const struct hf_cli *cli, const char *what, const char *name,
+			 const struct hf_json *account, bool as_json)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
-	HF_AUTO_JSON account = NULL;
 	const struct hf_json *reasons;
-	struct hf_error err;
 
-	if (hf_cli_why_node(cli, name, &account, &err) != 0)
-		return hf_cli_fail(cli, &err);
 	if (as_json) {
 		hf_json_write(account, HF_JSON_INDENTED, &text);
 		fprintf(cli->out, "%s\n", text.data);
 		return HF_EXIT_OK;
 	}
-	fprintf(cli->out, "node %s is ", name);
+	fprintf(cli->out, "%s %s is ", what, name);
 	hf_text_print_safe(cli->out, hf_json_path_str(account, "summary", NULL));
 	fputc('\n', cli->out);
 	reasons = hf_json_get(account, "reasons");
@@ -252,9 +252,30 @@ static int why_node(struct hf_cli *cli, const char *name, bool as_json)
 	return HF_EXIT_OK;
 }
 
+static int why_node(struct hf_cli *cli, const char *name, bool as_json)
+{
+	HF_AUTO_JSON account = NULL;
+	struct hf_error err;
+
+	if (hf_cli_why_node(cli, name, &account, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	return print_account(cli, "node", name, account, as_json);
+}
+
+static int why_rollout(struct hf_cli *cli, const char *name, bool as_json)
+{
+	HF_AUTO_JSON account = NULL;
+	struct hf_error err;
+
+	if (hf_cli_why_rollout(cli, name, &account, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	return print_account(cli, "rollout", name, account, as_json);
+}
+
 static int verb_why(struct hf_cli *cli)
 {
 	const char *node = hf_cli_node_named(cli->args[0]);
+	const char *rollout = hf_cli_rollout_named(cli->args[0]);
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const char *output = hf_cli_flag(cli, "output");
 	const struct hf_framework *framework;
@@ -266,6 +287,8 @@ static int verb_why(struct hf_cli *cli)
 		return hf_cli_usage(cli, "-o takes only json with this verb, not '%s'", output);
 	if (node != NULL)
 		return why_node(cli, node, output != NULL);
+	if (rollout != NULL)
+		return why_rollout(cli, rollout, output != NULL);
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
@@ -297,14 +320,15 @@ const struct hf_cli_verb hf_verb_why = {
 	.connects = true,
 	.takes_kind = true,
 	.reads_kept = true,
-	.summary = "Explain the state of a job or a node, and what happens next",
-	.usage = "JOB | node/NAME",
+	.summary = "Explain the state of a job, a node or a rollout, and what happens next",
+	.usage = "JOB | node/NAME | rollout/NAME",
 	.note = HF_CLI_NOTE_RUN,
 	.group = HF_CLI_LOOK,
 	.examples = "  holdfast why ddp\n"
 		    "  holdfast why pytorchjob/ddp -n team-a\n"
 		    "  holdfast why ddp -o json\n"
-		    "  holdfast why node/gpu-7\n",
+		    "  holdfast why node/gpu-7\n"
+		    "  holdfast why rollout/driver-570\n",
 	.flags = why_flags,
 	.args_min = 1,
 	.words = HF_CLI_WORDS_NODES,

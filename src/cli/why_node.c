@@ -3,6 +3,7 @@
 #include "cli/verbs_internal.h"
 
 #include "api/device_health.h"
+#include "api/device_rollout.h"
 #include "api/health_policy.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -10,16 +11,18 @@
 #include "cli/facts.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
+#include "cli/rollout.h"
 #include "framework/framework.h"
 #include "store/resource.h"
 #include "store/selector.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <string.h>
 
 /*
  * why node/NAME: lists what keeps pods off a node, with the source of each reason.  Input: the Node,
- * its DeviceHealth, the HealthPolicies and the records of jobs.  Objects that the user may not read are
+ * its DeviceHealth, the HealthPolicies, the DeviceRollouts and the records of jobs.  Objects that the user may not read are
  * left out.  Output: a JSON object with a summary and reasons.
  */
 
@@ -143,15 +146,63 @@ static void add_quarantine_reasons(struct account *a)
 			mark.policy, mark.cls);
 }
 
+/* Only rollouts cordon nodes, and they leave their names on the node. */
+static void add_cordon_reason(struct account *a)
+{
+	const char *rollout =
+		hf_json_path_str(a->node, "metadata", "annotations", HF_ROLLOUT_ANNOTATION, NULL);
+
+	if (hf_str_is_empty(rollout))
+		add_reason(
+			a, "", "cordon",
+			"the node is cordoned, and not by Holdfast: an administrator or a tool did it");
+	else
+		add_reason(a, "", "cordon",
+			   "the node is cordoned by DeviceRollout %s (annotation %s)", rollout,
+			   HF_ROLLOUT_ANNOTATION);
+}
+
+/* The mark stays on a node that a rollout has changed, also when the rollout does not list the node any
+ * more. */
+static void add_change_reason(struct account *a)
+{
+	const char *text = hf_json_path_str(a->node, "metadata", "annotations",
+					    HF_ROLLOUT_MARK_ANNOTATION, NULL);
+	struct hf_rollout_mark mark;
+	char at[HF_TIME_TEXT_MAX];
+
+	if (text != NULL && hf_rollout_mark_read(text, a->arena, &mark))
+		add_reason(a, format_time(mark.at, at), "rollout", "DeviceRollout %s %s",
+			   mark.rollout,
+			   mark.rolled_back ? "changed the node and took the change back"
+					    : "changed the node");
+}
+
+/* Other tools write conditions of the same names, with their own prefixes, while they work on a node. */
+static void add_maintenance_reasons(struct account *a)
+{
+	static const char *const types[] = {"DrainInProgress", "MaintenanceInProgress"};
+	const struct hf_json *list = hf_json_path(a->node, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+		const char *slash = strrchr(str_of(c, "type"), '/');
+		const char *type = slash != NULL ? slash + 1 : str_of(c, "type");
+
+		for (size_t k = 0; k < HF_ARRAY_LEN(types); k++)
+			if (hf_streq(type, types[k]) && hf_streq(str_of(c, "status"), "True"))
+				add_reason(a, str_of(c, "lastTransitionTime"), "work", "%s: %s",
+					   str_of(c, "type"), str_of(c, "message"));
+	}
+}
+
 static void add_marks_reasons(struct account *a)
 {
 	const struct hf_json *spec = hf_json_get(a->node, "spec");
 
 	add_quarantine_reasons(a);
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false))
-		add_reason(
-			a, "", "cordon",
-			"the node is cordoned; Holdfast never cordons nodes, so an administrator or a tool did");
+		add_cordon_reason(a);
 	a->paused = hf_paused(
 		hf_json_path_str(a->node, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL));
 	if (a->paused)
@@ -243,6 +294,14 @@ static void add_mend_reason(void *arg, hf_time at, const char *text)
 	char time[HF_TIME_TEXT_MAX];
 
 	add_reason(a, format_time(at, time), "mend", "%s", text);
+}
+
+static void add_rollout_reason(void *arg, hf_time at, const char *text)
+{
+	struct account *a = arg;
+	char time[HF_TIME_TEXT_MAX];
+
+	add_reason(a, format_time(at, time), "rollout", "%s", text);
 }
 
 /* ---- policies and jobs -------------------------------------------------------------------------- */
@@ -374,7 +433,8 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	struct account a = {.cli = cli, .arena = arena, .name = name, .mended_at = HF_TIME_NONE};
 	HF_AUTOFREE char *summary = NULL;
 	struct hf_json *object;
-	size_t others, acts; /* numbers of reasons; an act alone keeps no pod off the node */
+	/* numbers of reasons; an act or a rollout alone keeps no pod off the node */
+	size_t others, acts;
 	int rc = hf_cli_request(cli, &request, &reply, err);
 
 	if (rc != 0)
@@ -390,6 +450,9 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	add_policies_reasons(&a);
 	others = hf_json_len(a.reasons);
 	hf_cli_mend_reasons(cli, name, add_mend_reason, &a);
+	add_maintenance_reasons(&a);
+	add_change_reason(&a);
+	hf_cli_rollout_reasons(cli, name, add_rollout_reason, &a);
 	acts = hf_json_len(a.reasons) - others;
 	add_jobs_reasons(&a);
 	summary = hf_xasprintf("%s%s%s%s", ready_text(&a),

@@ -98,7 +98,7 @@ static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
 	assert_has(w->out, "taint     team:NoExecute\n");
 	assert_has(
 		w->out,
-		"cordon    the node is cordoned; Holdfast never cordons nodes, so an administrator or a tool did\n");
+		"cordon    the node is cordoned, and not by Holdfast: an administrator or a tool did it\n");
 	assert_has(w->out, "told      AcceleratorUnhealthy: 1 of 8 devices\n");
 	assert_has(w->out,
 		   "device    0000:1a:00.0 is Unhealthy, class reboot, needs restart-node\n");

@@ -66,7 +66,7 @@ def check_empty(w):
     equal("api-server", lines["api-server"][0][0], "warn" if build.other_kubernetes else "ok")
     want(build.version("kubernetes") in lines["api-server"][0][1], str(lines["api-server"]))
     for name in ("clock", "node-clocks", "rights-install", "rights-jobs", "operators", "webhooks", "policies",
-                 "kueue", "gang-scheduler", "images", "remediations"):
+                 "kueue", "gang-scheduler", "images", "remediations", "rollouts"):
         equal(name, lines[name][0][0], "ok")
     equal("crds", [r for r, _, _ in lines["crds"]], ["warn", "warn"])
     # kwok's nodes have GPUs, and no agent runs.
