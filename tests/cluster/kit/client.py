@@ -16,6 +16,7 @@ GROUPS = {
     "devicehealths": "holdfast.dev/v1alpha1",
     "healthpolicies": "holdfast.dev/v1alpha1",
     "remediations": "holdfast.dev/v1alpha1",
+    "devicerollouts": "holdfast.dev/v1alpha1",
     # Kinds of part mending: an external remediation, as medik8s has them.
     "repairs": "fix.example/v1", "repairtemplates": "fix.example/v1",
     **{kind: "resource.k8s.io/v1" for kind in ("resourceslices", "resourceclaims", "resourceclaimtemplates",
@@ -27,6 +28,7 @@ GROUPS = {
     "podgroups.volcano": "scheduling.volcano.sh/v1beta1",
     "podgroups.plugins": "scheduling.x-k8s.io/v1alpha1",
     "csinodes": "storage.k8s.io/v1", "deployments": "apps/v1", "daemonsets": "apps/v1",
+    "controllerrevisions": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",

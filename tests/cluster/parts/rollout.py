@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""A driver is rolled out over a real kubelet and simulated nodes: waves, a sick canary, rollback, gangs that save.
+
+The driver is a DaemonSet with OnDelete whose pods do nothing. real-0 has the real kubelet, a device plugin of the tests,
+and the real agent with the NVML double; the other nodes are kwok's, and a thread writes what their agents would. The
+operator has the rights of `holdfast manifests --operator --rollouts` and no other.
+"""
+
+import contextlib
+import json
+import os
+import threading
+import time
+
+from kit import audit, build, client, plugin
+from kit.agent import NODE, RESOURCE, Agent
+from kit.check import Fail, Skip, equal, has_verb, want
+from kit.operator import Operator
+from parts import rbac
+from parts.remedy import now, stays
+
+NEEDS = {"kwok": 1, "node": NODE}
+BUILD = ["control", "kwok", "node"]
+MINUTES = 12
+IMAGE = "localhost/busybox:1"
+UNITS = [f"unit-{i}" for i in range(4)]
+ALL = [NODE, *UNITS]
+LABEL = {"rollout": "yes"}
+RUNS, FAILS = ["sleep", "1000000"], ["sh", "-c", "exit 1"]
+BOOT = "/proc/sys/kernel/random/boot_id"
+MEND_NS, CONDITION = "holdfast-mend", "holdfast.dev/MaintenanceInProgress"
+PHASES = ("Locked", "Cordoned", "Emptying", "Changing", "Proving", "Restoring")
+
+
+def setup(w):
+    if w.options.peer or not has_verb(w.program, "manifests"):
+        raise Skip("for Holdfast alone")
+    plugin.needed()
+    w.install()
+    w.cluster.add_kwok(len(UNITS), "unit")
+    for name in ALL:
+        w.api.patch("nodes", None, name, {"metadata": {"labels": LABEL}})
+    for name in UNITS:
+        room = {RESOURCE: "4"}
+        w.api.patch("nodes", None, name, {"status": {"capacity": room, "allocatable": room,
+                                                     "nodeInfo": {"bootID": "boot-" + name}}}, "status")
+        w.api.create("devicehealths", None, {"apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceHealth",
+                                             "metadata": {"name": name}})
+    keep = rbac.grant(w, rbac.shipped(w))
+    w.cluster.kubectl("apply", "--server-side", "-f", "-", text=w.holdfast("manifests", "--rollouts"))
+    account = next(o["metadata"] for o in keep if o["kind"] == "ServiceAccount")
+    w.shipped = w.cluster.kubeconfig("shipped", token=w.api.token_of(account["namespace"], account["name"]))
+    w.user = f"system:serviceaccount:{account['namespace']}:{account['name']}"
+    plugin.start(w)
+    plugin.says(w)
+    w.until("the plugin offers four", lambda: w.api.get("nodes", None, NODE)["status"]["allocatable"].get(
+        RESOURCE) == "4", 60)
+    return "a DaemonSet with OnDelete on five nodes, one of them real"
+
+
+class Units:
+    """The agents of kwok's nodes: each writes that its device is well, every half second."""
+
+    def __init__(self, w):
+        self.w, self.ended, self.trouble = w, threading.Event(), None
+        self.thread = threading.Thread(target=self.work, daemon=True)
+
+    def start(self):
+        self.tell()
+        self.thread.start()
+        return self
+
+    def tell(self):
+        for name in UNITS:
+            self.w.api.patch("devicehealths", None, name, {"status": {
+                "observedTime": now(), "driverTime": now(), "bootID": "boot-" + name, "state": "Healthy",
+                "driverVersion": "570.86.15",
+                "devices": [{"id": "0000:1a:00.0", "kind": "gpu", "state": "Healthy"}]}}, sub="status")
+
+    def work(self):
+        while not self.ended.wait(0.5):
+            try:
+                self.tell()
+            except (OSError, client.Refused) as e:
+                self.trouble = e
+
+    def stop(self):
+        self.ended.set()
+        self.thread.join(10)
+
+
+class Story:
+    """A DaemonSet whose template has changed, agents and an operator; at its end nothing of them is left."""
+
+    def __init__(self, w, command=RUNS, agent=True):
+        self.w, self.ns = w, w.namespace("driver")
+        self.operator = Operator(w.cluster, w.program, "fleet", config=w.shipped,
+                                 env={"MY_POD_NAMESPACE": "holdfast-system"})
+        self.agent = Agent(w) if agent else None
+        if agent:
+            # The node is in the machine's boot.
+            with open(BOOT, encoding="ascii") as f:
+                self.agent.write("proc/sys/kernel/random/boot_id", f.read())
+        self.units = Units(w)
+        self.command = command
+
+    def __enter__(self):
+        w = self.w
+        self.since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+        if self.agent:
+            self.agent.begin()
+        self.units.start()
+        self.make_daemon_set()
+        self.first = self.pods()
+        self.change(self.command)
+        self.operator.start()
+        return self
+
+    def make_daemon_set(self, name="driver", strategy="OnDelete"):
+        w = self.w
+        w.api.create("daemonsets", self.ns, {
+            "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name},
+            "spec": {"updateStrategy": {"type": strategy}, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}}, "spec": {
+                    "nodeSelector": LABEL, "terminationGracePeriodSeconds": 0,
+                    "containers": [{"name": "c", "image": IMAGE, "command": RUNS,
+                                    "env": [{"name": "DRIVER", "value": "570"}]}]}}}})
+        w.until("it runs everywhere", lambda: self.ready() == set(ALL), 120)
+
+    def change(self, command=RUNS, version="575", name="driver"):
+        """What a person does first."""
+        self.w.api.patch("daemonsets", self.ns, name, {"spec": {"template": {"spec": {"containers": [{
+            "name": "c", "image": IMAGE, "command": command, "env": [{"name": "DRIVER", "value": version}]}]}}}})
+        self.w.until("its controller has seen it", lambda: (lambda d: d["status"].get("observedGeneration") ==
+                     d["metadata"]["generation"])(self.w.api.get("daemonsets", self.ns, name)), 30)
+
+    def pods(self):
+        """Of the DaemonSet, by node."""
+        return {p["spec"]["nodeName"]: p for p in self.w.api.list("pods", self.ns, "app=driver")
+                if p["spec"].get("nodeName") and not p["metadata"].get("deletionTimestamp")}
+
+    def ready(self):
+        return {n for n, p in self.pods().items() if any(
+            c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))}
+
+    def versions(self):
+        """Which driver each node has."""
+        return {n: p["spec"]["containers"][0]["env"][0]["value"] for n, p in self.pods().items()}
+
+    def changed(self):
+        return sorted(n for n, v in self.versions().items() if v == "575")
+
+    def roll(self, name="r", daemon_set="driver", **spec):
+        spec = {"change": {"daemonSet": {"namespace": self.ns, "name": daemon_set}},
+                "nodeSelector": {"matchLabels": LABEL}, "waves": ["1", "100%"], "soakSeconds": 2,
+                "proof": {"seconds": 60}, **spec}
+        return self.w.api.create("devicerollouts", None, {
+            "apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceRollout", "metadata": {"name": name}, "spec": spec})
+
+    def order(self, name="r", **spec):
+        self.w.api.patch("devicerollouts", None, name, {"spec": spec})
+
+    def status(self, name="r"):
+        return (self.w.api.find("devicerollouts", None, name) or {}).get("status") or {}
+
+    def node(self, node, name="r"):
+        return next((n for n in self.status(name).get("nodes", []) if n["name"] == node), {})
+
+    def condition(self, kind, name="r"):
+        return next((c for c in self.status(name).get("conditions", []) if c["type"] == kind), {})
+
+    def until_phase(self, phase, name="r", timeout_s=120):
+        ends = {"Halted", "Succeeded", "Failed", "Cancelled"}
+
+        def reached():
+            is_now = self.status(name).get("phase")
+            if is_now in ends and is_now != phase and not (is_now == "Halted" and phase in ("RollingBack", "Failed")):
+                raise Fail(f"{name} is {is_now}: {self.status(name).get('message')}")
+            return is_now == phase
+        try:
+            client.until(f"{name} is {phase}", reached, timeout_s, 0.05)
+        except TimeoutError as e:
+            raise TimeoutError(f"{e}; {json.dumps(self.status(name))[:1500]}") from None
+        return self.status(name)
+
+    def left(self):
+        """Cordons, annotations, conditions and Leases that rollouts have left on nodes."""
+        found = []
+        for n in self.w.api.list("nodes"):
+            name, notes = n["metadata"]["name"], n["metadata"].get("annotations", {})
+            found += [f"{name} is cordoned"] if n["spec"].get("unschedulable") else []
+            found += [f"{name} has the annotation"] if "holdfast.dev/rollout" in notes else []
+            found += [f"{name}: {c['type']}" for c in n["status"].get("conditions", [])
+                      if c["type"] == CONDITION and c["status"] == "True"]
+        return found + [ls["metadata"]["name"] for ls in self.w.api.list("leases", MEND_NS)]
+
+    def calls(self, verb, resource, name=""):
+        """The operator's requests of this story."""
+        return [c for c in audit.calls(self.w.cluster.path("audit.log"), user=self.w.user)
+                if c["at"] >= self.since and (c["verb"], c["resource"]) == (verb, resource) and name in c["name"]]
+
+    def __exit__(self, kind, error, trace):
+        w = self.w
+        if error is not None:
+            print("      DeviceRollouts:", json.dumps(w.api.list("devicerollouts"))[:3000])
+        self.operator.kill()
+        self.units.stop()
+        if "agent" in w.cluster.children:
+            self.agent.stop()
+        for found in w.api.list("devicerollouts"):
+            name = found["metadata"]["name"]
+            w.api.patch("devicerollouts", None, name, {"metadata": {"finalizers": None}})
+            with contextlib.suppress(client.Refused):
+                w.api.delete("devicerollouts", None, name)
+        for found in w.api.list("leases", MEND_NS):
+            w.api.delete("leases", MEND_NS, found["metadata"]["name"])
+        for name in ALL:
+            w.api.patch("nodes", None, name, {"spec": {"unschedulable": None, "taints": None}, "metadata": {
+                "annotations": {"holdfast.dev/rollout": None, "holdfast.dev/rollout-change": None,
+                                "holdfast.dev/hold": None, "holdfast.dev/quarantine": None}}})
+        if w.api.find("devicehealths", None, NODE):
+            w.api.delete("devicehealths", None, NODE)
+        for found in w.api.list("daemonsets", self.ns):
+            w.api.delete("daemonsets", self.ns, found["metadata"]["name"])
+        w.until("no pod of the driver is left", lambda: not w.api.list("pods", self.ns), 60)
+        if error is None:
+            refused = sorted({f"{c['verb']} {c['resource']}" for c in audit.calls(
+                w.cluster.path("audit.log"), user=w.user) if c["at"] >= self.since and c["code"] == 403})
+            equal("requests that were forbidden", refused, [])
+
+
+def check_waves(w):
+    """One node first, then the others one at a time: each is cordoned, changed once, proved and uncordoned"""
+    most = [0]
+    with Story(w) as s:
+        s.roll()
+        began = time.time()
+        ended = threading.Event()
+
+        def watch():
+            while not ended.wait(0.05):
+                out = sum(bool(n["spec"].get("unschedulable")) for n in w.api.list("nodes"))
+                most[0] = max(most[0], out)
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        soaks = s.until_phase("Soaking")
+        equal("the first wave", s.changed(), [NODE])
+        equal("its number", soaks["wave"], 1)
+        row = w.holdfast("get", "devicerollouts", "--no-headers")
+        why = w.holdfast("why", "rollout/r")
+        done = s.until_phase("Succeeded")
+        ended.set()
+        thread.join(10)
+        took = time.time() - began
+        equal("changed", s.changed(), sorted(ALL))
+        equal("counts", {k: done["counts"][k] for k in ("selected", "changed", "failed")},
+              {"selected": 5, "changed": 5, "failed": 0})
+        equal("left on nodes", s.left(), [])
+        want(most[0] == 1, f"{most[0]} nodes were cordoned at once")
+        equal("pods deleted", len(s.calls("delete", "pods")), 5)
+        want("r " in row and "1/2" in row and "1/5" in row, row)
+        want(why.startswith("rollout r is Soaking in wave 1, 1 of 5 nodes changed"), why)
+        writes = {}
+        for c in audit.calls(w.cluster.path("audit.log"), user=w.user):
+            if c["at"] >= s.since and c["verb"] in ("create", "update", "patch", "delete") and c["resource"] != "events":
+                what = f"{c['verb']} {c['resource']}"
+                writes[what] = writes.get(what, 0) + 1
+        return f"5 nodes in {took:.1f} s, of which 2 soaks of 2 s; writes: {writes}"
+
+
+def check_sick_canary(w):
+    """The changed canary gets a fault of the NVML double's node: the rollout halts, names it, and no other node is touched"""
+    with Story(w) as s:
+        s.roll(soakSeconds=60)
+        s.until_phase("Soaking")
+        s.agent.xid(1, 79, "pid=77, name=python3, GPU has fallen off the bus.")
+        halted = s.until_phase("Halted", timeout_s=60)
+        halt = s.condition("Halted")
+        equal("the condition", halt.get("status"), "True")
+        want(NODE in halt["message"], halt["message"])
+        stays("no other node is changed", lambda: s.changed() == [NODE])
+        equal("failed", halted["counts"]["failed"], 1)
+        why = w.holdfast("why", "rollout/r")
+        want(f"{NODE} is Failed" in why, why)
+        said = w.holdfast("describe", "rollout/r")
+        want("Halted" in said, said)
+        s.order(cancel=True)
+        s.until_phase("Cancelled")
+        client.until("cordons are put back", lambda: s.left() == [], 30)
+        equal("changed", s.changed(), [NODE])
+        return halt["message"]
+
+
+def check_rollback(w):
+    """A driver that does not start: the DaemonSet gets its previous revision, and the node is proved with it"""
+    with Story(w, command=FAILS) as s:
+        before = w.api.get("daemonsets", s.ns, "driver")["spec"]["template"]["spec"]["containers"][0]["command"]
+        equal("the template", before, FAILS)
+        s.roll(onFailure="Rollback", proof={"seconds": 10})
+        ended = s.until_phase("Failed", timeout_s=180)
+        template = w.api.get("daemonsets", s.ns, "driver")["spec"]["template"]["spec"]["containers"][0]
+        equal("the template again", (template["command"], template["env"][0]["value"]), (RUNS, "570"))
+        client.until("all run the old driver", lambda: s.ready() == set(ALL) and s.changed() == [], 60)
+        equal("nodes never touched", {n: s.pods()[n]["metadata"]["uid"] for n in UNITS},
+              {n: s.first[n]["metadata"]["uid"] for n in UNITS})
+        client.until("nothing is left on nodes", lambda: s.left() == [], 30)
+        proved = s.condition("RolledBack")
+        equal("the condition", proved.get("status"), "True")
+        equal("patches of the DaemonSet", len(s.calls("patch", "daemonsets")), 1)
+        return f"{ended['message']}; {proved['message']}"
+
+
+def check_operator_dies(w):
+    """kill -9 of the operator in each phase of a node: each node is changed exactly once, and nothing is left"""
+    hit = []
+    with Story(w) as s:
+        s.roll(waves=["2", "100%"], soakSeconds=1)
+        for phase in PHASES:
+            with contextlib.suppress(TimeoutError):
+                client.until(f"a node is {phase}", lambda p=phase: any(
+                    n["phase"] == p for n in s.status().get("nodes", [])), 10, 0.01)
+                s.operator.kill()
+                hit.append(phase)
+                s.operator.start()
+        s.until_phase("Succeeded", timeout_s=180)
+        equal("changed", s.changed(), sorted(ALL))
+        equal("left on nodes", s.left(), [])
+        uids = {n: {p["uid"] for p in (s.first[n]["metadata"], s.pods()[n]["metadata"])} for n in ALL}
+        want(all(len(u) == 2 for u in uids.values()), str(uids))
+        made = [c for c in audit.calls(w.cluster.path("audit.log")) if c["at"] >= s.since and c["verb"] == "delete"
+                and c["resource"] == "pods" and c["user"] == w.user and c["code"] < 300]
+        equal("pods deleted", len(made), 5)
+        want(len(hit) >= 4, f"only hit {hit}")
+        return "killed in " + ", ".join(hit)
+
+
+def gang(w, s, path):
+    """Two ranks on the real node, each with a device; at SIGTERM each writes a line, as a checkpoint."""
+    script = (f'trap \'sleep 1; echo "$HOSTNAME $(date +%s)" >>{path}/saved; exit 0\' TERM; '
+              "while :; do sleep 0.1; done")
+    pod = {"terminationGracePeriodSeconds": 20, "nodeSelector": LABEL,
+           "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+               {"weight": 100, "preference": {"matchExpressions": [
+                   {"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}]}}]}},
+           "volumes": [{"name": "v", "hostPath": {"path": path}}],
+           "containers": [{"name": "tensorflow", "image": IMAGE, "command": ["sh", "-c", script],
+                           "volumeMounts": [{"name": "v", "mountPath": path}],
+                           "resources": {"limits": {RESOURCE: "1"}}}]}
+    # Workers of a TFJob wait for no name, and this node has no DNS.
+    w.api.create("tfjobs", s.ns, {
+        "apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "ddp"},
+        "spec": {"runPolicy": {"recovery": {"restartScope": "Job", "checkpoint": {"graceSeconds": 15}}},
+                 "tfReplicaSpecs": {"Worker": {"replicas": 2, "restartPolicy": "OnFailure",
+                                               "template": {"spec": pod}}}}})
+
+
+def ranks(w, s):
+    return {p["metadata"]["name"]: p for p in w.pods(s.ns, "ddp") if p["status"].get("phase") == "Running"
+            and not p["metadata"].get("deletionTimestamp")}
+
+
+def check_gang_saves(w):
+    """empty: Save: a gang on the node saves, moves to other nodes, and only then the driver is changed"""
+    path = w.cluster.path("checkpoints")
+    os.makedirs(path, mode=0o777, exist_ok=True)
+    with Story(w) as s:
+        gang(w, s, path)
+        first = client.until("the gang runs", lambda: (lambda r: r if len(r) == 2 else None)(ranks(w, s)), 90)
+        equal("it runs on", {p["spec"]["nodeName"] for p in first.values()}, {NODE})
+        s.roll(waves=["1", "20%"], soakSeconds=0)
+        s.until_phase("Succeeded", timeout_s=180)
+        with open(os.path.join(path, "saved"), encoding="ascii") as f:
+            saved = dict(line.split() for line in f.read().splitlines())
+        equal("ranks that saved", sorted(saved), sorted(first))
+        made = s.pods()[NODE]["metadata"]["creationTimestamp"]
+        last = max(int(t) for t in saved.values())
+        driver_at = time.mktime(time.strptime(made, "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
+        want(last <= driver_at, f"a rank saved at {last}, the driver was changed at {driver_at}")
+        again = client.until("the gang runs again", lambda: (lambda r: r if len(r) == 2 else None)(ranks(w, s)), 90)
+        want({p["spec"]["nodeName"] for p in again.values()} <= set(UNITS), "the gang is on the changed node")
+        equal("left on nodes", s.left(), [])
+        recovery = w.api.get("tfjobs", s.ns, "ddp")["status"].get("recovery", {})
+        w.api.delete("tfjobs", s.ns, "ddp")
+        w.until("its pods are gone", lambda: not w.pods(s.ns, "ddp"), 60)
+        return f"saved {driver_at - last:.0f} s before the change; the job's last record: {recovery.get('last')}"
+
+
+def check_second_waits(w):
+    """Two rollouts of one DaemonSet: the older goes on, the other says so and begins after it"""
+    with Story(w) as s:
+        s.roll("a", soakSeconds=3)
+        client.pause(1.1)
+        s.roll("b")
+        client.until("the second says why", lambda: "a" in (s.status("b").get("message") or "").split() or
+                     "DeviceRollout a" in (s.status("b").get("message") or ""), 30)
+        said = s.status("b")["message"]
+        equal("the second", s.status("b").get("phase"), "Pending")
+        s.until_phase("Succeeded", "a")
+        done = s.until_phase("Succeeded", "b")
+        equal("pods deleted", len(s.calls("delete", "pods")), 5)
+        equal("changed by the second", done["counts"]["failed"], 0)
+        return said
+
+
+def refused(w, body):
+    try:
+        w.api.create("devicerollouts", None, {"apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceRollout",
+                                              "metadata": {"name": "bad"}, "spec": body})
+    except client.Refused as e:
+        return e.message
+    w.api.delete("devicerollouts", None, "bad")
+    raise Fail(f"{body} was taken")
+
+
+def check_bad(w):
+    """What cannot be meant is refused by the field's name, or shown as a condition: missing DaemonSet, RollingUpdate"""
+    change = {"daemonSet": {"namespace": "default", "name": "d"}}
+    for spec, field in (({"change": change, "waves": ["150%"]}, "spec.waves"),
+                        ({"change": change, "waves": ["0"]}, "spec.waves"),
+                        ({"change": {}}, "spec.change"),
+                        ({"change": {**change, "nodeLabel": {"key": "a", "value": "b"}}}, "spec.change"),
+                        ({"change": change, "atOnce": 0}, "spec.atOnce"),
+                        ({"change": change, "windows": [{"start": "25:00", "end": "01:00"}]}, "spec.windows"),
+                        ({"change": change, "onFailure": "Pray"}, "spec.onFailure")):
+        said = refused(w, spec)
+        want(field in said, f"{field} is not named: {said}")
+    with Story(w) as s:
+        s.roll("lost", daemon_set="nosuch")
+        client.until("the missing DaemonSet is named", lambda: "nosuch" in s.condition("Accepted", "lost").get(
+            "message", ""), 30)
+        equal("the condition", s.condition("Accepted", "lost")["status"], "False")
+        s.make_daemon_set("rolls", "RollingUpdate")
+        s.roll("rolls", daemon_set="rolls")
+        client.until("the strategy is named", lambda: "OnDelete" in s.condition("Accepted", "rolls").get(
+            "message", ""), 30)
+        s.roll("waves", waves=["50%", "3"])
+        stays("nothing is changed by them", lambda: s.left() == [] or s.status("waves"), 2)
+        why = w.holdfast("why", "rollout/lost")
+        want("nosuch" in why, why)
+        try:
+            w.api.patch("devicerollouts", None, "lost", {"spec": {"atOnce": 2}})
+        except client.Refused as e:
+            want("immutable" in e.message or "spec" in e.message, e.message)
+        else:
+            raise Fail("spec.atOnce was changed")
+        return s.condition("Accepted", "rolls")["message"]
+
+
+def check_superseded(w):
+    """The template is changed again in the middle: the rollout halts and says so"""
+    with Story(w) as s:
+        s.roll(soakSeconds=60)
+        s.until_phase("Soaking")
+        s.change(version="580")
+        s.until_phase("Halted", timeout_s=60)
+        halt = s.condition("Halted")
+        stays("no other node is changed", lambda: set(s.versions().values()) == {"570", "575"})
+        return halt["message"]
+
+
+def check_stop(w):
+    """A hold on a node skips it, paused begins no more nodes, cancel puts everything back"""
+    with Story(w) as s:
+        w.api.patch("nodes", None, UNITS[0], {"metadata": {"annotations": {"holdfast.dev/hold": "yes"}}})
+        s.roll(waves=["1", "40%", "100%"], soakSeconds=1)
+        client.until("two nodes are changed", lambda: len(s.changed()) >= 2, 120)
+        s.order(paused=True)
+        client.until("the pause is seen", lambda: "pause" in (s.status().get("message") or "").lower(), 60)
+        client.until("no node is at work", lambda: s.left() == [], 60)
+        here = s.changed()
+        stays("no other node is changed", lambda: s.changed() == here)
+        want(UNITS[0] not in here, "the held node was changed")
+        s.order(cancel=True)
+        s.until_phase("Cancelled")
+        equal("left on nodes", s.left(), [])
+        equal("changed", s.changed(), here)
+
+
+def check_label(w):
+    """A node label instead of a DaemonSet: it is set wave by wave; a rollback gives each node its previous value"""
+    key = "example.com/driver"
+    with Story(w) as s:
+        w.api.patch("nodes", None, NODE, {"metadata": {"labels": {key: "570"}}})
+
+        def labels():
+            return {n["metadata"]["name"]: n["metadata"]["labels"].get(key) for n in w.api.list(
+                "nodes", selector="rollout=yes")}
+        try:
+            s.roll(change={"nodeLabel": {"key": key, "value": "575"}}, onFailure="Rollback", soakSeconds=60)
+            s.until_phase("Soaking")
+            equal("labels", labels(), {NODE: "575", **{n: None for n in UNITS}})
+            s.agent.xid(1, 79, "pid=77, name=python3, GPU has fallen off the bus.")
+            client.until("the label has its previous value", lambda: labels()[NODE] == "570", 90)
+            equal("labels", labels(), {NODE: "570", **{n: None for n in UNITS}})
+        finally:
+            for name in ALL:
+                w.api.patch("nodes", None, name, {"metadata": {"labels": {key: None}}})
+
+
+def check_rights_of_people(w):
+    """A person who may create DeviceRollouts lends the operator's rights to nobody: the policy asks for the person's own"""
+    w.api.create("serviceaccounts", "default", {"metadata": {"name": "person"}})
+    w.api.create("clusterrolebindings", None, {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "person"},
+        "subjects": [{"kind": "ServiceAccount", "name": "person", "namespace": "default"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "holdfast-rollout-person"}})
+
+    def create(change, **more):
+        """The API server's words; "": it would be created."""
+        body = {"apiVersion": "holdfast.dev/v1alpha1", "kind": "DeviceRollout", "metadata": {"name": "p"},
+                "spec": {"change": change, **more}}
+        try:
+            w.cluster.kubectl("create", "--dry-run=server", "-f", "-", "--as",
+                              "system:serviceaccount:default:person", text=json.dumps(body))
+        except build.Broken as e:
+            return str(e)
+        return ""
+    driver = {"daemonSet": {"namespace": "kube-system", "name": "driver"}}
+    canary = {"canary": {"template": {"apiVersion": "batch/v1", "kind": "Job", "metadata": {
+        "namespace": "kube-system", "name": "c"}}}}
+    said = w.until("it is refused", lambda: create(driver), 60)
+    want("spec.change.daemonSet: the user may not patch this DaemonSet" in said, said)
+    said = create({"nodeLabel": {"key": "a", "value": "b"}})
+    want("spec.change.nodeLabel: the user may not patch nodes" in said, said)
+    rule = {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["patch"]}
+    w.api.create("roles", "kube-system", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+                                          "metadata": {"name": "person"}, "rules": [rule]})
+    w.api.create("rolebindings", "kube-system", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "person"},
+        "subjects": [{"kind": "ServiceAccount", "name": "person", "namespace": "default"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "person"}})
+    w.until("it is allowed with the person's own right", lambda: create(driver) == "", 30)
+    said = create(driver, proof=canary)
+    want("spec.proof.canary.template: the user may not create this job in its namespace" in said, said)
+    canary["canary"]["template"].update(apiVersion="v1", kind="Pod")
+    said = create(driver, proof=canary)
+    want("spec.proof.canary.template.kind" in said, said)
