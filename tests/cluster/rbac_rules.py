@@ -104,6 +104,37 @@ NAMESPACE = {
     },
 }
 
+# deploy/rollout/rbac.yaml, with --rollouts.
+ROLLOUT = {
+    ("holdfast.dev", "devicerollouts"): {
+        "get": ("src/rollout/read.c", "request->resource = &hf_devicerollouts"),
+        "patch": ("src/rollout/status.c", "HF_ROLLOUT_FINALIZER"),
+    },
+    ("holdfast.dev", "devicerollouts/status"): {"patch": ("src/rollout/status.c", '.subresource = "status"')},
+    ("", "nodes"): {"get": ("src/rollout/read.c", "request->resource = &hf_nodes"),
+                    "patch": ("src/rollout/act.c", ".resource = &hf_nodes")},
+    ("", "nodes/status"): {"patch": ("src/rollout/act.c", "hf_node_maintenance_patch(")},
+    ("", "pods"): {"list": ("src/rollout/read.c", "request->resource = &hf_pods"),
+                   "delete": ("src/rollout/act.c", "delete_object(&hf_pods")},
+    ("", "pods/eviction"): {"create": ("src/rollout/act.c", '.subresource = "eviction"')},
+    ("apps", "daemonsets"): {"get": ("src/rollout/read.c", "request->resource = &hf_daemonsets"),
+                             "patch": ("src/rollout/whole.c", ".resource = &hf_daemonsets")},
+    ("apps", "controllerrevisions"): {"list": ("src/rollout/read.c", "&hf_controllerrevisions")},
+    ("nodemaintenance.medik8s.io", "nodemaintenances"): {
+        "list": ("src/rollout/read.c", "request->resource = &maintenances")},
+    ("holdfast.dev", "devicehealths"): {"get": ("src/rollout/read.c", "request->resource = &hf_devicehealths"),
+                                        "patch": ("src/rollout/act.c", ".resource = &hf_devicehealths")},
+}
+# In holdfast-mend.
+ROLLOUT_NAMESPACE = {
+    ("coordination.k8s.io", "leases"): {
+        "get": ("src/rollout/read.c", "request->resource = &hf_leases"),
+        "create": ("src/rollout/act.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
+        "update": ("src/rollout/act.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
+        "delete": ("src/rollout/act.c", "delete_object(&hf_leases"),
+    },
+}
+
 # In kube-node-lease.
 NODE_LEASES = {
     ("coordination.k8s.io", "leases"): {

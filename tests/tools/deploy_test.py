@@ -160,13 +160,16 @@ def granted(text):
 
 
 class RightsTest(unittest.TestCase):
-    documents = [d for name in ("operator/rbac.yaml", "operator/gang.yaml", "page/page.yaml")
+    documents = [d for name in ("operator/rbac.yaml", "operator/gang.yaml", "page/page.yaml",
+                                 "rollout/rbac.yaml")
                  for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", *name.split("/")))
                  .split("\n---\n")]
 
     needed = (("ClusterRole", "holdfast-operator", rbac_rules.CLUSTER),
               ("ClusterRole", "holdfast-operator-gang-scheduling", rbac_rules.GANG),
               ("ClusterRole", "holdfast-operator-page", rbac_rules.PAGE),
+              ("ClusterRole", "holdfast-rollout-operator", rbac_rules.ROLLOUT),
+              ("Role", "holdfast-rollout-operator", rbac_rules.ROLLOUT_NAMESPACE),
               ("Role", "holdfast-operator", rbac_rules.NAMESPACE),
               ("Role", "holdfast-operator-node-leases", rbac_rules.NODE_LEASES))
 
