@@ -193,6 +193,19 @@ int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf
 	return print_value(cli, output, list);
 }
 
+/* Fractions of a second make the table wide. */
+static void add_time(struct hf_table *table, const char *text)
+{
+	char time[HF_TIME_TEXT_MAX];
+	hf_time at;
+
+	if (hf_time_parse(text, &at, NULL) == 0) {
+		hf_time_format(at, time);
+		text = time;
+	}
+	hf_table_cell(table, "%s", text);
+}
+
 void hf_output_conditions(FILE *out, const struct hf_json *object)
 {
 	static const char *const headers[] = {"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"};
@@ -201,11 +214,12 @@ void hf_output_conditions(FILE *out, const struct hf_json *object)
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *item = hf_json_item(list, i);
-		static const char *const keys[] = {"type", "status", "reason", "lastTransitionTime",
-						   "message"};
-		for (size_t k = 0; k < HF_ARRAY_LEN(keys); k++)
-			hf_table_cell(table, "%s",
-				      hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
+
+		hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, "type", NULL), ""));
+		hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, "status", NULL), ""));
+		hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, "reason", NULL), ""));
+		add_time(table, hf_str_or(hf_json_path_str(item, "lastTransitionTime", NULL), ""));
+		hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, "message", NULL), ""));
 	}
 	fputs("\nConditions:\n", out);
 	hf_table_print(table, out, true);

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 /*
  * DeviceRollouts for people. Input: objects from the server. Output: rows of a table, the description of one
@@ -77,8 +78,8 @@ static void add_counts(const struct hf_rollout_status *status, struct hf_strbuf 
 static void add_evidence(const struct hf_rollout_evidence *evidence, struct hf_strbuf *text)
 {
 	hf_strbuf_addf(text,
-		       "%" PRId64 " nodes, %" PRId64 ".%" PRId64 " device-hours, %" PRId64
-		       " faults, %" PRId64 " restarts",
+		       "%" PRId64 " node(s), %" PRId64 ".%" PRId64 " device-hours, %" PRId64
+		       " fault(s), %" PRId64 " restart(s)",
 		       evidence->nodes, evidence->device_minutes / 60,
 		       evidence->device_minutes % 60 / 6, evidence->faults, evidence->restarts);
 	if (evidence->step_ms > 0)
@@ -191,7 +192,7 @@ static void print_spec(FILE *out, const struct seen_rollout *seen)
 	hf_output_field(out, "Waves:", "%s; %s after each", waves.data, soak);
 	hf_output_field(out, "At once:", "%d", spec->at_once);
 	hf_output_field(out, "Empty:", "%s", spec->empty);
-	hf_output_field(out, "On failure:", "%s, after %d failed nodes",
+	hf_output_field(out, "On failure:", "%s, after %d failed node(s)",
 			spec->rolls_back ? "Rollback" : "Halt", spec->failures_max + 1);
 	if (spec->paused || spec->cancel)
 		hf_output_field(out, "Ordered:", "%s",
@@ -316,7 +317,8 @@ static void add_condition_reasons(const struct hf_rollout_status *status, struct
 		const struct hf_rollout_condition *c = &status->conditions.items[i];
 		HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
-		if (!tells_trouble(c))
+		/* The summary has the message of the status. */
+		if (!tells_trouble(c) || hf_streq(c->message, status->message))
 			continue;
 		hf_strbuf_addf(&text, "%s is %s (%s)%s%s", hf_str_or(c->type, "?"),
 			       hf_str_or(c->status, "?"), hf_str_or(c->reason, "?"),
@@ -356,43 +358,32 @@ static void add_evidence_reasons(const struct hf_rollout_status *status, struct 
 	add_reason(reasons, HF_TIME_NONE, "evidence", text.data);
 }
 
-static void add_next_reason(const struct seen_rollout *seen, struct hf_json *reasons)
+static void add_next_reason(const struct hf_rollout_status *status, struct hf_json *reasons)
 {
-	const struct hf_rollout_status *status = &seen->rollout.status;
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
-	char at[HF_TIME_TEXT_MAX];
-
-	if (status->phase == NULL) {
-		hf_strbuf_addstr(&text,
-				 "no operator has seen the rollout yet: is one running, with "
-				 "the rights of 'holdfast manifests --rollouts'?");
-	} else if (hf_streq(status->phase, "Halted")) {
-		hf_strbuf_addstr(
-			&text,
-			"no more nodes are changed, and changed nodes stay as they are; failed "
-			"nodes stay cordoned until spec.cancel is true or the DeviceRollout is "
-			"deleted");
-	} else if (status->soak_since != HF_TIME_NONE && seen->has_spec &&
-		   hf_streq(status->phase, "Soaking")) {
-		hf_time_format(hf_time_add(status->soak_since, seen->spec.soak), at);
-		hf_strbuf_addf(&text, "wave %d soaks until %s", status->wave, at);
-	}
-	if (text.len > 0)
-		add_reason(reasons, HF_TIME_NONE, "next", text.data);
+	if (status->phase == NULL)
+		add_reason(
+			reasons, HF_TIME_NONE, "next",
+			"no operator has seen the rollout yet: is one running, with the rights of "
+			"'holdfast manifests --rollouts'?");
+	else if (hf_streq(status->phase, "Halted"))
+		add_reason(reasons, HF_TIME_NONE, "next",
+			   "no more nodes are changed, and changed nodes stay as they are; nodes "
+			   "without a proof stay cordoned until spec.cancel is true or the "
+			   "DeviceRollout is deleted");
 }
 
+/* The operator's message has the wave and the numbers. */
 static char *make_summary(const struct hf_rollout_status *status)
 {
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+	const char *phase = hf_str_or(status->phase, "Pending");
+	const char *message = hf_str_or(status->message, "");
 
-	hf_strbuf_addstr(&text, hf_str_or(status->phase, "Pending"));
-	if (status->wave > 0)
-		hf_strbuf_addf(&text, " in wave %d", status->wave);
-	hf_strbuf_addstr(&text, ", ");
-	add_counts(status, &text);
-	if (status->message != NULL)
-		hf_strbuf_addf(&text, ": %s", status->message);
-	return hf_strbuf_detach(&text);
+	if (hf_str_is_empty(message))
+		return hf_xstrdup(phase);
+	/* "halted: 1 node failed" has the phase already. */
+	if (strncasecmp(message, phase, strlen(phase)) == 0)
+		return hf_xstrdup(message);
+	return hf_xasprintf("%s: %s", phase, message);
 }
 
 int hf_cli_why_rollout(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
@@ -417,7 +408,7 @@ int hf_cli_why_rollout(struct hf_cli *cli, const char *name, struct hf_json **re
 	add_condition_reasons(&seen.rollout.status, reasons);
 	add_node_reasons(&seen.rollout.status, reasons);
 	add_evidence_reasons(&seen.rollout.status, reasons);
-	add_next_reason(&seen, reasons);
+	add_next_reason(&seen.rollout.status, reasons);
 	return 0;
 }
 
