@@ -175,7 +175,8 @@ class Story:
 
         def reached():
             is_now = self.status(name).get("phase")
-            if is_now in ends and is_now != phase and not (is_now == "Halted" and phase in ("RollingBack", "Failed")):
+            if is_now in ends and is_now != phase and not (
+                    is_now == "Halted" and phase in ("RollingBack", "Failed", "Cancelled")):
                 raise Fail(f"{name} is {is_now}: {self.status(name).get('message')}")
             return is_now == phase
         try:
@@ -335,6 +336,32 @@ def check_operator_dies(w):
         return "killed in " + ", ".join(hit)
 
 
+def check_operator_dies_in_rollback(w):
+    """kill -9 of the operator while it soaks and while it takes the change back: all nodes are back, each once"""
+    hit = []
+    with Story(w) as s:
+        s.roll(onFailure="Rollback", waves=["2", "100%"], soakSeconds=20)
+        s.until_phase("Soaking")
+        s.operator.kill()
+        s.operator.start()
+        changed = s.changed()
+        equal("changed", len(changed), 2)
+        s.agent.xid(1, 79, "pid=77, name=python3, GPU has fallen off the bus.")
+        for phase in ("Locked", "Changing", "Proving"):
+            with contextlib.suppress(TimeoutError):
+                client.until(f"a node is {phase}", lambda p=phase: s.status().get("phase") == "RollingBack" and any(
+                    n["phase"] == p for n in s.status().get("nodes", [])), 20, 0.01)
+                s.operator.kill()
+                hit.append(phase)
+                s.operator.start()
+        client.until("all run the old driver", lambda: s.ready() == set(ALL) and s.changed() == [], 120)
+        equal("deleted pods", len(s.calls("delete", "pods")), 4)
+        equal("patches of the DaemonSet", len(s.calls("patch", "daemonsets")), 1)
+        equal("nodes never touched", [n for n in ALL if s.pods()[n]["metadata"]["uid"] == s.first[n]["metadata"]["uid"]],
+              [n for n in ALL if n not in changed])
+        return "killed in " + ", ".join(["Soaking", *hit])
+
+
 def gang(w, s, path):
     """Two ranks on the real node, each with a device; at SIGTERM each writes a line, as a checkpoint."""
     script = (f'trap \'sleep 1; echo "$HOSTNAME $(date +%s)" >>{path}/saved; exit 0\' TERM; '
@@ -477,6 +504,65 @@ def check_stop(w):
         equal("changed", s.changed(), here)
 
 
+def hold_device(w, s):
+    """A pod without a controller on the real node, with a device: it may not be moved."""
+    w.api.create("pods", s.ns, {"metadata": {"name": "lone"}, "spec": {
+        "nodeName": NODE, "terminationGracePeriodSeconds": 0, "containers": [{
+            "name": "c", "image": IMAGE, "command": RUNS, "resources": {"limits": {RESOURCE: "1"}}}]}})
+    w.until("it runs", lambda: w.api.get("pods", s.ns, "lone")["status"].get("phase") == "Running", 60)
+
+
+def check_person_interferes(w):
+    """A person takes Lease and cordon off a node in work, or deletes the rollout: nothing is done twice or half"""
+    with Story(w) as s:
+        hold_device(w, s)
+        s.roll(empty="Wait")
+        client.until("it waits for the pod", lambda: s.node(NODE).get("phase") == "Emptying", 60)
+        w.api.delete("leases", MEND_NS, "holdfast-mend-" + NODE)
+        w.cluster.kubectl("uncordon", NODE)
+        stays("the node is not changed", lambda: NODE not in s.changed(), 6)
+        w.api.delete("pods", s.ns, "lone", gracePeriodSeconds=0)
+        s.until_phase("Succeeded", timeout_s=180)
+        equal("changed", s.changed(), sorted(ALL))
+        equal("deleted pods", len(s.calls("delete", "pods")), 5)
+        client.until("nothing is left on nodes", lambda: s.left() == [], 30)
+    with Story(w) as s:
+        hold_device(w, s)
+        s.roll(empty="Wait")
+        client.until("it waits for the pod", lambda: s.node(NODE).get("phase") == "Emptying", 60)
+        want(f"{NODE} is cordoned" in s.left(), str(s.left()))
+        w.api.delete("devicerollouts", None, "r")
+        client.until("it is gone", lambda: w.api.find("devicerollouts", None, "r") is None, 60)
+        equal("left on nodes", s.left(), [])
+        equal("changed", s.changed(), [])
+        w.api.delete("pods", s.ns, "lone", gracePeriodSeconds=0)
+
+
+def check_budget(w):
+    """The budget of the HealthPolicy counts: with its one node out of use no other begins; a person's cordon stays"""
+    with Story(w) as s:
+        w.api.create("healthpolicies", None, {
+            "apiVersion": "holdfast.dev/v1alpha1", "kind": "HealthPolicy", "metadata": {"name": "p"},
+            "spec": {"mode": "quarantine", "selector": {"matchLabels": LABEL},
+                     "budget": {"maxUnavailable": {"count": 1}}}})
+        try:
+            w.until("the policy is looked at", lambda: w.api.get("healthpolicies", None, "p").get("status", {}).get(
+                "counts", {}).get("selected") == len(ALL), 60)
+            w.cluster.kubectl("cordon", UNITS[3])
+            s.roll()
+            client.until("it says why", lambda: "budget.maxUnavailable" in (s.status().get("message") or ""), 60)
+            said = s.status()["message"]
+            # The node that is out of use anyway costs no budget.
+            stays("no other node is changed", lambda: set(s.changed()) <= {UNITS[3]}, 5)
+            want(w.api.get("nodes", None, UNITS[3])["spec"].get("unschedulable"), "the person's cordon is gone")
+            w.cluster.kubectl("uncordon", UNITS[3])
+            s.until_phase("Succeeded", timeout_s=180)
+            equal("left on nodes", s.left(), [])
+            return said
+        finally:
+            w.api.delete("healthpolicies", None, "p")
+
+
 def check_label(w):
     """A node label instead of a DaemonSet: it is set wave by wave; a rollback gives each node its previous value"""
     key = "example.com/driver"
@@ -496,6 +582,22 @@ def check_label(w):
         finally:
             for name in ALL:
                 w.api.patch("nodes", None, name, {"metadata": {"labels": {key: None}}})
+
+
+def check_versions(w):
+    """Driver, library, module and firmware of each node: what differs on one is shown, and check names the node"""
+    with Story(w) as s:
+        s.agent.library("firmware 570.86.15")
+
+        def row():
+            return next(line for line in w.holdfast("get", "nodes", "-o", "wide").splitlines() if line.startswith(NODE))
+        client.until("the versions are equal", lambda: "   570.86.15   " in row() and w.api.get(
+            "devicehealths", None, NODE)["status"].get("firmwareVersion"), 90, 1)
+        s.agent.library("firmware 570.86.15", "library 12.575.57.08")
+        client.until("the library is another", lambda: "570.86.15, library 575.57.08" in row(), 90, 1)
+        found = w.holdfast("check", code=None)
+        want(f"parts of the GPU driver have different versions on: {NODE} (570.86.15, library 575.57.08)" in found, found)
+        return " ".join(row().split())
 
 
 def check_rights_of_people(w):
