@@ -140,10 +140,9 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
  * written as null, and empty lists as []. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
-	static const char *const optional[] = {
-		"driverTime",      "driverVersion", "libraryVersion", "moduleVersion",
-		"firmwareVersion", "class",         "action",         "evidenceTime",
-		"historyLost"};
+	static const char *const optional[] = {"driverTime",    "driverVersion",   "libraryVersion",
+					       "moduleVersion", "firmwareVersion", "class",
+					       "action",        "evidenceTime",    "historyLost"};
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();

@@ -215,7 +215,9 @@ class Story:
             with contextlib.suppress(client.Refused):
                 w.api.delete("devicerollouts", None, name)
         for found in w.api.list("leases", MEND_NS):
-            w.api.delete("leases", MEND_NS, found["metadata"]["name"])
+            # The garbage collector deletes the Leases of a deleted rollout.
+            with contextlib.suppress(client.Refused):
+                w.api.delete("leases", MEND_NS, found["metadata"]["name"])
         for name in ALL:
             w.api.patch("nodes", None, name, {"spec": {"unschedulable": None, "taints": None}, "metadata": {
                 "annotations": {"holdfast.dev/rollout": None, "holdfast.dev/rollout-change": None,
