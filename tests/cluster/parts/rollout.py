@@ -263,7 +263,7 @@ def check_waves(w):
         want(most[0] == 1, f"{most[0]} nodes were cordoned at once")
         equal("pods deleted", len(s.calls("delete", "pods")), 5)
         want("r " in row and "1/2" in row and "1/5" in row, row)
-        want(why.startswith("rollout r is Soaking in wave 1, 1 of 5 nodes changed"), why)
+        want(why.startswith("rollout r is Soaking: wave 1 of 2 soaks until"), why)
         writes = {}
         for c in audit.calls(w.cluster.path("audit.log"), user=w.user):
             if c["at"] >= s.since and c["verb"] in ("create", "update", "patch", "delete") and c["resource"] != "events":
