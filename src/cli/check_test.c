@@ -693,7 +693,9 @@ static void the_verb_prints_each_check_and_counts_them(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "warn  api-server       reached; its version is unknown");
 	assert_has(w->out, "ok    kueue            not installed\n");
-	assert_has(w->out, "\n                       -> install Holdfast (docs/how-to/install-operator.md)");
+	assert_has(
+		w->out,
+		"\n                       -> install Holdfast (docs/how-to/install-operator.md)");
 	assert_has(w->out, " warn, 0 fail\n");
 	cli_world_run(w, "check", "migrate", "-o", "json", NULL);
 	assert_int_equal(w->code, 0);

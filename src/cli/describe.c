@@ -145,8 +145,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	hf_output_field(cli->out, "Name:", "%s", hf_doc_name(job));
 	hf_output_field(cli->out, "Namespace:", "%s", hf_doc_namespace(job));
 	hf_output_field(cli->out, "Kind:", "%s", facts.kind);
-	hf_output_field(cli->out, "State:", "%s",
-			hf_str_or(cli->kept_state, facts.state));
+	hf_output_field(cli->out, "State:", "%s", hf_str_or(cli->kept_state, facts.state));
 	print_optional(cli->out, "Message:", facts.message);
 	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
 	print_optional(cli->out,

@@ -79,20 +79,15 @@ static void add_evidence(const struct hf_rollout_evidence *evidence, struct hf_s
 {
 	hf_strbuf_addf(text,
 		       "%" PRId64 " node(s), %" PRId64 ".%" PRId64 " device-hours, %" PRId64
-		       " fault(s), %" PRId64 " restart(s)",
+		       " fault(s)",
 		       evidence->nodes, evidence->device_minutes / 60,
-		       evidence->device_minutes % 60 / 6, evidence->faults, evidence->restarts);
-	if (evidence->step_ms > 0)
-		hf_strbuf_addf(text, ", %" PRId64 " ms for a step", evidence->step_ms);
+		       evidence->device_minutes % 60 / 6, evidence->faults);
 }
 
 static void add_node(const struct hf_rollout_node *node, struct hf_strbuf *text)
 {
 	hf_strbuf_addf(text, "%s is %s%s%s", node->name, node->phase,
 		       node->message != NULL ? ": " : "", hf_str_or(node->message, ""));
-	if (node->step_ms > 0 && node->before.step_ms > 0)
-		hf_strbuf_addf(text, " (canary: %" PRId64 " ms for a step, %" PRId64 " ms before)",
-			       node->step_ms, node->before.step_ms);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------- */

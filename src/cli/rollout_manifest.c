@@ -57,23 +57,6 @@ static void check_selector(struct checking *c, const struct hf_json *spec)
 	hf_selector_destroy(selector);
 }
 
-/* The admission policy of deploy/rollout/policy.yaml has the same kinds. */
-static void check_canary(struct checking *c, const struct hf_json *spec)
-{
-	const struct hf_json *template = hf_json_path(spec, "proof", "canary", "template", NULL);
-	const char *version = hf_json_path_str(template, "apiVersion", NULL);
-	const char *kind = hf_json_path_str(template, "kind", NULL);
-
-	if (template == NULL)
-		return;
-	if (!(hf_streq(version, "batch/v1") && hf_streq(kind, "Job")) &&
-	    (version == NULL || kind == NULL || hf_framework_by_kind(version, kind) == NULL))
-		report(c, "spec.proof.canary.template.kind",
-		       "Unsupported value: must be Job of batch/v1 or a kind of kubeflow.org/v1");
-	if (hf_str_is_empty(hf_json_path_str(template, "metadata", "namespace", NULL)))
-		report(c, "spec.proof.canary.template.metadata.namespace", "Required value");
-}
-
 /* The rules for names that differ from those for jobs. */
 static void check_metadata(struct checking *c, const struct hf_json *meta)
 {
@@ -101,6 +84,5 @@ bool hf_rollout_manifest_check(const struct hf_json *root, hf_rollout_problem_fn
 	if (hf_rollout_spec_read(doc, arena, &read, &err) != 0)
 		report_error(&c, &err);
 	check_selector(&c, spec);
-	check_canary(&c, spec);
 	return !c.wrong;
 }

@@ -123,7 +123,7 @@ struct hf_record {
 	hf_time detected_at; /* "detectedAt" */
 	hf_time decided_at;  /* "decidedAt" */
 	hf_time running_at;  /* "runningAt": when the last rank ran again */
-	bool in_place; /* "inPlace": processes restarted in their pods */
+	bool in_place;       /* "inPlace": processes restarted in their pods */
 	/* "endedAt": the process ended, or the pod if seen late, by the node's clock; NodeLost: the node
 	 * became Unknown, by the control plane's clock */
 	hf_time ended_at;
