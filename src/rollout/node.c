@@ -18,6 +18,8 @@
  * of the node's clock are converted to the API server's clock.
  */
 
+/* A pod that crashes again and again is Ready for a moment after each start. */
+#define READY_SETTLES (10 * HF_SECOND)
 #define LEASE_HOLDER(arena, name) hf_arena_printf(arena, RO_HOLDER_PREFIX "%s", name)
 
 static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
@@ -38,25 +40,6 @@ bool hf_ro_owns(const struct ro *ro, const struct hf_json *object)
 
 /* ---- pods ---------------------------------------------------------------------------------------- */
 
-static const struct hf_json *find_controller(const struct hf_json *pod)
-{
-	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
-			return hf_json_item(owners, i);
-	return NULL;
-}
-
-bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec)
-{
-	const struct hf_json *owner = find_controller(pod);
-
-	return hf_streq(hf_json_path_str(owner, "kind", NULL), "DaemonSet") &&
-	       hf_streq(hf_json_path_str(owner, "name", NULL), spec->daemon_set.name) &&
-	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), spec->daemon_set.ns);
-}
-
 static bool has_ended(const struct hf_json *pod)
 {
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
@@ -72,20 +55,11 @@ static bool is_leaving(const struct hf_json *pod)
 /* A DaemonSet or the kubelet would create the pod anew on this node. */
 static bool is_of_node(const struct hf_json *pod)
 {
-	const char *kind = hf_json_path_str(find_controller(pod), "kind", NULL);
+	const char *kind = hf_json_path_str(hf_ro_find_controller(pod), "kind", NULL);
 
 	return hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node") ||
 	       hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL) !=
 		       NULL;
-}
-
-/* The name of an extended resource has a domain; the domain kubernetes.io is reserved. */
-bool hf_ro_is_extended(const char *resource)
-{
-	const char *slash = strchr(resource, '/');
-
-	return slash != NULL && !hf_str_has_prefix(resource, "kubernetes.io/") &&
-	       !hf_str_has_prefix(resource, "attachable-volumes-");
 }
 
 static bool has_extended(const struct hf_json *amounts)
@@ -128,7 +102,7 @@ static const char *find_why_stuck(const struct hf_json *pod)
 
 	if (is_leaving(pod))
 		return NULL;
-	if (find_controller(pod) == NULL)
+	if (hf_ro_find_controller(pod) == NULL)
 		return "has no controller that would create it again";
 	if (hf_streq(hf_json_path_str(annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict",
 				      NULL),
@@ -200,17 +174,6 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 }
 
 /* ---- the node ------------------------------------------------------------------------------------ */
-
-bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now)
-{
-	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
-
-	for (size_t i = 0; i < spec->windows_len; i++)
-		windows[i] = (struct hf_health_window){.days = spec->windows[i].days,
-						       .from_minute = spec->windows[i].from_minute,
-						       .to_minute = spec->windows[i].to_minute};
-	return hf_health_in_window(windows, spec->windows_len, now);
-}
 
 static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 			     const struct hf_node_marks *marks)
@@ -291,24 +254,6 @@ static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
 
 /* ---- the proof ----------------------------------------------------------------------------------- */
 
-/* Since when the pod is Ready, by the node's clock; NONE: it is not. */
-static hf_time find_ready(const struct hf_json *pod)
-{
-	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
-	hf_time at = HF_TIME_NONE;
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-		const char *since = hf_json_path_str(c, "lastTransitionTime", NULL);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready") &&
-		    hf_streq(hf_json_path_str(c, "status", NULL), "True") &&
-		    (since == NULL || hf_time_parse(since, &at, NULL) != 0))
-			at = 0;
-	}
-	return at;
-}
-
 static void see_change(struct ro *ro, struct ro_facts *facts)
 {
 	const struct ro_pass *pass = &ro->pass;
@@ -330,9 +275,9 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 				       : pass->r.status.target_revision;
 	is = hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL);
 	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
-	ready = proof->changed ? find_ready(pod) : HF_TIME_NONE;
-	proof->pod_ready = ready != HF_TIME_NONE;
+	ready = proof->changed ? hf_ro_find_ready(pod, true) : HF_TIME_NONE;
 	ready = hf_ro_convert_time(ro, pass->node, ready);
+	proof->pod_ready = ready != HF_TIME_NONE && ready <= facts->now - READY_SETTLES;
 	if (ready > proof->complete_at)
 		proof->complete_at = ready;
 }

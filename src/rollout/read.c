@@ -141,6 +141,7 @@ static bool take_driver(struct ro_pass *pass, struct hf_doc *doc)
 		pass->drivers = HF_ARENA_ARRAY(pass->arena, struct ro_driver, RO_DRIVERS_MAX);
 	pass->drivers[pass->drivers_len++] = (struct ro_driver){
 		.node = hf_arena_strdup(pass->arena, node),
+		.unready_at = hf_ro_find_ready(json, false),
 		.revision = hf_arena_strdup(
 			pass->arena, hf_str_or(hf_json_path_str(json, "metadata", "labels",
 								"controller-revision-hash", NULL),

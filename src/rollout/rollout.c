@@ -33,11 +33,6 @@
 
 /* ---- the order of passes ------------------------------------------------------------------------ */
 
-hf_time hf_ro_now(const struct ro *ro)
-{
-	return ro->env.now(ro->env.arg);
-}
-
 static hf_time read_clock(const struct ro *ro)
 {
 	return hf_loop_mono(ro->env.loop);
@@ -84,11 +79,6 @@ static hf_time due_at(const struct ro *ro, const char *name, const char *node)
 	const hf_time *due = hf_map_get(ro->due, print_key(key, name, node));
 
 	return due == NULL ? 0 : *due;
-}
-
-bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec)
-{
-	return r->deleting || spec->cancel;
 }
 
 struct choice {
@@ -157,26 +147,6 @@ static void on_timer(void *arg)
 }
 
 /* ---- the end of a pass -------------------------------------------------------------------------- */
-
-void hf_ro_drop_reads(struct ro *ro)
-{
-	struct ro_pass *pass = &ro->pass;
-
-	for (size_t i = 0; i < RO_READS; i++)
-		pass->docs[i] = hf_doc_unref(pass->docs[i]);
-	for (size_t i = 0; i < pass->pods_len; i++)
-		pass->pods[i] = hf_doc_unref(pass->pods[i]);
-	pass->pods_len = 0;
-	pass->drivers = NULL;
-	pass->drivers_len = 0;
-	pass->newest = pass->second = (struct ro_revision){0};
-	pass->from = hf_doc_unref(pass->from);
-	pass->in_maintenance = false;
-	free(pass->token);
-	pass->token = NULL;
-	pass->entry = NULL;
-	hf_arena_reset(pass->arena);
-}
 
 static void leave_pass(struct ro *ro, hf_time wait)
 {

@@ -71,6 +71,7 @@ struct ro_health {
 struct ro_driver {
 	const char *node; /* must stay the first member */
 	const char *revision;
+	hf_time unready_at; /* when the pod ceased to be Ready, by the node's clock; NONE: it is Ready */
 };
 
 enum ro_read {
@@ -154,6 +155,21 @@ struct ro_facts {
 	const char *driver_version; /* by the DeviceHealth; NULL: unknown */
 };
 
+/* --- state.c --- */
+hf_time hf_ro_now(const struct ro *ro);
+void hf_ro_drop_reads(struct ro *ro);
+/* True if cordons are put back: cancelled or deleted. */
+bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);
+/* The owner reference of the pod's controller; NULL: none. */
+const struct hf_json *hf_ro_find_controller(const struct hf_json *pod);
+bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec);
+/* Since when the pod is Ready (or not Ready), by the node's clock; NONE: it is not, 0: since an unknown time. */
+hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
+/* True for the name of an extended resource such as nvidia.com/gpu. */
+bool hf_ro_is_extended(const char *resource);
+/* True if a window of the spec is open. */
+bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now);
+
 /* --- views.c --- */
 void *hf_ro_read_object(void *arg, struct hf_doc *doc);
 void hf_ro_free_object(void *view);
@@ -173,25 +189,16 @@ bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry);
 void hf_ro_begin_pass(struct ro *ro);
 
 /* --- rollout.c --- */
-hf_time hf_ro_now(const struct ro *ro);
-void hf_ro_drop_reads(struct ro *ro);
 /* Ends the pass; the next pass of the same kind begins after the time `wait`. */
 void hf_ro_end_pass(struct ro *ro, hf_time wait);
 void hf_ro_fail_pass(struct ro *ro, int code, const char *message);
 /* All reads are done. */
 void hf_ro_decide(struct ro *ro);
-/* True if cordons are put back: cancelled or deleted. */
-bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);
 
 /* --- node.c --- */
 void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts);
 /* True if an owner of the object is this rollout, by UID. */
 bool hf_ro_owns(const struct ro *ro, const struct hf_json *object);
-bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec);
-/* True for the name of an extended resource such as nvidia.com/gpu. */
-bool hf_ro_is_extended(const char *resource);
-/* True if a window of the spec is open. */
-bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now);
 
 /* --- act.c --- */
 /* Makes the request of the step; the caller sends it. False: nothing to do. */

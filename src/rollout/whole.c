@@ -21,6 +21,8 @@
 
 #define LOOK_WORKING (30 * HF_SECOND)
 #define LOOK_PENDING (30 * HF_SECOND)
+/* A pod of a changed node that is not Ready for longer counts against the change. */
+#define UNREADY_MAX HF_MINUTE
 /* The most nodes that are counted as out of use for the limits. */
 #define OUT_MAX 1024
 /* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
@@ -168,6 +170,18 @@ static const char *find_block(const struct whole *whole, const struct ro_node *n
 	return health != NULL && health->sick != NULL ? "a device of the node is out of use" : NULL;
 }
 
+/* The pod of a changed node ends again and again, or does not come back. */
+static const char *find_broken_pod(struct ro *ro, const char *name, const struct ro_driver *driver)
+{
+	hf_time at =
+		driver == NULL ? HF_TIME_NONE : hf_ro_convert_time(ro, name, driver->unready_at);
+
+	return at != HF_TIME_NONE && at <= hf_ro_now(ro) - UNREADY_MAX
+		       ? "the pod of the DaemonSet has not been Ready for a minute, after the "
+			 "change was proved"
+		       : NULL;
+}
+
 static const char *find_sick(struct ro *ro, const char *name, const struct ro_health *health,
 			     hf_time since)
 {
@@ -259,6 +273,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	ours = m->marked && m->changed;
 	if (ours)
 		m->sick = find_sick(ro, cached->name, health, m->changed_at);
+	if (ours && m->sick == NULL && (!m->listed || m->phase == HF_ROLLOUT_DONE))
+		m->sick = find_broken_pod(ro, cached->name, driver);
 	add_totals(ro, cached->name, health, ours ? m->changed_at : ro->pass.r.status.started_at,
 		   ours ? &whole->view.changed : &whole->view.unchanged);
 	whole->view.members_len++;

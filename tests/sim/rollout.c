@@ -371,6 +371,30 @@ static void a_pod_that_never_becomes_ready_halts(void **state)
 	expect_condition(d, "Halted", "True NodeFailed", "not Ready");
 }
 
+static void a_pod_that_crashes_again_and_again_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin(w, 20, DRIVER FAST);
+
+	all_effects(d, 2, RD_CRASHES);
+	rw_run(w, 10 * HF_MINUTE);
+	expect_phase(d, "Halted");
+	expect_condition(d, "Halted", "True NodeFailed", "not Ready");
+	assert_int_equal(d->total_deletes, 1);
+}
+
+static void a_pod_that_ends_after_its_proof_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
+
+	all_effects(d, 2, RD_ENDS_LATER);
+	rw_run(w, 5 * HF_MINUTE);
+	expect_phase(d, "Halted");
+	expect_condition(d, "Halted", "True NodeFailed", "has not been Ready for a minute");
+	assert_int_equal(d->total_deletes, 1);
+}
+
 static void as_many_nodes_may_fail_as_the_spec_says(void **state)
 {
 	struct rw *w = *state;
@@ -752,6 +776,8 @@ int main(int argc, char **argv)
 		T(a_device_that_fails_in_the_soak_halts),
 		T(a_lost_resource_halts),
 		T(a_pod_that_never_becomes_ready_halts),
+		T(a_pod_that_crashes_again_and_again_halts),
+		T(a_pod_that_ends_after_its_proof_halts),
 		T(as_many_nodes_may_fail_as_the_spec_says),
 		T(a_template_that_changes_again_halts),
 		T(a_cancel_puts_cordons_back),

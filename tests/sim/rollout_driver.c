@@ -15,6 +15,8 @@
 
 #define EVERY (500 * HF_MS)
 #define READY_TAKES (3 * HF_SECOND)
+#define CRASHES_AFTER (2 * HF_SECOND)
+#define BACK_AFTER (20 * HF_SECOND)
 #define NS "default"
 
 struct rd_store {
@@ -343,6 +345,28 @@ static void become_ready(struct rd *d, int node)
 		rw_say(d->w, node, RW_WELL);
 }
 
+/* Ends the pod's container if the version does that; it is Ready again after a while, or never. */
+static void end_container(struct rd *d, int node)
+{
+	enum rd_effect effect = d->effect[node][d->runs[node]];
+	hf_time lasts = effect == RD_CRASHES ? CRASHES_AFTER : HF_MINUTE;
+	char text[512], name[64], at[HF_TIME_TEXT_MAX];
+
+	if ((effect != RD_CRASHES && effect != RD_ENDS_LATER) || !d->ready[node] ||
+	    hf_loop_mono(d->w->loop) < d->ready_at[node] + lasts)
+		return;
+	d->ready[node] = false;
+	d->ready_at[node] =
+		effect == RD_CRASHES ? hf_loop_mono(d->w->loop) + BACK_AFTER : HF_TIME_NEVER;
+	print_pod(d, node, name);
+	hf_time_format(hf_loop_wall(d->w->loop), at);
+	snprintf(text, sizeof(text),
+		 "{'status':{'conditions':[{'type':'Ready','status':'False',"
+		 "'lastTransitionTime':'%s'}]}}",
+		 at);
+	assert_int_equal(patch(d, &hf_pods, NS, name, "status", text), 0);
+}
+
 static void remove_pod(struct rd *d, const char *name)
 {
 	const struct hf_request request = {.verb = HF_VERB_DELETE,
@@ -390,6 +414,7 @@ static void tick_node(struct rd *d, int node)
 		make_pod(d, node);
 	else if (!d->bare[node] && !d->ready[node] && now >= d->ready_at[node])
 		become_ready(d, node);
+	end_container(d, node);
 	if (d->ready[node] && d->effect[node][d->runs[node]] == RD_BREAKS_DEVICE &&
 	    now >= d->ready_at[node] + d->breaks_after && d->w->ill[node] == RW_WELL)
 		rw_say(d->w, node, RW_RESET);

@@ -24,6 +24,8 @@ enum rd_effect {
 	RD_BREAKS_DEVICE, /* a device fails a while after the pod is Ready */
 	RD_LOSES_GPU,     /* the node offers one GPU less */
 	RD_NEVER_READY,   /* the pod never becomes Ready */
+	RD_CRASHES,       /* the pod ends 2 s after it became Ready, again and again */
+	RD_ENDS_LATER,    /* the pod ends a minute after it became Ready, and does not come back */
 };
 
 struct rd {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "rollout/rollout_internal.h"
+
+#include "base/str.h"
+#include "health/fleet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What all files of this folder ask: the time, what a pass has read, and simple facts of objects.
+ * Input: the objects. Output: their facts. Invariant: no function calls another file of this folder.
+ */
+
+hf_time hf_ro_now(const struct ro *ro)
+{
+	return ro->env.now(ro->env.arg);
+}
+
+bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec)
+{
+	return r->deleting || spec->cancel;
+}
+
+void hf_ro_drop_reads(struct ro *ro)
+{
+	struct ro_pass *pass = &ro->pass;
+
+	for (size_t i = 0; i < RO_READS; i++)
+		pass->docs[i] = hf_doc_unref(pass->docs[i]);
+	for (size_t i = 0; i < pass->pods_len; i++)
+		pass->pods[i] = hf_doc_unref(pass->pods[i]);
+	pass->pods_len = 0;
+	pass->drivers = NULL;
+	pass->drivers_len = 0;
+	pass->newest = pass->second = (struct ro_revision){0};
+	pass->from = hf_doc_unref(pass->from);
+	pass->in_maintenance = false;
+	free(pass->token);
+	pass->token = NULL;
+	pass->entry = NULL;
+	hf_arena_reset(pass->arena);
+}
+
+const struct hf_json *hf_ro_find_controller(const struct hf_json *pod)
+{
+	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++)
+		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
+			return hf_json_item(owners, i);
+	return NULL;
+}
+
+bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec)
+{
+	const struct hf_json *owner = hf_ro_find_controller(pod);
+
+	return hf_streq(hf_json_path_str(owner, "kind", NULL), "DaemonSet") &&
+	       hf_streq(hf_json_path_str(owner, "name", NULL), spec->daemon_set.name) &&
+	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), spec->daemon_set.ns);
+}
+
+/* The name of an extended resource has a domain; the domain kubernetes.io is reserved. */
+bool hf_ro_is_extended(const char *resource)
+{
+	const char *slash = strchr(resource, '/');
+
+	return slash != NULL && !hf_str_has_prefix(resource, "kubernetes.io/") &&
+	       !hf_str_has_prefix(resource, "attachable-volumes-");
+}
+
+bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now)
+{
+	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
+
+	for (size_t i = 0; i < spec->windows_len; i++)
+		windows[i] = (struct hf_health_window){.days = spec->windows[i].days,
+						       .from_minute = spec->windows[i].from_minute,
+						       .to_minute = spec->windows[i].to_minute};
+	return hf_health_in_window(windows, spec->windows_len, now);
+}
+
+hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+		const char *since = hf_json_path_str(c, "lastTransitionTime", NULL);
+
+		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready") &&
+		    hf_streq(hf_json_path_str(c, "status", NULL), "True") == ready &&
+		    (since == NULL || hf_time_parse(since, &at, NULL) != 0))
+			at = 0;
+	}
+	return at;
+}
