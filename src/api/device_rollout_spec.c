@@ -54,7 +54,7 @@ struct proof {
 };
 enum { PROOF_SECONDS };
 static const struct hf_field proof_fields[] = {
-	[PROOF_SECONDS] = HF_FIELD_INT32("seconds", struct proof, seconds, 10, DAY_SECONDS, 0),
+	[PROOF_SECONDS] = HF_FIELD_INT32("seconds", struct proof, seconds, 30, DAY_SECONDS, 0),
 	HF_FIELD_STRING("driverVersion", struct proof, driver_version, 64, HF_FIELD_NONEMPTY),
 	HF_FIELD_STRINGS("resources", struct proof, resources, HF_ROLLOUT_RESOURCES_MAX, 0),
 };

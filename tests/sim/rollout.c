@@ -643,7 +643,7 @@ static bool run_with_death(struct rw *w, unsigned long long at, enum rw_death ho
 	rw_start(w);
 	rd_set_version(d, 2);
 	rd_rollout(d, "r",
-		   DRIVER ",'soakSeconds':10,'proof':{'seconds':30},'onFailure':'Rollback',"
+		   DRIVER ",'soakSeconds':10,'proof':{'seconds':90},'onFailure':'Rollback',"
 			  "'waves':[1,'100%']");
 	for (int i = 0; i < 40; i++) {
 		rw_run(w, 30 * HF_SECOND);

@@ -300,7 +300,7 @@ def check_rollback(w):
     with Story(w, command=FAILS) as s:
         before = w.api.get("daemonsets", s.ns, "driver")["spec"]["template"]["spec"]["containers"][0]["command"]
         equal("the template", before, FAILS)
-        s.roll(onFailure="Rollback", proof={"seconds": 10})
+        s.roll(onFailure="Rollback", proof={"seconds": 30})
         ended = s.until_phase("Failed", timeout_s=180)
         template = w.api.get("daemonsets", s.ns, "driver")["spec"]["template"]["spec"]["containers"][0]
         equal("the template again", (template["command"], template["env"][0]["value"]), (RUNS, "570"))
