@@ -21,12 +21,15 @@
 
 /* Orders and reports take a moment each. */
 #define MESSAGE_SECONDS 5
+/* The clock of the next leader may be behind that of the leader that wrote saveUntil. */
+#define CLOCKS_DIFFER_SECONDS 30
 
+/* Any client may write the ledger: a request that reaches further than a leader would have written it is none. */
 hf_time hf_job_save_until(const struct hf_brain *b)
 {
 	hf_time until = b->ledger.save_until;
-	hf_time latest = hf_time_add(
-		b->now, hf_seconds(b->job.recovery.checkpoint_grace_seconds + MESSAGE_SECONDS));
+	hf_time latest = hf_time_add(b->now, hf_seconds(b->job.recovery.checkpoint_grace_seconds +
+							MESSAGE_SECONDS + CLOCKS_DIFFER_SECONDS));
 
 	return until > latest ? HF_TIME_NONE : until;
 }

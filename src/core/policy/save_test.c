@@ -88,9 +88,21 @@ static void a_time_that_is_too_late_is_none(void **state)
 	begin("Job");
 	suspend(true);
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
-	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(GRACE - 1);
+	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(GRACE - 31);
 	turn();
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	brain_release(&b);
+}
+
+/* Another leader goes on, and its clock is behind. */
+static void a_clock_that_is_behind_withdraws_no_request(void **state)
+{
+	(void)state;
+	begin("Job");
+	suspend(true);
+	b.now -= 5 * HF_SECOND;
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
 	brain_release(&b);
 }
 
@@ -251,6 +263,7 @@ int main(void)
 		cmocka_unit_test(suspend_waits_for_each_rank),
 		cmocka_unit_test(nothing_is_awaited_when_the_time_is_over),
 		cmocka_unit_test(a_time_that_is_too_late_is_none),
+		cmocka_unit_test(a_clock_that_is_behind_withdraws_no_request),
 		cmocka_unit_test(nothing_is_awaited_of_what_cannot_answer),
 		cmocka_unit_test(without_a_grace_nothing_is_asked),
 		cmocka_unit_test(a_second_planned_end_asks_no_more),
