@@ -372,7 +372,7 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 
 	following->call = NULL;
 	if (reply->code == HF_E_NOT_FOUND) {
-		end_job(following, "was deleted");
+		end_job(following, hf_str_or(following->cli->kept_end, "was deleted"));
 	} else if (reply->code != 0) {
 		if (is_away(following, reply->code, reply->message))
 			hf_timer_arm(following->job_again, AGAIN_SPAN);
