@@ -71,6 +71,7 @@ struct ask {
 	hf_time renewed_at;
 	hf_time looked_at; /* NODE: when the last successful read was sent */
 	bool missing;      /* NODE: the last read found no Node object */
+	bool off;          /* NODE: the last read found the taint out-of-service */
 	bool exclusive;    /* CLAIM: only one node at a time may use the claim */
 };
 
@@ -173,12 +174,21 @@ static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 
 static bool node_read(struct ask *ask, const struct hf_reply *reply)
 {
-	bool news = !ask->known || (reply->code == 0) == ask->missing;
+	struct hf_operator *op = ask->asks->op;
+	bool missing = reply->code != 0, off = false, news;
 
+	if (!missing) {
+		struct hf_node_facts facts;
+
+		hf_node_read(reply->object, op->scratch, &facts);
+		off = facts.out_of_service;
+		hf_arena_reset(op->scratch);
+		hf_nodes_put(op->facts.nodes, reply->object);
+	}
+	news = !ask->known || missing != ask->missing || off != ask->off;
 	ask->looked_at = ask->sent_at;
-	ask->missing = reply->code != 0;
-	if (reply->code == 0)
-		hf_nodes_put(ask->asks->op->facts.nodes, reply->object);
+	ask->missing = missing;
+	ask->off = off;
 	return news;
 }
 
@@ -480,9 +490,11 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 		node->lease_since = hf_moment_at(moment, lease->since);
 		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
 	}
-	/* A live read confirms the state of the node if both agree on whether the node exists. */
+	/* A live read confirms the state of the node if both agree on whether the node exists and is out of
+	 * service.  A watch may repeat old events after the read. */
 	live = find_ask(asks, HF_ASK_NODE, node->name);
-	if (live != NULL && live->known && live->missing == (node->ready == HF_NODE_GONE))
+	if (live != NULL && live->known && live->missing == (node->ready == HF_NODE_GONE) &&
+	    live->off == node->out_of_service)
 		node->confirmed_at = hf_moment_at(moment, live->looked_at);
 }
 

@@ -159,6 +159,14 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
 	assert_true(brain.nodes[0].confirmed_at > asked);
+	/* A watch that began anew repeats an old event: the read found no such taint. */
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   node_doc("a", 161, "True",
+			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+			    "\"effect\":\"NoExecute\"}]"));
+	turn_for(bench, 100 * HF_MS);
+	assert_true(brain.nodes[0].out_of_service);
+	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
 }
 
 /* The answer may be as old as the request. */
