@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/device_health.h"
 
+#include "api/lifetime.h"
 #include "api/writer_internal.h"
 #include "base/ascii.h"
 #include "base/str.h"
@@ -188,20 +189,14 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
 {
 	struct hf_json *object = hf_json_object(), *meta = hf_json_object();
+	const struct hf_owner owner = {
+		.api_version = "v1", .kind = "Node", .name = node, .uid = node_uid};
 
 	hf_json_set_str(object, "apiVersion", HF_DEVICE_HEALTH_API_VERSION);
 	hf_json_set_str(object, "kind", HF_DEVICE_HEALTH_KIND);
 	hf_json_set_str(meta, "name", node);
-	if (!hf_str_is_empty(node_uid)) {
-		struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
-
-		hf_json_set_str(owner, "apiVersion", "v1");
-		hf_json_set_str(owner, "kind", "Node");
-		hf_json_set_str(owner, "name", node);
-		hf_json_set_str(owner, "uid", node_uid);
-		hf_json_append(owners, owner);
-		hf_json_set(meta, "ownerReferences", owners);
-	}
+	if (!hf_str_is_empty(node_uid))
+		hf_set_owner(meta, &owner);
 	hf_json_set(object, "metadata", meta);
 	return object;
 }

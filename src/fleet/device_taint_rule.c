@@ -3,6 +3,7 @@
 #include "fleet/device_taint_rule.h"
 
 #include "api/health_policy.h"
+#include "api/lifetime.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -95,7 +96,9 @@ const char *hf_device_taint_name(struct hf_arena *arena, const char *node,
 struct hf_json *hf_device_taint_json(const struct hf_device_taint *rule, const char *version,
 				     const char *node_uid)
 {
-	struct hf_json *json = hf_json_object(), *metadata, *part, *owner, *spec;
+	struct hf_json *json = hf_json_object(), *metadata, *part, *spec;
+	const struct hf_owner owner = {
+		.api_version = "v1", .kind = "Node", .name = rule->node, .uid = node_uid};
 	char api_version[64];
 
 	/* An empty selector would take every device of the cluster out of use. */
@@ -111,12 +114,7 @@ struct hf_json *hf_device_taint_json(const struct hf_device_taint *rule, const c
 	part = hf_json_ensure_object(metadata, "annotations");
 	hf_json_set_str(part, HF_DEVICE_TAINT_NODE, rule->node);
 	hf_json_set_str(part, HF_DEVICE_TAINT_GPU, rule->gpu);
-	owner = hf_json_object();
-	hf_json_set_str(owner, "apiVersion", "v1");
-	hf_json_set_str(owner, "kind", "Node");
-	hf_json_set_str(owner, "name", rule->node);
-	hf_json_set_str(owner, "uid", node_uid);
-	hf_json_append(hf_json_ensure_array(metadata, "ownerReferences"), owner);
+	hf_set_owner(metadata, &owner);
 	spec = hf_json_ensure_object(json, "spec");
 	part = hf_json_ensure_object(spec, "deviceSelector");
 	hf_json_set_str(part, "driver", rule->driver);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/fleet_internal.h"
 
+#include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -112,38 +113,12 @@ static void end_eviction(struct hf_fleet *fleet)
 	hf_fleet_look_soon(fleet, 0);
 }
 
-/* A DaemonSet or the kubelet (static pod) would recreate the pod on the same node after an
- * eviction. */
-bool hf_fleet_is_daemon(const struct hf_json *pod)
-{
-	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
-
-	if (hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL))
-		return true;
-	for (size_t i = 0; i < hf_json_len(owners); i++) {
-		const struct hf_json *owner = hf_json_item(owners, i);
-		const char *kind = hf_json_path_str(owner, "kind", NULL);
-
-		if (hf_json_true(hf_json_get(owner, "controller"), false) &&
-		    (hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node")))
-			return true;
-	}
-	return false;
-}
-
-bool hf_fleet_has_pod_ended(const struct hf_json *pod)
-{
-	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
-
-	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
-}
-
 static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), fleet->evict_uid) ||
 	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), fleet->evict_node) ||
 	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL ||
-	       hf_fleet_has_pod_ended(pod);
+	       hf_has_pod_ended(pod);
 }
 
 static hf_time came_at(const struct hf_json *pod)
@@ -181,7 +156,7 @@ static enum hf_health_drain_why decide_eviction(struct hf_fleet *fleet, const st
 
 			if (!hf_streq(health->holders[h].uid, fleet->evict_uid))
 				continue;
-			about.daemon = hf_fleet_is_daemon(pod);
+			about.daemon = hf_is_pod_of_node(pod);
 			about.ended = has_ended(fleet, pod);
 			about.came_at = came_at(pod);
 			fleet->evict_late = about.came_at > drain.quarantined_at;

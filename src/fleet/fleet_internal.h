@@ -324,11 +324,6 @@ bool hf_fleet_write_status(struct hf_fleet *fleet, const struct fleet_seen *seen
 /* Begins the next eviction. Lowers ret_wake to the time at which another one may begin. */
 void hf_fleet_drain(struct hf_fleet *fleet, const struct fleet_seen *seen, hf_time *ret_wake);
 
-/* True if a DaemonSet or the kubelet would create the pod anew on its node. */
-bool hf_fleet_is_daemon(const struct hf_json *pod);
-/* True if all containers of the pod have ended for good. */
-bool hf_fleet_has_pod_ended(const struct hf_json *pod);
-
 /* --- mend_recall.c --- */
 /* The rungs that the section `mend` of a policy allows. */
 void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,

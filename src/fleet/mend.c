@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
+#include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -629,7 +630,7 @@ static void *read_actor(void *arg, struct hf_doc *doc)
 	(void)arg;
 	view->leaves =
 		hf_json_path(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
-	view->ended = hf_fleet_has_pod_ended(hf_doc_json(doc));
+	view->ended = hf_has_pod_ended(hf_doc_json(doc));
 	return view;
 }
 

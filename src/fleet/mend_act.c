@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
+#include "api/lifetime.h"
 #include "base/str.h"
 #include "store/resource.h"
 
@@ -22,26 +23,14 @@
 
 /* ---- owner references and evictions ---------------------------------------------------------------- */
 
-bool hf_fleet_mend_owns(const struct fleet_mend *mend, const struct hf_json *object)
-{
-	const struct hf_json *owners = hf_json_path(object, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL), mend->r.uid))
-			return true;
-	return false;
-}
-
 void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata)
 {
-	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+	const struct hf_owner owner = {.api_version = HF_REMEDIATION_API_VERSION,
+				       .kind = HF_REMEDIATION_KIND,
+				       .name = mend->name,
+				       .uid = mend->r.uid};
 
-	hf_json_set_str(owner, "apiVersion", HF_REMEDIATION_API_VERSION);
-	hf_json_set_str(owner, "kind", HF_REMEDIATION_KIND);
-	hf_json_set_str(owner, "name", mend->name);
-	hf_json_set_str(owner, "uid", mend->r.uid);
-	hf_json_append(owners, owner);
-	hf_json_set(metadata, "ownerReferences", owners);
+	hf_set_owner(metadata, &owner);
 }
 
 bool hf_fleet_mend_evict(struct hf_doc *pod, struct hf_request *ret_request,
@@ -130,7 +119,7 @@ static bool is_plugin(const struct hf_json *pod)
 		const char *value = hf_str_or(hf_json_path_str(labels, keys[i], NULL), "");
 
 		if (strstr(value, "device-plugin") != NULL || hf_streq(value, "amdgpu-dp-ds"))
-			return hf_fleet_is_daemon(pod);
+			return hf_is_pod_of_node(pod);
 	}
 	return false;
 }
@@ -216,7 +205,7 @@ static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 	struct hf_doc *object = mend->docs[MEND_READ_EXTERNAL];
 	const struct hf_policy_mend *rules = rules_of(mend);
 
-	facts->own_external = object != NULL && hf_fleet_mend_owns(mend, hf_doc_json(object));
+	facts->own_external = object != NULL && hf_is_owned_by(hf_doc_json(object), mend->r.uid);
 	if (rules == NULL)
 		facts->act_missing = "the act names no policy with spec.mend.external";
 	else if (mend->external_problem != NULL)

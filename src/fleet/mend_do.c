@@ -3,6 +3,7 @@
 #include "fleet/mend_internal.h"
 
 #include "api/device_health.h"
+#include "api/lifetime.h"
 #include "api/node_locks.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -155,23 +156,9 @@ static bool make_status(struct fleet_mend *mend, const struct mend_facts *facts,
 static bool write_finalizer(struct fleet_mend *mend, bool wanted, struct hf_request *ret_request,
 			    struct hf_doc **ret_body)
 {
-	struct hf_doc *doc = mend->docs[MEND_READ_OBJECT];
-	const struct hf_json *old = hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL);
-	struct hf_json *patch = hf_json_object(), *list = hf_json_array();
-
-	for (size_t i = 0; i < hf_json_len(old); i++)
-		if (!hf_streq(hf_json_str(hf_json_item(old, i), ""), HF_MEND_FINALIZER))
-			hf_json_append(list, hf_json_copy(hf_json_item(old, i)));
-	if (wanted)
-		hf_json_append(list, hf_json_string(HF_MEND_FINALIZER));
-	set_guard(patch, doc);
-	if (hf_json_len(list) == 0) {
-		hf_json_unref(list);
-		list = hf_json_null();
-	}
-	hf_json_set(hf_json_get(patch, "metadata"), "finalizers", list);
-	return patch_object(&hf_remediations, mend->name, ret_request, ret_body,
-			    hf_doc_from_json(patch));
+	return patch_object(
+		&hf_remediations, mend->name, ret_request, ret_body,
+		hf_finalizer_patch(mend->docs[MEND_READ_OBJECT], HF_MEND_FINALIZER, wanted));
 }
 
 static bool needs_finalizer(const struct fleet_mend *mend, const struct mend_facts *facts)

@@ -3,6 +3,7 @@
 #include "fleet/mend_internal.h"
 
 #include "api/device_health.h"
+#include "api/lifetime.h"
 #include "api/node_locks.h"
 #include "base/str.h"
 #include "fleet/impact.h"
@@ -60,7 +61,7 @@ static bool is_operand_pod(const struct hf_json *pod)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(operand_apps); i++)
 		if (hf_streq(operand_apps[i], app))
-			return hf_fleet_is_daemon(pod);
+			return hf_is_pod_of_node(pod);
 	return false;
 }
 
@@ -207,7 +208,7 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 	view->lease_holder = holder;
 	/* A Lease with this holder may be left from a deleted Remediation of the same name, so the
 	 * owner's UID has to match. */
-	if (hf_streq(holder, mend->name) && hf_fleet_mend_owns(mend, lease))
+	if (hf_streq(holder, mend->name) && hf_is_owned_by(lease, mend->r.uid))
 		view->lease = HF_MEND_LEASE_OURS;
 }
 
@@ -237,7 +238,7 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 	view->pod = HF_MEND_POD_LIVES;
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
 		view->pod = HF_MEND_POD_LEAVES;
-	if (!hf_fleet_has_pod_ended(pod))
+	if (!hf_has_pod_ended(pod))
 		return;
 	view->pod = HF_MEND_POD_ENDED;
 	code = hf_json_path(hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0),
@@ -264,16 +265,6 @@ static bool holds_target(const struct fleet_mend *mend, const struct hf_device_h
 	return false;
 }
 
-static bool has_controller(const struct hf_json *pod)
-{
-	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
-			return true;
-	return false;
-}
-
 /* True if the pod has to leave the node before the act. A reboot ends every pod. A pod without a
  * controller that holds no device may stay: the kubelet starts it again after the reboot, while an
  * eviction would lose it. */
@@ -282,13 +273,13 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 {
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
 
-	if (hf_fleet_has_pod_ended(pod) || hf_fleet_is_daemon(pod) ||
+	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
 	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
 		return true;
 	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       has_controller(pod);
+	       hf_find_controller(pod) != NULL;
 }
 
 static void see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
@@ -299,7 +290,7 @@ static void see_pods(const struct fleet_mend *mend, const struct hf_device_healt
 
 		if (must_leave(mend, health, pod))
 			facts->left[facts->view.pods_left++] = i;
-		else if (mend->r.status.saved.labels.len > 0 && !hf_fleet_has_pod_ended(pod) &&
+		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
 			 is_operand_pod(pod))
 			facts->view.operands_left++;
 	}
@@ -714,7 +705,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	}
 	see_pods(mend, heard ? &health : NULL, facts);
 	hf_fleet_mend_see_act(mend, facts);
-	facts->has_finalizer = hf_fleet_mend_has_finalizer(mend->docs[MEND_READ_OBJECT]);
+	facts->has_finalizer = hf_has_finalizer(json_of(mend, MEND_READ_OBJECT), HF_MEND_FINALIZER);
 	facts->cleared = find_cleared(mend, facts);
 	facts->mended = find_mended(mend, facts);
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||

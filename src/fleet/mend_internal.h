@@ -213,8 +213,6 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 			  struct hf_request *ret_request, struct hf_doc **ret_body);
 
 /* --- mend_act.c --- */
-/* True if an owner of the object is this Remediation, by UID. */
-bool hf_fleet_mend_owns(const struct fleet_mend *mend, const struct hf_json *object);
 /* Makes this Remediation the one owner in the metadata of an object. */
 void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata);
 /* Makes the request that evicts the pod. Returns true. */
@@ -248,7 +246,6 @@ bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_rem
 			       enum hf_mend_phase phase);
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
-bool hf_fleet_mend_has_finalizer(struct hf_doc *doc);
 /* Limits the end of an act to the time of its proof, which is of the operator's clock: the node's clock may have been
  * ahead at the act, and later faults would count as older than the act. */
 hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at);

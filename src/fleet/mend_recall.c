@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
+#include "api/lifetime.h"
 #include "base/compare.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,16 +27,6 @@
 
 /* --- views ------------------------------------------------------------------------------------ */
 
-bool hf_fleet_mend_has_finalizer(struct hf_doc *doc)
-{
-	const struct hf_json *list = hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_str(hf_json_item(list, i), ""), HF_MEND_FINALIZER))
-			return true;
-	return false;
-}
-
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 {
 	struct mend_object *view = hf_xcalloc(1, sizeof(*view));
@@ -46,7 +37,7 @@ void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 			 hf_mend_phase_of(view->r.status.phase, &view->phase) &&
 			 hf_mend_rung_of(view->r.spec.rung, &view->rung);
 	view->unfinished = !view->readable || !hf_mend_is_final(view->phase) ||
-			   hf_fleet_mend_has_finalizer(doc);
+			   hf_has_finalizer(hf_doc_json(doc), HF_MEND_FINALIZER);
 	return view;
 }
 

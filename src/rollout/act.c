@@ -3,6 +3,7 @@
 #include "rollout/rollout_internal.h"
 
 #include "api/device_health.h"
+#include "api/lifetime.h"
 #include "api/node_locks.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -78,14 +79,12 @@ static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is
 
 static void set_owner(const struct ro *ro, struct hf_json *metadata)
 {
-	struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+	const struct hf_owner owner = {.api_version = HF_ROLLOUT_API_VERSION,
+				       .kind = HF_ROLLOUT_KIND,
+				       .name = ro->pass.name,
+				       .uid = ro->pass.r.uid};
 
-	hf_json_set_str(owner, "apiVersion", HF_ROLLOUT_API_VERSION);
-	hf_json_set_str(owner, "kind", HF_ROLLOUT_KIND);
-	hf_json_set_str(owner, "name", ro->pass.name);
-	hf_json_set_str(owner, "uid", ro->pass.r.uid);
-	hf_json_append(owners, owner);
-	hf_json_set(metadata, "ownerReferences", owners);
+	hf_set_owner(metadata, &owner);
 }
 
 static bool take_lease(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,

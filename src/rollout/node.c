@@ -3,6 +3,7 @@
 #include "rollout/rollout_internal.h"
 
 #include "api/device_health.h"
+#include "api/lifetime.h"
 #include "api/node_locks.h"
 #include "api/remediation.h"
 #include "base/quantity.h"
@@ -27,39 +28,11 @@ static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
 	return ro->pass.docs[read] == NULL ? NULL : hf_doc_json(ro->pass.docs[read]);
 }
 
-bool hf_ro_owns(const struct ro *ro, const struct hf_json *object)
-{
-	const struct hf_json *owners = hf_json_path(object, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL),
-			     ro->pass.r.uid))
-			return true;
-	return false;
-}
-
 /* ---- pods ---------------------------------------------------------------------------------------- */
-
-static bool has_ended(const struct hf_json *pod)
-{
-	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
-
-	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
-}
 
 static bool is_leaving(const struct hf_json *pod)
 {
 	return hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
-/* A DaemonSet or the kubelet would create the pod anew on this node. */
-static bool is_of_node(const struct hf_json *pod)
-{
-	const char *kind = hf_json_path_str(hf_ro_find_controller(pod), "kind", NULL);
-
-	return hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node") ||
-	       hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL) !=
-		       NULL;
 }
 
 static bool has_extended(const struct hf_json *amounts)
@@ -102,7 +75,7 @@ static const char *find_why_stuck(const struct hf_json *pod)
 
 	if (is_leaving(pod))
 		return NULL;
-	if (hf_ro_find_controller(pod) == NULL)
+	if (hf_find_controller(pod) == NULL)
 		return "has no controller that would create it again";
 	if (hf_streq(hf_json_path_str(annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict",
 				      NULL),
@@ -158,7 +131,7 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 				facts->driver = pass->pods[i];
 			continue;
 		}
-		if (has_ended(pod) || is_of_node(pod) || !requests_device(pod))
+		if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || !requests_device(pod))
 			continue;
 		view->pods_left++;
 		stuck = find_why_stuck(pod);
@@ -247,7 +220,7 @@ static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
 		return;
 	view->lease_holder = holder;
 	view->lease = hf_streq(holder, LEASE_HOLDER(ro->pass.arena, ro->pass.name)) &&
-				      hf_ro_owns(ro, lease)
+				      hf_is_owned_by(lease, ro->pass.r.uid)
 			      ? HF_ROLLOUT_LEASE_OURS
 			      : HF_ROLLOUT_LEASE_OTHERS;
 }

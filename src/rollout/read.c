@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "rollout/rollout_internal.h"
 
+#include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/str.h"
@@ -94,17 +95,6 @@ static bool take_object(struct ro *ro, struct hf_doc *doc)
 	return true;
 }
 
-static bool is_owned_by(const struct hf_json *object, struct hf_doc *owner)
-{
-	const struct hf_json *owners = hf_json_path(object, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(owners, i), "uid", NULL),
-			     hf_doc_uid(owner)))
-			return true;
-	return false;
-}
-
 /* Keeps the two newest revisions, and the one to go back to. */
 static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 {
@@ -113,7 +103,8 @@ static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 							     "controller-revision-hash", NULL),
 				    .number = hf_json_i64(hf_json_get(json, "revision"), 0)};
 
-	if (hf_str_is_empty(found.hash) || !is_owned_by(json, pass->docs[RO_READ_DAEMON_SET]))
+	if (hf_str_is_empty(found.hash) ||
+	    !hf_is_owned_by(json, hf_doc_uid(pass->docs[RO_READ_DAEMON_SET])))
 		return;
 	found.hash = hf_arena_strdup(pass->arena, found.hash);
 	if (hf_streq(found.hash, pass->r.status.from_revision)) {

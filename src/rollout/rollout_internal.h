@@ -160,8 +160,6 @@ hf_time hf_ro_now(const struct ro *ro);
 void hf_ro_drop_reads(struct ro *ro);
 /* True if cordons are put back: cancelled or deleted. */
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);
-/* The owner reference of the pod's controller; NULL: none. */
-const struct hf_json *hf_ro_find_controller(const struct hf_json *pod);
 bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec);
 /* Since when the pod is Ready (or not Ready), by the node's clock; NONE: it is not, 0: since an unknown time. */
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
@@ -197,8 +195,6 @@ void hf_ro_decide(struct ro *ro);
 
 /* --- node.c --- */
 void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts);
-/* True if an owner of the object is this rollout, by UID. */
-bool hf_ro_owns(const struct ro *ro, const struct hf_json *object);
 
 /* --- act.c --- */
 /* Makes the request of the step; the caller sends it. False: nothing to do. */

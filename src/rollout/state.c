@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "rollout/rollout_internal.h"
 
+#include "api/lifetime.h"
 #include "base/str.h"
 #include "health/fleet.h"
 
@@ -43,19 +44,9 @@ void hf_ro_drop_reads(struct ro *ro)
 	hf_arena_reset(pass->arena);
 }
 
-const struct hf_json *hf_ro_find_controller(const struct hf_json *pod)
-{
-	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(owners); i++)
-		if (hf_json_true(hf_json_get(hf_json_item(owners, i), "controller"), false))
-			return hf_json_item(owners, i);
-	return NULL;
-}
-
 bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec)
 {
-	const struct hf_json *owner = hf_ro_find_controller(pod);
+	const struct hf_json *owner = hf_find_controller(pod);
 
 	return hf_streq(hf_json_path_str(owner, "kind", NULL), "DaemonSet") &&
 	       hf_streq(hf_json_path_str(owner, "name", NULL), spec->daemon_set.name) &&

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "rollout/rollout_internal.h"
 
+#include "api/lifetime.h"
 #include "base/str.h"
 #include "store/resource.h"
 
@@ -106,19 +107,7 @@ bool hf_ro_write_status(struct ro *ro, const struct hf_rollout_status *status,
 bool hf_ro_write_finalizer(struct ro *ro, bool wanted, struct hf_request *ret_request,
 			   struct hf_doc **ret_body)
 {
-	const struct hf_json *old = hf_json_path(hf_doc_json(ro->pass.docs[RO_READ_OBJECT]),
-						 "metadata", "finalizers", NULL);
-	struct hf_json *patch = hf_json_object(), *list = hf_json_array(), *metadata;
-
-	for (size_t i = 0; i < hf_json_len(old); i++)
-		if (!hf_streq(hf_json_str(hf_json_item(old, i), ""), HF_ROLLOUT_FINALIZER))
-			hf_json_append(list, hf_json_copy(hf_json_item(old, i)));
-	if (wanted)
-		hf_json_append(list, hf_json_string(HF_ROLLOUT_FINALIZER));
-	metadata = hf_json_ensure_object(patch, "metadata");
-	hf_json_set_str(metadata, "resourceVersion", ro->pass.r.resource_version);
-	hf_json_set(metadata, "finalizers", list);
-	*ret_body = hf_doc_from_json(patch);
+	*ret_body = hf_finalizer_patch(ro->pass.docs[RO_READ_OBJECT], HF_ROLLOUT_FINALIZER, wanted);
 	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
 					   .resource = &hf_devicerollouts,
 					   .name = ro->pass.name,

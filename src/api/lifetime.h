@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_API_LIFETIME_H
+#define HF_API_LIFETIME_H
+
+#include "json/doc.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * How long objects live: their owners and finalizers, and the end of a pod.
+ * Input: objects of any kind, as JSON. Output: facts, or parts of metadata. Pure.
+ */
+
+struct hf_owner {
+	const char *api_version, *kind, *name, *uid;
+};
+
+/* Makes this object the one owner in the metadata of another object. */
+void hf_set_owner(struct hf_json *metadata, const struct hf_owner *owner);
+/* True if an owner of the object has this UID. */
+bool hf_is_owned_by(const struct hf_json *object, const char *uid);
+/* Returns the owner reference of the object's controller; NULL: the object has none. */
+const struct hf_json *hf_find_controller(const struct hf_json *object);
+
+bool hf_has_finalizer(const struct hf_json *object, const char *finalizer);
+/* Builds the merge patch that adds or removes the finalizer. The server refuses it if the object has changed since doc
+ * was read. */
+struct hf_doc *hf_finalizer_patch(struct hf_doc *doc, const char *finalizer, bool wanted);
+
+/* True if a DaemonSet or the kubelet (static pod) would create the pod again on its node. */
+bool hf_is_pod_of_node(const struct hf_json *pod);
+/* True if all containers of the pod have ended for good. */
+bool hf_has_pod_ended(const struct hf_json *pod);
+
+HF_END_DECLS
+
+#endif
