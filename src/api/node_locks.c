@@ -2,12 +2,35 @@
  * Copyright The Holdfast authors */
 #include "api/node_locks.h"
 
+#include "api/remediation.h"
 #include "base/str.h"
 #include "json/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KURED_LOCK "weave.works/kured-node-lock"
+
+struct hf_doc *hf_node_lease(struct hf_doc *old, const char *node, const char *holder,
+			     const struct hf_owner *owner, hf_time now)
+{
+	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata"), *spec;
+	char name[sizeof(HF_NODE_LEASE_PREFIX) + 253], text[HF_TIME_TEXT_MAX];
+
+	snprintf(name, sizeof(name), HF_NODE_LEASE_PREFIX "%s", node);
+	hf_time_format_micro(now, text);
+	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
+	hf_json_set_str(lease, "kind", "Lease");
+	hf_json_set_str(metadata, "name", name);
+	hf_json_set_str(metadata, "namespace", HF_MEND_NAMESPACE);
+	hf_set_owner(metadata, owner);
+	spec = hf_json_ensure_object(lease, "spec");
+	hf_json_set_str(spec, "holderIdentity", holder);
+	hf_json_set_str(spec, "acquireTime", text);
+	hf_json_set_str(spec, "renewTime", text);
+	return hf_doc_from_json(lease);
+}
 
 /* kured's lock is JSON in an annotation of its DaemonSet: {"nodeID": NODE}, or a list of such objects in "locks". */
 bool hf_node_has_kured_lock(const struct hf_json *daemon_set, const char *node)
@@ -63,6 +86,21 @@ const char *hf_node_find_maintenance(const struct hf_json *node)
 			return type;
 	}
 	return NULL;
+}
+
+const char *hf_node_find_lock(const struct hf_json *node, const char *name,
+			      const struct hf_json *kured, bool in_maintenance,
+			      struct hf_arena *arena)
+{
+	const char *condition = hf_node_find_maintenance(node);
+
+	if (hf_node_has_kured_lock(kured, name))
+		return "kured";
+	if (in_maintenance)
+		return "NodeMaintenance";
+	return condition == NULL
+		       ? NULL
+		       : hf_arena_printf(arena, "the tool that set condition %s", condition);
 }
 
 bool hf_node_is_in_maintenance(const struct hf_json *node)

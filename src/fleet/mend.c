@@ -3,6 +3,7 @@
 #include "fleet/mend_internal.h"
 
 #include "api/lifetime.h"
+#include "api/node_locks.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -36,15 +37,6 @@
 #define RETRY_MAX (30 * HF_SECOND)
 /* Interval of the search for old finished Remediations. The operator deletes one at a time. */
 #define PRUNE_EVERY (10 * HF_MINUTE)
-
-/* A kind of others. */
-static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8s.io",
-						.version = "v1beta1",
-						.plural = "nodemaintenances",
-						.singular = "nodemaintenance",
-						.kind = "NodeMaintenance"};
-#define KURED_NAMESPACE "kube-system"
-#define KURED_NAME "kured"
 
 static void read_next(struct fleet_mend *mend);
 
@@ -390,7 +382,7 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	case MEND_READ_LEASE:
 		request->resource = &hf_leases;
 		request->ns = HF_MEND_NAMESPACE;
-		request->name = print_name(mend, HF_MEND_LEASE_PREFIX, mend->node);
+		request->name = print_name(mend, HF_NODE_LEASE_PREFIX, mend->node);
 		break;
 	case MEND_READ_POD:
 		request->resource = &hf_pods;
@@ -414,12 +406,13 @@ static void fill_request(struct fleet_mend *mend, struct hf_request *request)
 	case MEND_READ_EXTERNAL: (void)hf_fleet_mend_external(mend, false, request); break;
 	case MEND_READ_KURED:
 		request->resource = &hf_daemonsets;
-		request->ns = KURED_NAMESPACE;
-		request->name = KURED_NAME;
+		request->ns = HF_KURED_NAMESPACE;
+		request->name = HF_KURED_NAME;
 		break;
 	case MEND_READ_MAINTENANCE:
 	case MEND_READS:
-		*request = (struct hf_request){.verb = HF_VERB_LIST, .resource = &maintenances};
+		*request =
+			(struct hf_request){.verb = HF_VERB_LIST, .resource = &hf_nodemaintenances};
 		break;
 	}
 	if (request->verb == HF_VERB_LIST) {

@@ -23,14 +23,12 @@
 
 /* ---- owner references and evictions ---------------------------------------------------------------- */
 
-void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata)
+struct hf_owner hf_fleet_mend_owner(const struct fleet_mend *mend)
 {
-	const struct hf_owner owner = {.api_version = HF_REMEDIATION_API_VERSION,
-				       .kind = HF_REMEDIATION_KIND,
-				       .name = mend->name,
-				       .uid = mend->r.uid};
-
-	hf_set_owner(metadata, &owner);
+	return (struct hf_owner){.api_version = HF_REMEDIATION_API_VERSION,
+				 .kind = HF_REMEDIATION_KIND,
+				 .name = mend->name,
+				 .uid = mend->r.uid};
 }
 
 bool hf_fleet_mend_evict(struct hf_doc *pod, struct hf_request *ret_request,
@@ -229,6 +227,7 @@ static bool create_external(struct fleet_mend *mend, struct hf_request *ret_requ
 {
 	const struct hf_json *template =
 		hf_json_path(hf_doc_json(mend->docs[MEND_READ_TEMPLATE]), "spec", "template", NULL);
+	const struct hf_owner owner = hf_fleet_mend_owner(mend);
 	struct hf_json *object = hf_json_object(), *metadata;
 
 	if (!hf_fleet_mend_external(mend, false, ret_request))
@@ -239,7 +238,7 @@ static bool create_external(struct fleet_mend *mend, struct hf_request *ret_requ
 	hf_json_set_str(metadata, "name", mend->node);
 	if (ret_request->ns != NULL)
 		hf_json_set_str(metadata, "namespace", ret_request->ns);
-	hf_fleet_mend_own(mend, metadata);
+	hf_set_owner(metadata, &owner);
 	hf_json_set(object, "spec", hf_json_copy(hf_json_get(template, "spec")));
 	*ret_body = hf_doc_from_json(object);
 	ret_request->verb = HF_VERB_CREATE;

@@ -173,22 +173,9 @@ static bool take_lease(struct fleet_mend *mend, const struct mend_facts *facts,
 		       struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	struct hf_doc *old = mend->docs[MEND_READ_LEASE];
-	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object();
-	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata"), *spec;
-	char now[HF_TIME_TEXT_MAX];
+	const struct hf_owner owner = hf_fleet_mend_owner(mend);
 
-	hf_time_format_micro(facts->now, now);
-	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
-	hf_json_set_str(lease, "kind", "Lease");
-	hf_json_set_str(metadata, "name",
-			hf_arena_printf(mend->arena, HF_MEND_LEASE_PREFIX "%s", mend->node));
-	hf_json_set_str(metadata, "namespace", HF_MEND_NAMESPACE);
-	hf_fleet_mend_own(mend, metadata);
-	spec = hf_json_ensure_object(lease, "spec");
-	hf_json_set_str(spec, "holderIdentity", mend->name);
-	hf_json_set_str(spec, "acquireTime", now);
-	hf_json_set_str(spec, "renewTime", now);
-	*ret_body = hf_doc_from_json(lease);
+	*ret_body = hf_node_lease(old, mend->node, mend->name, &owner, facts->now);
 	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
 					   .resource = &hf_leases,
 					   .ns = HF_MEND_NAMESPACE,

@@ -212,19 +212,6 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 		view->lease = HF_MEND_LEASE_OURS;
 }
 
-static void see_locks(const struct fleet_mend *mend, struct hf_mend_view *view)
-{
-	const char *condition = hf_node_find_maintenance(json_of(mend, MEND_READ_NODE));
-
-	if (hf_node_has_kured_lock(json_of(mend, MEND_READ_KURED), mend->node))
-		view->other_lock = "kured";
-	else if (mend->in_maintenance)
-		view->other_lock = "NodeMaintenance";
-	else if (condition != NULL)
-		view->other_lock =
-			hf_arena_printf(mend->arena, "the tool that set condition %s", condition);
-}
-
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
@@ -697,7 +684,9 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	see_object(mend, facts);
 	see_node(mend, facts);
 	see_lease(mend, view);
-	see_locks(mend, view);
+	view->other_lock = hf_node_find_lock(json_of(mend, MEND_READ_NODE), mend->node,
+					     json_of(mend, MEND_READ_KURED), mend->in_maintenance,
+					     mend->arena);
 	see_actor(mend, view);
 	if (heard) {
 		hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);

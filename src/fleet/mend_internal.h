@@ -3,6 +3,7 @@
 #ifndef HF_FLEET_MEND_INTERNAL_H
 #define HF_FLEET_MEND_INTERNAL_H
 
+#include "api/lifetime.h"
 #include "api/remediation.h"
 #include "fleet/fleet_internal.h"
 #include "health/mend_steps.h"
@@ -34,8 +35,6 @@
 /* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
-/* The Lease of a node has this prefix and the name of the node. */
-#define HF_MEND_LEASE_PREFIX "holdfast-mend-"
 /* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
  * of a policy's name. */
 #define HF_MEND_MARK_PREFIX "remediations/"
@@ -213,8 +212,8 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 			  struct hf_request *ret_request, struct hf_doc **ret_body);
 
 /* --- mend_act.c --- */
-/* Makes this Remediation the one owner in the metadata of an object. */
-void hf_fleet_mend_own(const struct fleet_mend *mend, struct hf_json *metadata);
+/* This Remediation as the owner of an object. */
+struct hf_owner hf_fleet_mend_owner(const struct fleet_mend *mend);
 /* Makes the request that evicts the pod. Returns true. */
 bool hf_fleet_mend_evict(struct hf_doc *pod, struct hf_request *ret_request,
 			 struct hf_doc **ret_body);

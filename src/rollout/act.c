@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "api/lifetime.h"
 #include "api/node_locks.h"
+#include "api/remediation.h"
 #include "base/str.h"
 #include "store/resource.h"
 
@@ -77,40 +78,19 @@ static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is
 
 /* ---- the Lease ----------------------------------------------------------------------------------- */
 
-static void set_owner(const struct ro *ro, struct hf_json *metadata)
+static bool take_lease(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+		       struct hf_doc **ret_body)
 {
+	struct hf_doc *old = ro->pass.docs[RO_READ_LEASE];
 	const struct hf_owner owner = {.api_version = HF_ROLLOUT_API_VERSION,
 				       .kind = HF_ROLLOUT_KIND,
 				       .name = ro->pass.name,
 				       .uid = ro->pass.r.uid};
 
-	hf_set_owner(metadata, &owner);
-}
-
-static bool take_lease(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
-		       struct hf_doc **ret_body)
-{
-	struct hf_doc *old = ro->pass.docs[RO_READ_LEASE];
-	struct hf_json *lease = old != NULL ? hf_doc_copy_json(old) : hf_json_object(), *spec;
-	struct hf_json *metadata = hf_json_ensure_object(lease, "metadata");
-	char now[HF_TIME_TEXT_MAX];
-
-	hf_time_format_micro(facts->now, now);
-	hf_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1");
-	hf_json_set_str(lease, "kind", "Lease");
-	hf_json_set_str(metadata, "name",
-			hf_arena_printf(ro->pass.arena, RO_LEASE_PREFIX "%s", ro->pass.node));
-	hf_json_set_str(metadata, "namespace", RO_LEASE_NAMESPACE);
-	set_owner(ro, metadata);
-	spec = hf_json_ensure_object(lease, "spec");
-	hf_json_set_str(spec, "holderIdentity",
-			hf_arena_printf(ro->pass.arena, RO_HOLDER_PREFIX "%s", ro->pass.name));
-	hf_json_set_str(spec, "acquireTime", now);
-	hf_json_set_str(spec, "renewTime", now);
-	*ret_body = hf_doc_from_json(lease);
+	*ret_body = hf_node_lease(old, ro->pass.node, hf_ro_print_holder(ro), &owner, facts->now);
 	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
 					   .resource = &hf_leases,
-					   .ns = RO_LEASE_NAMESPACE,
+					   .ns = HF_MEND_NAMESPACE,
 					   .name = old != NULL ? hf_doc_name(old) : NULL,
 					   .body = *ret_body};
 	return true;

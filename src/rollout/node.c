@@ -21,7 +21,6 @@
 
 /* A pod that crashes again and again is Ready for a moment after each start. */
 #define READY_SETTLES (10 * HF_SECOND)
-#define LEASE_HOLDER(arena, name) hf_arena_printf(arena, RO_HOLDER_PREFIX "%s", name)
 
 static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
 {
@@ -181,7 +180,6 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 {
 	struct hf_rollout_node_view *view = &facts->view;
 	const struct hf_json *node = json_of(ro, RO_READ_NODE);
-	const char *condition = hf_node_find_maintenance(node);
 	struct hf_node_marks marks;
 
 	view->node_exists = node != NULL;
@@ -201,13 +199,8 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->proof.boot_id = marks.boot_id;
 	see_mark(ro, facts);
 	view->held = find_hold(ro, facts, &marks);
-	if (hf_node_has_kured_lock(json_of(ro, RO_READ_KURED), ro->pass.node))
-		view->other_lock = "kured";
-	else if (ro->pass.in_maintenance)
-		view->other_lock = "NodeMaintenance";
-	else if (condition != NULL)
-		view->other_lock = hf_arena_printf(ro->pass.arena, "the tool that set condition %s",
-						   condition);
+	view->other_lock = hf_node_find_lock(node, ro->pass.node, json_of(ro, RO_READ_KURED),
+					     ro->pass.in_maintenance, ro->pass.arena);
 }
 
 static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
@@ -219,10 +212,10 @@ static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
 	if (hf_str_is_empty(holder))
 		return;
 	view->lease_holder = holder;
-	view->lease = hf_streq(holder, LEASE_HOLDER(ro->pass.arena, ro->pass.name)) &&
-				      hf_is_owned_by(lease, ro->pass.r.uid)
-			      ? HF_ROLLOUT_LEASE_OURS
-			      : HF_ROLLOUT_LEASE_OTHERS;
+	view->lease =
+		hf_streq(holder, hf_ro_print_holder(ro)) && hf_is_owned_by(lease, ro->pass.r.uid)
+			? HF_ROLLOUT_LEASE_OURS
+			: HF_ROLLOUT_LEASE_OTHERS;
 }
 
 /* ---- the proof ----------------------------------------------------------------------------------- */

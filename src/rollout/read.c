@@ -3,6 +3,8 @@
 #include "rollout/rollout_internal.h"
 
 #include "api/lifetime.h"
+#include "api/node_locks.h"
+#include "api/remediation.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/str.h"
@@ -19,12 +21,6 @@
 #define PAGE_LIMIT 500
 #define SELECTOR_MAX ((size_t)16384)
 #define LOOK_WAITING (30 * HF_SECOND)
-
-static const struct hf_resource maintenances = {.group = "nodemaintenance.medik8s.io",
-						.version = "v1beta1",
-						.plural = "nodemaintenances",
-						.singular = "nodemaintenance",
-						.kind = "NodeMaintenance"};
 
 static void read_next(struct ro *ro);
 
@@ -268,8 +264,8 @@ static void fill_request(const struct ro_pass *pass, struct hf_request *request)
 	case RO_READ_HEALTH: request->resource = &hf_devicehealths; break;
 	case RO_READ_LEASE:
 		request->resource = &hf_leases;
-		request->ns = RO_LEASE_NAMESPACE;
-		request->name = hf_arena_printf(pass->arena, RO_LEASE_PREFIX "%s", pass->node);
+		request->ns = HF_MEND_NAMESPACE;
+		request->name = hf_arena_printf(pass->arena, HF_NODE_LEASE_PREFIX "%s", pass->node);
 		break;
 	case RO_READ_PODS:
 		request->resource = &hf_pods;
@@ -279,12 +275,12 @@ static void fill_request(const struct ro_pass *pass, struct hf_request *request)
 		break;
 	case RO_READ_KURED:
 		request->resource = &hf_daemonsets;
-		request->ns = "kube-system";
-		request->name = "kured";
+		request->ns = HF_KURED_NAMESPACE;
+		request->name = HF_KURED_NAME;
 		break;
 	case RO_READ_MAINTENANCE:
 	case RO_READS:
-		request->resource = &maintenances;
+		request->resource = &hf_nodemaintenances;
 		fill_list(pass, request);
 		break;
 	}

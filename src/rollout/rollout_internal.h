@@ -31,10 +31,6 @@
 #define RO_DRIVERS_MAX 20000 /* pods of the DaemonSet */
 #define RO_FAULTS_MAX 64     /* faults of a node that are counted */
 #define RO_ARENA_MAX ((size_t)64 << 20)
-/* The Leases of mending, so that a Remediation and a rollout never work on one node. */
-#define RO_LEASE_NAMESPACE "holdfast-mend"
-#define RO_LEASE_PREFIX "holdfast-mend-"
-#define RO_HOLDER_PREFIX "devicerollouts/"
 
 /* The view of a DeviceRollout. */
 struct ro_object {
@@ -157,6 +153,8 @@ struct ro_facts {
 
 /* --- state.c --- */
 hf_time hf_ro_now(const struct ro *ro);
+/* The holder of the Leases of this rollout. */
+const char *hf_ro_print_holder(const struct ro *ro);
 void hf_ro_drop_reads(struct ro *ro);
 /* True if cordons are put back: cancelled or deleted. */
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);

@@ -19,6 +19,11 @@ hf_time hf_ro_now(const struct ro *ro)
 	return ro->env.now(ro->env.arg);
 }
 
+const char *hf_ro_print_holder(const struct ro *ro)
+{
+	return hf_arena_printf(ro->pass.arena, "devicerollouts/%s", ro->pass.name);
+}
+
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec)
 {
 	return r->deleting || spec->cancel;

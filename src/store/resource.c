@@ -120,6 +120,14 @@ POD_GROUPS(hf_volcano_podgroups, "scheduling.volcano.sh", "v1beta1");
 					.namespaced = true}
 APPS(hf_daemonsets, "daemonset", "DaemonSet");
 APPS(hf_controllerrevisions, "controllerrevision", "ControllerRevision");
+const struct hf_resource hf_nodemaintenances = {
+	.group = "nodemaintenance.medik8s.io",
+	.version = "v1beta1",
+	.plural = "nodemaintenances",
+	.singular = "nodemaintenance",
+	.kind = "NodeMaintenance",
+	.namespaced = false,
+};
 const struct hf_resource hf_server_version = {
 	.group = "", .version = "", .plural = "version", .singular = "version", .kind = "Info"};
 
