@@ -9,13 +9,20 @@
 
 #include <stddef.h>
 
+hf_time hf_backoff_delay(hf_time initial, hf_time max, unsigned failures)
+{
+	hf_time delay = initial;
+
+	hf_assert(initial > 0 && initial <= max);
+	for (unsigned i = 0; i < failures && delay < max; i++)
+		delay = delay > max / 2 ? max : delay * 2;
+	return delay;
+}
+
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng)
 {
-	hf_time delay = backoff->initial;
+	hf_time delay = hf_backoff_delay(backoff->initial, backoff->max, backoff->failures);
 
-	hf_assert(backoff->initial > 0 && backoff->initial <= backoff->max);
-	for (unsigned i = 0; i < backoff->failures && delay < backoff->max; i++)
-		delay = delay > backoff->max / 2 ? backoff->max : delay * 2;
 	/* The delay has its maximum long before this number of failures. */
 	if (backoff->failures < 64)
 		backoff->failures++;

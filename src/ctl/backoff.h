@@ -25,6 +25,8 @@ struct hf_backoff {
 		.failures = 0                                                                      \
 	}
 
+/* Returns the delay after this number of failures in a row, without jitter. */
+hf_time hf_backoff_delay(hf_time initial, hf_time max, unsigned failures);
 /* Returns the delay before the next try and counts one failure. rng may be NULL if there is no
  * jitter. */
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "ctl/backoff.h"
 #include "json/patch.h"
 #include "store/resource.h"
 
@@ -60,7 +61,7 @@ static void end_round(struct hf_fleet *fleet, bool good)
 	/* No round starts before this time, not even if a cache changes: the operator's own write
 	 * of the status changes a cache. */
 	fleet->rests_until = hf_loop_mono(fleet->env.loop) +
-			     hf_fleet_retry_wait(fleet->failures++, RETRY_MIN, RETRY_MAX);
+			     hf_backoff_delay(RETRY_MIN, RETRY_MAX, fleet->failures++);
 	hf_fleet_look_soon(fleet, 0);
 }
 

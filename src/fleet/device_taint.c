@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ctl/backoff.h"
 #include "fleet/device_taint_plan.h"
 #include "fleet/mend_internal.h"
 #include "store/resource.h"
@@ -292,7 +293,7 @@ static void end_pass(struct fleet_taints *t, bool again, hf_time wait)
 
 static void fail_pass(struct fleet_taints *t, const struct hf_reply *reply)
 {
-	hf_time wait = hf_fleet_retry_wait(t->failures++, RETRY_MIN, RETRY_MAX);
+	hf_time wait = hf_backoff_delay(RETRY_MIN, RETRY_MAX, t->failures++);
 
 	/* The next pass reads again. */
 	if (reply->code != HF_E_CONFLICT && reply->code != HF_E_EXISTS)

@@ -253,8 +253,6 @@ void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
  * has nothing to gather, so it starts within a second, and on small clusters within 0.1 s. */
 void hf_fleet_look_on(struct hf_fleet *fleet);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
-/* How long to wait after so many failures in a row: the first wait, doubled each time, at most `most`. */
-hf_time hf_fleet_retry_wait(unsigned failures, hf_time first, hf_time most);
 /* The failure concerns the API server (such as a time-out) and not the object of the request. */
 bool hf_fleet_is_server_failure(int code);
 /* Leaves a Node or pod alone for `wait`. If `grows`, each further refusal makes the wait longer. */

@@ -6,6 +6,7 @@
 #include "api/node_locks.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "ctl/backoff.h"
 #include "store/resource.h"
 
 #include <stdio.h>
@@ -135,8 +136,8 @@ static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	/* A conflict is no problem to report: the next pass reads the object again. */
 	bool conflict = reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS;
-	hf_time wait = hf_fleet_retry_wait(mend->failures++, conflict ? CONFLICT_MIN : RETRY_MIN,
-					   conflict ? RETRY_MIN : RETRY_MAX);
+	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
+					conflict ? RETRY_MIN : RETRY_MAX, mend->failures++);
 
 	if (!conflict)
 		hf_fleet_log_problem(mend->fleet, hf_remediations.plural, reply->code,

@@ -113,13 +113,6 @@ hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid)
 	return refusal == NULL ? 0 : refusal->not_before;
 }
 
-hf_time hf_fleet_retry_wait(unsigned failures, hf_time first, hf_time most)
-{
-	for (unsigned i = 0; i < failures && first < most; i++)
-		first *= 2;
-	return first < most ? first : most;
-}
-
 bool hf_fleet_is_server_failure(int code)
 {
 	return code == HF_E_UNAVAILABLE || code == HF_E_TIMEOUT || code == HF_E_TOO_MANY ||

@@ -166,13 +166,12 @@ void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
 {
 	/* A conflict is no problem to report: the next pass reads the object again. */
 	bool conflict = code == HF_E_CONFLICT || code == HF_E_EXISTS;
-	struct hf_backoff backoff = HF_BACKOFF_INIT(conflict ? CONFLICT_MIN : RETRY_MIN,
-						    conflict ? RETRY_MIN : RETRY_MAX, 0);
+	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
+					conflict ? RETRY_MIN : RETRY_MAX, ro->failures++);
 
-	backoff.failures = ro->failures++;
 	if (!conflict)
 		ro->env.problem(ro->env.arg, hf_devicerollouts.plural, code, message);
-	leave_pass(ro, hf_backoff_next(&backoff, NULL));
+	leave_pass(ro, wait);
 }
 
 /* ---- the write ---------------------------------------------------------------------------------- */
