@@ -32,7 +32,6 @@ HF_BEGIN_DECLS
 #define HF_ROLLOUT_WAVES_MAX 16
 #define HF_ROLLOUT_AT_ONCE_MAX 64
 #define HF_ROLLOUT_FAILURES_MAX 64
-#define HF_ROLLOUT_SKIPPED_MAX 64
 #define HF_ROLLOUT_NODES_MAX 320 /* entries of status.nodes */
 #define HF_ROLLOUT_NEWEST_MAX 64 /* of them, finished nodes that did not fail */
 #define HF_ROLLOUT_RESOURCES_MAX 16

@@ -30,7 +30,7 @@ static const unsigned may_follow[HF_ROLLOUT_PHASES] = {
 	[HF_ROLLOUT_RESTORING] = BIT(DONE) | BIT(FAILED) | BIT(ROLLED_BACK) | BIT(SKIPPED),
 	/* A proved node may fail later; a rollback begins anew with each changed node. */
 	[HF_ROLLOUT_DONE] = BIT(FAILED) | BIT(WAITING),
-	[HF_ROLLOUT_FAILED] = BIT(WAITING) | BIT(RESTORING),
+	[HF_ROLLOUT_FAILED] = BIT(WAITING),
 	[HF_ROLLOUT_SKIPPED] = BIT(WAITING),
 };
 

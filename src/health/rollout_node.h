@@ -77,12 +77,10 @@ struct hf_rollout_proof {
 
 struct hf_rollout_node_view {
 	hf_time now;
-	const char *rollout; /* name of the DeviceRollout */
 
 	/* The entry of status.nodes. */
 	enum hf_rollout_phase phase, outcome; /* outcome is valid in phase Restoring */
 	hf_time since, changed_at;            /* changed_at NONE: not changed */
-	bool cordoned_by_us;                  /* the entry says that the rollout cordons the node */
 
 	/* The rollout.  stops: no further node is changed: halted or cancelled; ends: cordons of failed nodes are taken
 	 * off too: cancelled, deleted */

@@ -18,12 +18,10 @@ static struct hf_rollout_node_view in_phase(enum hf_rollout_phase phase)
 
 	return (struct hf_rollout_node_view){
 		.now = NOW,
-		.rollout = "r",
 		.phase = phase,
 		.outcome = HF_ROLLOUT_DONE,
 		.since = T0,
 		.changed_at = phase >= HF_ROLLOUT_PROVING ? T0 : HF_TIME_NONE,
-		.cordoned_by_us = true,
 		.empty_for = HF_HOUR,
 		.prove_within = 15 * HF_MINUTE,
 		.node_exists = true,

@@ -66,7 +66,7 @@ static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is
 					      hf_arena_printf(ro->pass.arena, "DeviceRollout %s%s",
 							      ro->pass.name,
 							      is_true ? "" : " has ended its work"),
-					      facts->now);
+					      facts->view.now);
 	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
 					   .resource = &hf_nodes,
 					   .name = ro->pass.node,
@@ -87,7 +87,8 @@ static bool take_lease(struct ro *ro, const struct ro_facts *facts, struct hf_re
 				       .name = ro->pass.name,
 				       .uid = ro->pass.r.uid};
 
-	*ret_body = hf_node_lease(old, ro->pass.node, hf_ro_print_holder(ro), &owner, facts->now);
+	*ret_body =
+		hf_node_lease(old, ro->pass.node, hf_ro_print_holder(ro), &owner, facts->view.now);
 	*ret_request = (struct hf_request){.verb = old != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
 					   .resource = &hf_leases,
 					   .ns = HF_MEND_NAMESPACE,
@@ -120,7 +121,7 @@ static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_re
 	const struct hf_rollout_mark mark = {
 		.rollout = ro->pass.name,
 		.uid = ro->pass.r.uid,
-		.at = facts->now,
+		.at = facts->view.now,
 		/* The value before the rollout is kept while the change is taken back. */
 		.previous = facts->has_mark ? facts->mark.previous
 			    : key == NULL   ? NULL
@@ -222,7 +223,7 @@ static void record_before(struct ro *ro, const struct ro_facts *facts,
 	     spec->proof.resources.len == 0 && (it = hf_json_next(allocatable, it, &key, &value));)
 		if (hf_ro_is_extended(key))
 			add_resource(ro, allocatable, key, entry);
-	entry->before.driver_version = facts->driver_version;
+	entry->before.driver_version = facts->view.proof.driver_version;
 	entry->before.boot_id = facts->view.proof.health_boot_id;
 	if (spec->label.key != NULL && !facts->view.backwards)
 		entry->previous =
@@ -236,7 +237,7 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 	entry->phase = hf_rollout_phase_name(step->next);
 	entry->outcome =
 		step->next == HF_ROLLOUT_RESTORING ? hf_rollout_phase_name(step->outcome) : NULL;
-	entry->since = facts->now;
+	entry->since = facts->view.now;
 	if (step->gives_up)
 		entry->tries = HF_ROLLOUT_TRIES_MAX;
 	if (step->next == HF_ROLLOUT_CORDONED)
@@ -244,7 +245,7 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 	if (step->next == HF_ROLLOUT_EMPTYING)
 		record_before(ro, facts, entry);
 	if (step->next == HF_ROLLOUT_PROVING)
-		entry->changed_at = facts->now;
+		entry->changed_at = facts->view.now;
 	if (step->next > HF_ROLLOUT_RESTORING && step->next != HF_ROLLOUT_FAILED)
 		entry->cordoned_by_us = false;
 }
@@ -253,8 +254,8 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 			 const struct hf_rollout_node_step *step, struct hf_rollout_node *entry)
 {
-	bool moves = step->next != facts->phase;
-	bool put_back = !moves && hf_rollout_phase_is_end(facts->phase) && facts->view.ends &&
+	bool moves = step->next != facts->view.phase;
+	bool put_back = !moves && hf_rollout_phase_is_end(facts->view.phase) && facts->view.ends &&
 			entry->cordoned_by_us;
 	bool tells = *step->message != '\0' && !hf_streq(step->message, entry->message);
 
@@ -303,7 +304,7 @@ bool hf_ro_act(struct ro *ro, const struct ro_facts *facts, const struct hf_roll
 	}
 	if (!change_entry(ro, facts, step, entry))
 		return false;
-	if (step->next != facts->phase)
+	if (step->next != facts->view.phase)
 		ro->done = entry->phase;
 	return hf_ro_write_status(ro, &ro->pass.r.status, ret_request, ret_body);
 }

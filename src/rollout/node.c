@@ -158,10 +158,11 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 		return NULL;
 	if (hf_node_has_quarantine_taint(marks))
 		return "the node is quarantined";
-	if (facts->phase <= HF_ROLLOUT_LOCKED && !hf_ro_in_windows(&ro->pass.spec, facts->now))
+	if (facts->view.phase <= HF_ROLLOUT_LOCKED &&
+	    !hf_ro_in_windows(&ro->pass.spec, facts->view.now))
 		return "no window of the rollout is open";
 	/* The cordon takes the node out of use. Afterwards only an open breaker would hold it, until the change. */
-	return facts->phase <= HF_ROLLOUT_CHANGING && !facts->view.marked
+	return facts->view.phase <= HF_ROLLOUT_CHANGING && !facts->view.marked
 		       ? hf_ro_find_limit(ro, ro->pass.node)
 		       : NULL;
 }
@@ -194,7 +195,7 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->in_maintenance = hf_node_is_in_maintenance(node);
 	/* Without the right to write the condition, the work goes on without it. */
 	if (ro->no_condition)
-		view->in_maintenance = facts->phase < HF_ROLLOUT_RESTORING;
+		view->in_maintenance = facts->view.phase < HF_ROLLOUT_RESTORING;
 	view->proof.node_ready = marks.ready;
 	view->proof.boot_id = marks.boot_id;
 	see_mark(ro, facts);
@@ -243,7 +244,7 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
 	ready = proof->changed ? hf_ro_find_ready(pod, true) : HF_TIME_NONE;
 	ready = hf_ro_convert_time(ro, pass->node, ready);
-	proof->pod_ready = ready != HF_TIME_NONE && ready <= facts->now - READY_SETTLES;
+	proof->pod_ready = ready != HF_TIME_NONE && ready <= facts->view.now - READY_SETTLES;
 	if (ready > proof->complete_at)
 		proof->complete_at = ready;
 }
@@ -280,7 +281,7 @@ static void see_health(struct ro *ro, struct ro_facts *facts)
 	proof->health_exists = true;
 	proof->observed_at = hf_ro_convert_time(ro, ro->pass.node, health.observed_at);
 	proof->health_boot_id = health.boot_id;
-	proof->driver_version = facts->driver_version = health.driver_version;
+	proof->driver_version = health.driver_version;
 	for (size_t i = 0; i < health.devices.len; i++)
 		see_device(ro, &health.devices.items[i], proof);
 }
@@ -345,13 +346,10 @@ static void see_entry(struct ro *ro, struct ro_facts *facts)
 
 	/* An entry that cannot be read gets no passes. */
 	hf_assert(known);
-	facts->phase = view->phase;
-	view->rollout = pass->name;
 	view->outcome = HF_ROLLOUT_FAILED;
 	(void)hf_rollout_phase_of(entry->outcome, &view->outcome);
-	view->since = entry->since == HF_TIME_NONE ? facts->now : entry->since;
+	view->since = entry->since == HF_TIME_NONE ? view->now : entry->since;
 	view->changed_at = entry->changed_at;
-	view->cordoned_by_us = entry->cordoned_by_us;
 	view->backwards = pass->state == HF_ROLLOUT_ROLLING_BACK;
 	view->ends = hf_ro_ends(&pass->r, &pass->spec);
 	view->stops = view->ends || pass->state == HF_ROLLOUT_HALTED ||
@@ -368,7 +366,7 @@ static void see_entry(struct ro *ro, struct ro_facts *facts)
 void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts)
 {
 	memset(ret_facts, 0, sizeof(*ret_facts));
-	ret_facts->now = ret_facts->view.now = hf_ro_now(ro);
+	ret_facts->view.now = hf_ro_now(ro);
 	see_entry(ro, ret_facts);
 	see_lease(ro, &ret_facts->view);
 	see_node(ro, ret_facts);

@@ -254,12 +254,12 @@ static void send_write(struct ro *ro, struct hf_request *request)
 static hf_time next_look(const struct ro *ro, const struct ro_facts *facts,
 			 const struct hf_rollout_node_step *step)
 {
-	hf_time age = facts->now - ro->pass.entry->since, wait = age / 4;
+	hf_time age = facts->view.now - ro->pass.entry->since, wait = age / 4;
 
 	if (wait > LOOK_MAX)
 		wait = LOOK_MAX;
-	if (step->wake_at > facts->now && step->wake_at - facts->now < wait)
-		wait = step->wake_at - facts->now;
+	if (step->wake_at > facts->view.now && step->wake_at - facts->view.now < wait)
+		wait = step->wake_at - facts->view.now;
 	return wait < LOOK_MIN ? LOOK_MIN : wait;
 }
 
@@ -304,10 +304,9 @@ static bool is_news(const struct hf_cache_entry *before, const struct hf_cache_e
 
 static const char *phase_of(const struct ro_object *object, const char *node)
 {
-	for (size_t i = 0; i < object->r.status.nodes.len; i++)
-		if (hf_streq(object->r.status.nodes.items[i].name, node))
-			return object->r.status.nodes.items[i].phase;
-	return NULL;
+	const struct hf_rollout_node *entry = hf_ro_find_entry(&object->r.status, node);
+
+	return entry == NULL ? NULL : entry->phase;
 }
 
 /* Wakes the nodes whose phase has changed. Returns true if work on a node has begun or ended, which may

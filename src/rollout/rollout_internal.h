@@ -141,14 +141,11 @@ struct ro {
 /* The facts of a pass on one node, beside the view. */
 struct ro_facts {
 	struct hf_rollout_node_view view;
-	hf_time now;
-	enum hf_rollout_phase phase;
 	struct hf_rollout_mark mark;
-	bool has_mark;              /* mark is of this rollout */
-	const char *request;        /* text of HF_REPORT_ANNOTATION */
-	struct hf_doc *driver;      /* the node's pod of the DaemonSet; NULL: none */
-	struct hf_doc *evictee;     /* NULL: no pod can be evicted now */
-	const char *driver_version; /* by the DeviceHealth; NULL: unknown */
+	bool has_mark;          /* mark is of this rollout */
+	const char *request;    /* text of HF_REPORT_ANNOTATION */
+	struct hf_doc *driver;  /* the node's pod of the DaemonSet; NULL: none */
+	struct hf_doc *evictee; /* NULL: no pod can be evicted now */
 };
 
 /* --- state.c --- */
@@ -207,12 +204,12 @@ bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **
 		 hf_time *ret_wait);
 
 /* --- status.c --- */
-struct hf_rollout_node *hf_ro_find_entry(struct hf_rollout_status *status, const char *name);
+struct hf_rollout_node *hf_ro_find_entry(const struct hf_rollout_status *status, const char *name);
 /* Sets or replaces a condition. True: its status or reason differs. */
 bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
 			 bool is_true, const char *reason, const char *message);
 /* Drops the oldest finished entries beyond the limits of the list. */
-void hf_ro_trim_entries(struct ro *ro, struct hf_rollout_status *status);
+void hf_ro_trim_entries(struct hf_rollout_status *status);
 bool hf_ro_write_status(struct ro *ro, const struct hf_rollout_status *status,
 			struct hf_request *ret_request, struct hf_doc **ret_body);
 /* Makes the request that adds or removes the finalizer. */

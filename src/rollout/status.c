@@ -15,7 +15,7 @@
  * work, each failed and each skipped node.
  */
 
-struct hf_rollout_node *hf_ro_find_entry(struct hf_rollout_status *status, const char *name)
+struct hf_rollout_node *hf_ro_find_entry(const struct hf_rollout_status *status, const char *name)
 {
 	for (size_t i = 0; i < status->nodes.len; i++)
 		if (hf_streq(status->nodes.items[i].name, name))
@@ -78,11 +78,10 @@ static size_t find_oldest(const struct hf_rollout_status *status, size_t *ret_co
 	return oldest;
 }
 
-void hf_ro_trim_entries(struct ro *ro, struct hf_rollout_status *status)
+void hf_ro_trim_entries(struct hf_rollout_status *status)
 {
 	size_t count, oldest = find_oldest(status, &count);
 
-	(void)ro;
 	while (count > HF_ROLLOUT_NEWEST_MAX && oldest < status->nodes.len) {
 		for (size_t i = oldest; i + 1 < status->nodes.len; i++)
 			status->nodes.items[i] = status->nodes.items[i + 1];
@@ -161,16 +160,17 @@ void hf_ro_tell_change(struct ro *ro, const struct ro_object *object, const char
 	const struct telling *t = whole ? find_telling(states, HF_ARRAY_LEN(states), done)
 					: find_telling(phases, HF_ARRAY_LEN(phases), done);
 	const struct hf_rollout_status *status = &object->r.status;
+	const struct hf_rollout_node *entry =
+		whole ? NULL : hf_ro_find_entry(status, ro->pass.node);
 	const char *text = status->message;
 	char message[HF_ROLLOUT_MESSAGE_MAX + 320];
 
 	if (whole && ro->metrics.done != NULL)
 		hf_family_add(ro->metrics.done, 1, done, NULL);
-	for (size_t i = 0; !whole && i < status->nodes.len; i++)
-		if (hf_streq(status->nodes.items[i].name, ro->pass.node))
-			text = status->nodes.items[i].message;
 	if (t == NULL)
 		return;
+	if (entry != NULL)
+		text = entry->message;
 	snprintf(message, sizeof(message), "DeviceRollout %s: %s", ro->pass.name,
 		 hf_str_or(text, done));
 	hf_ro_tell(ro, ro->pass.node, t->warning, t->reason, message);

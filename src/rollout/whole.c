@@ -588,7 +588,7 @@ static bool make_status(struct ro *ro, const struct whole *whole,
 	status->soak_since = plan->soak_since;
 	begin_nodes(ro, plan, status);
 	fail_node(ro, plan, status);
-	hf_ro_trim_entries(ro, status);
+	hf_ro_trim_entries(status);
 	differs |= set_numbers(whole, plan, status);
 	return set_conditions(ro, whole, plan, status) || differs;
 }
