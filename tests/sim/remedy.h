@@ -120,6 +120,11 @@ void rw_node(struct rw *w, int node); /* creates the Node object alone */
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
 void rw_policy(struct rw *w, const char *spec); /* creates the policy with name "p" */
 void rw_policy_named(struct rw *w, const char *name, const char *spec);
+void rw_create(struct rw *w, const struct hf_resource *resource, const char *ns, const char *text);
+/* sub: "status", or NULL for the object itself. */
+void rw_patch_in(struct rw *w, const struct hf_resource *resource, const char *ns, const char *name,
+		 const char *sub, const char *text);
+/* The same for kinds without a namespace. */
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
 void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
 		     const char *text);

@@ -46,8 +46,7 @@ static int apply(struct rw *w, const struct hf_request *request)
 	return result.code;
 }
 
-static void create(struct rw *w, const struct hf_resource *resource, const char *ns,
-		   const char *text)
+void rw_create(struct rw *w, const struct hf_resource *resource, const char *ns, const char *text)
 {
 	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_request request = {
@@ -70,8 +69,8 @@ static void patch_doc(struct rw *w, const struct hf_resource *resource, const ch
 	assert_int_equal(apply(w, &request), 0);
 }
 
-static void patch(struct rw *w, const struct hf_resource *resource, const char *ns,
-		  const char *name, const char *sub, const char *text)
+void rw_patch_in(struct rw *w, const struct hf_resource *resource, const char *ns, const char *name,
+		 const char *sub, const char *text)
 {
 	HF_AUTO_DOC body = json_doc_of(text);
 
@@ -80,13 +79,13 @@ static void patch(struct rw *w, const struct hf_resource *resource, const char *
 
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text)
 {
-	patch(w, resource, NULL, name, NULL, text);
+	rw_patch_in(w, resource, NULL, name, NULL, text);
 }
 
 void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
 		     const char *text)
 {
-	patch(w, resource, NULL, name, "status", text);
+	rw_patch_in(w, resource, NULL, name, "status", text);
 }
 
 void rw_close_breaker(struct rw *w, int epoch)
@@ -140,12 +139,12 @@ void rw_node(struct rw *w, int node)
 		 "'pool':'%s','rack':'r%d'}},'spec':{'taints':[{'key':'nvidia.com/gpu',"
 		 "'value':'present','effect':'NoSchedule'}]}}",
 		 name, node % 2 ? "odd" : "even", node / 4);
-	create(w, &hf_nodes, NULL, text);
+	rw_create(w, &hf_nodes, NULL, text);
 	snprintf(text, sizeof(text),
 		 "{'status':{'nodeInfo':{'bootID':'b-%s'},'conditions':[{'type':'Ready',"
 		 "'status':'True'}]}}",
 		 name);
-	patch(w, &hf_nodes, NULL, name, "status", text);
+	rw_patch_in(w, &hf_nodes, NULL, name, "status", text);
 }
 
 void rw_fleet(struct rw *w, int nodes)
@@ -160,7 +159,7 @@ void rw_fleet(struct rw *w, int nodes)
 			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
 			 "'name':'%s'}}",
 			 name);
-		create(w, &hf_devicehealths, NULL, text);
+		rw_create(w, &hf_devicehealths, NULL, text);
 		rw_say(w, i, RW_WELL);
 	}
 }
@@ -175,8 +174,8 @@ void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind)
 		 "'name':'o','uid':'o-uid','controller':true}]},'spec':{'nodeName':'n%03d',"
 		 "'containers':[{'name':'c','image':'i'}]}}",
 		 name, name, owner_kind, node);
-	create(w, &hf_pods, "default", text);
-	patch(w, &hf_pods, "default", name, "status", "{'status':{'phase':'Running'}}");
+	rw_create(w, &hf_pods, "default", text);
+	rw_patch_in(w, &hf_pods, "default", name, "status", "{'status':{'phase':'Running'}}");
 	w->holder[node] = name;
 }
 
@@ -188,7 +187,7 @@ void rw_policy_named(struct rw *w, const char *name, const char *spec)
 		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':{"
 		 "'name':'%s'},'spec':%s}",
 		 name, spec);
-	create(w, &hf_healthpolicies, NULL, text);
+	rw_create(w, &hf_healthpolicies, NULL, text);
 }
 
 void rw_policy(struct rw *w, const char *spec)

@@ -45,39 +45,6 @@ static void break_it(struct rd *d, const char *what, const char *name)
 		snprintf(d->w->broken, sizeof(d->w->broken), "%s: %s", name, what);
 }
 
-static int apply(struct rd *d, const struct hf_request *request)
-{
-	HF_AUTO_RESULT result = {0};
-
-	hf_memstore_apply(d->w->memstore, request, &result);
-	return result.code;
-}
-
-static void create(struct rd *d, const struct hf_resource *resource, const char *ns,
-		   const char *text)
-{
-	HF_AUTO_DOC body = json_doc_of(text);
-	const struct hf_request request = {
-		.verb = HF_VERB_CREATE, .resource = resource, .ns = ns, .body = body};
-
-	assert_int_equal(apply(d, &request), 0);
-}
-
-static int patch(struct rd *d, const struct hf_resource *resource, const char *ns, const char *name,
-		 const char *sub, const char *text)
-{
-	HF_AUTO_DOC body = json_doc_of(text);
-	const struct hf_request request = {.verb = HF_VERB_PATCH,
-					   .resource = resource,
-					   .ns = ns,
-					   .name = name,
-					   .subresource = sub,
-					   .patch_type = HF_PATCH_MERGE,
-					   .body = body};
-
-	return apply(d, &request);
-}
-
 static int index_of(const char *node)
 {
 	int64_t index = 0;
@@ -311,7 +278,7 @@ static void make_pod(struct rd *d, int node)
 		 "'controller':true}]},'spec':{'nodeName':'n%03d','containers':[{'name':'c',"
 		 "'image':'i'}]}}",
 		 name, d->version, node);
-	create(d, &hf_pods, NS, text);
+	rw_create(d->w, &hf_pods, NS, text);
 	d->pods_made++;
 }
 
@@ -322,7 +289,7 @@ static void offer(struct rd *d, int node, int gpus)
 	rw_name(node, name);
 	snprintf(text, sizeof(text),
 		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}", gpus);
-	assert_int_equal(patch(d, &hf_nodes, NULL, name, "status", text), 0);
+	rw_patch_in(d->w, &hf_nodes, NULL, name, "status", text);
 }
 
 static void become_ready(struct rd *d, int node)
@@ -339,7 +306,7 @@ static void become_ready(struct rd *d, int node)
 		 "{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True',"
 		 "'lastTransitionTime':'%s'}]}}",
 		 at);
-	assert_int_equal(patch(d, &hf_pods, NS, name, "status", text), 0);
+	rw_patch_in(d->w, &hf_pods, NS, name, "status", text);
 	offer(d, node, effect == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
 	if (effect != RD_BREAKS_DEVICE)
 		rw_say(d->w, node, RW_WELL);
@@ -364,7 +331,7 @@ static void end_container(struct rd *d, int node)
 		 "{'status':{'conditions':[{'type':'Ready','status':'False',"
 		 "'lastTransitionTime':'%s'}]}}",
 		 at);
-	assert_int_equal(patch(d, &hf_pods, NS, name, "status", text), 0);
+	rw_patch_in(d->w, &hf_pods, NS, name, "status", text);
 }
 
 static void remove_pod(struct rd *d, const char *name)
@@ -374,8 +341,9 @@ static void remove_pod(struct rd *d, const char *name)
 					   .ns = NS,
 					   .name = name,
 					   .grace_seconds = 0};
+	HF_AUTO_RESULT result = {0};
 
-	(void)apply(d, &request);
+	hf_memstore_apply(d->w->memstore, &request, &result);
 }
 
 struct leaving {
@@ -483,6 +451,7 @@ static void check_change(struct rd *d, const struct hf_json *pod)
 	const struct hf_json *object = rw_get(d->w, &hf_nodes, NULL, node);
 	struct count count = {.node = node};
 	int i = index_of(node);
+	char wanted[16];
 
 	d->total_deletes++;
 	d->deletes[i]++;
@@ -496,10 +465,9 @@ static void check_change(struct rd *d, const struct hf_json *pod)
 	hf_memstore_each(d->w->memstore, &hf_pods, NULL, find_holder, &count);
 	if (count.holds && !d->beside_pods)
 		break_it(d, "the node is changed beside a pod that requests a device", node);
+	snprintf(wanted, sizeof(wanted), "h%d", d->version);
 	if (hf_streq(hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL),
-		     d->version == 1   ? "h1"
-		     : d->version == 2 ? "h2"
-				       : "h3"))
+		     wanted))
 		break_it(d, "a pod of the wanted version is deleted", node);
 }
 
@@ -571,8 +539,8 @@ struct rd *rd_create(struct rw *w, int nodes)
 	d->strategy = "OnDelete";
 	d->at_once = -1;
 	d->breaks_after = 5 * HF_SECOND;
-	create(d, &hf_namespaces, NULL,
-	       "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'holdfast-mend'}}");
+	rw_create(d->w, &hf_namespaces, NULL,
+		  "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'holdfast-mend'}}");
 	rw_fleet(w, nodes);
 	rd_set_version(d, 1);
 	for (int i = 0; i < nodes; i++) {
@@ -601,7 +569,7 @@ void rd_rollout(struct rd *d, const char *name, const char *spec)
 		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceRollout','metadata':{'name':"
 		 "'%s'},'spec':{%s}}",
 		 name, spec);
-	create(d, &hf_devicerollouts, NULL, text);
+	rw_create(d->w, &hf_devicerollouts, NULL, text);
 }
 
 void rd_patch_spec(struct rd *d, const char *name, const char *spec)
@@ -609,7 +577,7 @@ void rd_patch_spec(struct rd *d, const char *name, const char *spec)
 	char text[512];
 
 	snprintf(text, sizeof(text), "{'spec':{%s}}", spec);
-	assert_int_equal(patch(d, &hf_devicerollouts, NULL, name, NULL, text), 0);
+	rw_patch_in(d->w, &hf_devicerollouts, NULL, name, NULL, text);
 }
 
 void rd_pod(struct rd *d, const char *name, int node, const char *owner)
@@ -626,15 +594,13 @@ void rd_pod(struct rd *d, const char *name, int node, const char *owner)
 		 "'spec':{'nodeName':'n%03d','containers':[{'name':'c','image':'i','resources':{"
 		 "'limits':{'nvidia.com/gpu':'1'}}}]}}",
 		 name, owners, node);
-	create(d, &hf_pods, NS, text);
-	assert_int_equal(patch(d, &hf_pods, NS, name, "status", "{'status':{'phase':'Running'}}"),
-			 0);
+	rw_create(d->w, &hf_pods, NS, text);
+	rw_patch_in(d->w, &hf_pods, NS, name, "status", "{'status':{'phase':'Running'}}");
 }
 
 void rd_end_pod(struct rd *d, const char *name)
 {
-	assert_int_equal(patch(d, &hf_pods, NS, name, "status", "{'status':{'phase':'Succeeded'}}"),
-			 0);
+	rw_patch_in(d->w, &hf_pods, NS, name, "status", "{'status':{'phase':'Succeeded'}}");
 }
 
 /* ---- looking ------------------------------------------------------------------------------------- */
