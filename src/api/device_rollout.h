@@ -33,7 +33,7 @@ HF_BEGIN_DECLS
 #define HF_ROLLOUT_AT_ONCE_MAX 64
 #define HF_ROLLOUT_FAILURES_MAX 64
 #define HF_ROLLOUT_NODES_MAX 320 /* entries of status.nodes */
-#define HF_ROLLOUT_NEWEST_MAX 64 /* of them, finished nodes that did not fail */
+#define HF_ROLLOUT_NEWEST_MAX 64 /* of these entries: proved or rolled back */
 #define HF_ROLLOUT_RESOURCES_MAX 16
 #define HF_ROLLOUT_CONDITIONS_MAX 8
 #define HF_ROLLOUT_TEXT_MAX 256    /* bytes of any text but messages */
@@ -90,7 +90,7 @@ struct hf_rollout_node {
 	const char *message;
 };
 
-/* Numbers of the nodes that have changed, or of those that have not. */
+/* Numbers of all changed nodes, or of all unchanged nodes. */
 struct hf_rollout_evidence {
 	int64_t nodes, device_minutes, faults;
 };

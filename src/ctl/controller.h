@@ -25,15 +25,15 @@ struct hf_controller {
 	const struct hf_controller_ops *ops;
 };
 
-/* Which of these nodes may go out of use, in this order, while the nodes `out` are. A node that may counts as out for
- * those behind it. */
+/* Asks for each of `nodes`, in their order, whether it may go out of use while the nodes of `out` are out of use. A
+ * node that may go out counts as out of use for all later nodes of the list. */
 struct hf_limit_question {
 	const char *const *nodes;
 	size_t len;
 	const char *const *out;
 	size_t out_len;
-	const char **
-		ret_limits; /* for each node: the limit that forbids it, as a static text; NULL: it may */
+	/* For each node: a static text with the limit that keeps the node in use. NULL: the node may go out of use. */
+	const char **ret_limits;
 };
 
 struct hf_controller_ops {

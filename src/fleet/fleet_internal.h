@@ -225,7 +225,7 @@ struct hf_fleet {
 	int evict_step;
 	bool evict_late; /* the pod that is evicted was created after the quarantine */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
-	/* a ResourceClaim of the pod that other pods may use too; "": the pod has none */
+	/* a shared ResourceClaim of the pod; "": the pod has none */
 	char evict_claim[254];
 
 	struct hf_map *refusals;     /* UID → struct fleet_refusal */

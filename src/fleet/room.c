@@ -13,7 +13,7 @@
  * Invariants: no request; the counts are those of a round (see.c).
  */
 
-/* What the nodes of one policy look like. */
+/* The nodes of one policy. */
 struct room {
 	struct fleet_policy *policy;
 	struct fleet_seen seen;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * The phases of a DeviceRollout on one node, with one function for each phase.  A function checks the facts in this
- * order: facts that end the work, facts that hold it back, work that is left.
+ * The phases of a DeviceRollout on one node, with one function for each phase.  A function first checks whether the
+ * work ends, then whether it has to wait, and then asks for the next piece of work.
  */
 
 static const char *const phase_names[HF_ROLLOUT_PHASES] = {
@@ -89,7 +89,7 @@ static void wake_by(struct hf_rollout_node_step *step, hf_time at)
 		step->wake_at = at;
 }
 
-static bool act(struct hf_rollout_node_step *step, bool wanted, enum hf_rollout_do what)
+static bool ask_for(struct hf_rollout_node_step *step, bool wanted, enum hf_rollout_do what)
 {
 	if (wanted)
 		step->act = what;
@@ -128,7 +128,8 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 	return true;
 }
 
-/* What holds the node back skips it after the time that emptying may take, so that the wave goes on. */
+/* Returns true if the node has to wait.  After the time that emptying may take, the node is skipped and the wave goes
+ * on. */
 static bool is_held(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
 	hf_time until = hf_time_add(view->since, view->empty_for);
@@ -159,7 +160,7 @@ static void step_waiting(const struct hf_rollout_node_view *view, struct hf_roll
 		wake_by(step, until);
 		return;
 	}
-	if (act(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE))
+	if (ask_for(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE))
 		return;
 	step->next = HF_ROLLOUT_LOCKED;
 	set_message(step, "the node is locked");
@@ -169,7 +170,7 @@ static void step_locked(const struct hf_rollout_node_view *view, struct hf_rollo
 {
 	if (ends_before_change(view, step) || is_held(view, step))
 		return;
-	if (act(step, !view->cordoned, HF_ROLLOUT_CORDON))
+	if (ask_for(step, !view->cordoned, HF_ROLLOUT_CORDON))
 		return;
 	step->next = HF_ROLLOUT_CORDONED;
 	set_message(step,
@@ -181,7 +182,7 @@ static void step_cordoned(const struct hf_rollout_node_view *view,
 {
 	if (ends_before_change(view, step))
 		return;
-	if (act(step, !view->in_maintenance, HF_ROLLOUT_SET_CONDITION))
+	if (ask_for(step, !view->in_maintenance, HF_ROLLOUT_SET_CONDITION))
 		return;
 	step->next = HF_ROLLOUT_EMPTYING;
 	set_message(step, "waits until no pod of the node requests a device");
@@ -212,8 +213,8 @@ static void empty_node(const struct hf_rollout_node_view *view, struct hf_rollou
 	else
 		set_message(step, "waits for %zu pod%s that request%s a device", view->pods_left,
 			    view->pods_left == 1 ? "" : "s", view->pods_left == 1 ? "s" : "");
-	(void)act(step, view->empty == HF_ROLLOUT_EMPTY_SAVE && view->stuck_pod == NULL,
-		  HF_ROLLOUT_EVICT);
+	(void)ask_for(step, view->empty == HF_ROLLOUT_EMPTY_SAVE && view->stuck_pod == NULL,
+		      HF_ROLLOUT_EVICT);
 }
 
 static void step_emptying(const struct hf_rollout_node_view *view,
@@ -276,8 +277,8 @@ static void step_changing(const struct hf_rollout_node_view *view,
 	if (!view->proof.changed) {
 		set_message(step, view->backwards ? "waits until the change is taken back"
 						  : "waits until the change is there");
-		(void)(act(step, !view->marked, HF_ROLLOUT_MARK) ||
-		       act(step, true, HF_ROLLOUT_CHANGE));
+		(void)(ask_for(step, !view->marked, HF_ROLLOUT_MARK) ||
+		       ask_for(step, true, HF_ROLLOUT_CHANGE));
 		fail_if_late(view, step);
 		return;
 	}
@@ -303,7 +304,7 @@ static bool prove_health(const struct hf_rollout_node_view *view, struct hf_roll
 	if (!p->health_exists || p->observed_at == HF_TIME_NONE ||
 	    p->observed_at <= p->complete_at || p->observed_at <= view->changed_at) {
 		set_message(step, "no report of the agent from after the change");
-		(void)act(step, p->health_exists && !p->report_asked, HF_ROLLOUT_ASK_REPORT);
+		(void)ask_for(step, p->health_exists && !p->report_asked, HF_ROLLOUT_ASK_REPORT);
 		return false;
 	}
 	if (!hf_str_is_empty(p->boot_id) && !hf_streq(p->boot_id, p->health_boot_id)) {
@@ -367,13 +368,13 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 static bool puts_back(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
 		      bool keeps_cordon)
 {
-	return act(step, view->node_exists && view->own_cordon && !keeps_cordon,
-		   HF_ROLLOUT_UNCORDON) ||
-	       act(step,
-		   view->node_exists && view->in_maintenance &&
-			   view->lease == HF_ROLLOUT_LEASE_OURS,
-		   HF_ROLLOUT_CLEAR_CONDITION) ||
-	       act(step, view->lease == HF_ROLLOUT_LEASE_OURS, HF_ROLLOUT_RELEASE_LEASE);
+	return ask_for(step, view->node_exists && view->own_cordon && !keeps_cordon,
+		       HF_ROLLOUT_UNCORDON) ||
+	       ask_for(step,
+		       view->node_exists && view->in_maintenance &&
+			       view->lease == HF_ROLLOUT_LEASE_OURS,
+		       HF_ROLLOUT_CLEAR_CONDITION) ||
+	       ask_for(step, view->lease == HF_ROLLOUT_LEASE_OURS, HF_ROLLOUT_RELEASE_LEASE);
 }
 
 static void step_restoring(const struct hf_rollout_node_view *view,

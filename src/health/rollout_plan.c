@@ -95,7 +95,7 @@ struct tally {
 	/* the members by group and name */
 	const struct hf_rollout_member **sorted;
 	int32_t fresh;                           /* members that may begin now */
-	const struct hf_rollout_member *blocked; /* the first member that may not; NULL: none */
+	const struct hf_rollout_member *blocked; /* the first blocked member; NULL: none */
 	int32_t blocked_len;
 	const struct hf_rollout_member *failed; /* the first failed member */
 };
@@ -246,7 +246,7 @@ static const struct hf_rollout_member *choose_backward(const struct tally *tally
 }
 
 /* Chooses up to `most` members that begin now. */
-static void choose(const struct tally *tally, int32_t most, struct hf_rollout_plan *plan)
+static void choose_nodes(const struct tally *tally, int32_t most, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 	bool back = view->state == HF_ROLLOUT_ROLLING_BACK;
@@ -266,7 +266,7 @@ static void choose(const struct tally *tally, int32_t most, struct hf_rollout_pl
 /* ---- what halts -------------------------------------------------------------------------------- */
 
 HF_PRINTF(3, 4)
-static bool halt(struct hf_rollout_plan *plan, const char *reason, const char *fmt, ...)
+static bool set_halt(struct hf_rollout_plan *plan, const char *reason, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -279,7 +279,7 @@ static bool halt(struct hf_rollout_plan *plan, const char *reason, const char *f
 	return true;
 }
 
-/* A proved node whose devices fail later fails after all. */
+/* Finds a proved node with a device that has failed since: the node counts as failed. */
 static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	for (size_t i = 0; i < tally->view->members_len; i++) {
@@ -300,25 +300,26 @@ static bool find_rates(const struct hf_rollout_view *view, struct hf_rollout_pla
 
 	if (!hf_rollout_is_worse(c, u))
 		return false;
-	return halt(plan, "MoreFaults",
-		    "changed nodes had %lld faults in %lld device-hours, and unchanged nodes %lld "
-		    "in %lld",
-		    (long long)c->faults, (long long)(c->device_minutes / 60), (long long)u->faults,
-		    (long long)(u->device_minutes / 60));
+	return set_halt(
+		plan, "MoreFaults",
+		"changed nodes had %lld faults in %lld device-hours, and unchanged nodes %lld "
+		"in %lld",
+		(long long)c->faults, (long long)(c->device_minutes / 60), (long long)u->faults,
+		(long long)(u->device_minutes / 60));
 }
 
-static bool halts(const struct tally *tally, struct hf_rollout_plan *plan)
+static bool must_halt(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 
 	if (view->problem != NULL)
-		return halt(plan, "Invalid", "%s", view->problem);
+		return set_halt(plan, "Invalid", "%s", view->problem);
 	if (view->superseded != NULL)
-		return halt(plan, "Superseded", "%s", view->superseded);
+		return set_halt(plan, "Superseded", "%s", view->superseded);
 	if (plan->failed > view->failures_max)
-		return halt(plan, "NodeFailed", "%d node%s failed, first %s: %.260s", plan->failed,
-			    plan->failed == 1 ? "" : "s", tally->failed->name,
-			    hf_str_or(tally->failed->message, "no proof"));
+		return set_halt(plan, "NodeFailed", "%d node%s failed, first %s: %.260s",
+				plan->failed, plan->failed == 1 ? "" : "s", tally->failed->name,
+				hf_str_or(tally->failed->message, "no proof"));
 	return find_rates(view, plan);
 }
 
@@ -390,7 +391,7 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 	const struct hf_rollout_view *view = tally->view;
 	int32_t goal = find_goal(view, plan), covered = count_covered(tally);
 
-	if (find_sick(tally, plan) || halts(tally, plan))
+	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
 	if (plan->work == 0 && (covered >= goal || tally->fresh == 0)) {
 		plan->next = HF_ROLLOUT_SOAKING;
@@ -400,7 +401,7 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 		return;
 	}
 	if (!view->paused && view->closed == NULL)
-		choose(tally, goal - covered - plan->work, plan);
+		choose_nodes(tally, goal - covered - plan->work, plan);
 	tell_wave(tally, plan, goal);
 }
 
@@ -422,7 +423,7 @@ static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan
 				: hf_time_add(view->newest_end, view->soak);
 	char text[HF_TIME_TEXT_MAX];
 
-	if (find_sick(tally, plan) || halts(tally, plan))
+	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
 	if (view->now < until) {
 		hf_time_format(until, text);
@@ -466,8 +467,8 @@ static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *pla
 	int32_t left = 0;
 
 	if (view->problem != NULL || view->superseded != NULL) {
-		(void)halt(plan, view->problem != NULL ? "Invalid" : "Superseded", "%s",
-			   view->problem != NULL ? view->problem : view->superseded);
+		(void)set_halt(plan, view->problem != NULL ? "Invalid" : "Superseded", "%s",
+			       view->problem != NULL ? view->problem : view->superseded);
 		return;
 	}
 	if (!view->template_is_back) {
@@ -484,7 +485,7 @@ static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *pla
 		return;
 	}
 	if (!view->paused && view->closed == NULL)
-		choose(tally, left, plan);
+		choose_nodes(tally, left, plan);
 	set_message(plan, "takes the change back: %d node%s left, %d in work%s", left,
 		    left == 1 ? "" : "s", plan->work + (int32_t)plan->begin_len,
 		    view->paused ? "; paused (spec.paused)" : "");

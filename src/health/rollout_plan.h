@@ -70,7 +70,7 @@ struct hf_rollout_view {
 	enum hf_rollout_state state;
 	int32_t wave;       /* 0: none yet */
 	hf_time soak_since; /* NONE: not soaking */
-	hf_time newest_end; /* when the newest node was proved; NONE: none was */
+	hf_time newest_end; /* time of the newest proof of a node; NONE: no node is proved */
 
 	const struct hf_rollout_limit *waves;
 	size_t waves_len;
@@ -109,7 +109,7 @@ struct hf_rollout_plan {
 	int32_t selected, changed, failed, skipped, work;
 	/* Why the rollout halts, to be written into condition Halted; "": it does not halt now. */
 	char halt[HF_ROLLOUT_MESSAGE_BYTES];
-	const char *halt_reason; /* one word; NULL: it does not halt now */
+	const char *halt_reason; /* one word; NULL: the rollout does not halt now */
 	char message[HF_ROLLOUT_MESSAGE_BYTES];
 	hf_time wake_at;
 };

@@ -146,7 +146,7 @@ static void a_wave_soaks_before_the_next(void **state)
 	s->view.state = HF_ROLLOUT_ROLLING;
 	s->view.wave = 2;
 	plan = decide(s);
-	/* Five nodes, one of them done, three at once. */
+	/* Of five nodes one is done, and three may be in work. */
 	assert_string_equal(begins(&plan), "n01 n02 n03");
 	end(s);
 }

@@ -309,8 +309,7 @@ static const char *phase_of(const struct ro_object *object, const char *node)
 	return entry == NULL ? NULL : entry->phase;
 }
 
-/* Wakes the nodes whose phase has changed. Returns true if work on a node has begun or ended, which may
- * change the plan. */
+/* Wakes each node with a new phase. Returns true if work on a node has begun or ended: then the plan may differ. */
 static bool wake_changed(struct ro *ro, const char *name, const struct ro_object *was,
 			 const struct ro_object *is)
 {

@@ -55,9 +55,9 @@ struct ro_node {
 struct ro_health {
 	struct hf_arena *arena;
 	hf_time observed_at;
-	hf_time seen_at; /* arrival of the report, monotonic; NONE: before this process started */
+	hf_time seen_at; /* monotonic time of the arrival of the report; NONE: it is older than this process */
 	int32_t devices;
-	const char *sick, *sick_class; /* a device that is out of use; NULL: none */
+	const char *sick, *sick_class; /* the first device out of use; NULL: none */
 	hf_time sick_at;               /* when its state began */
 	hf_time faults[RO_FAULTS_MAX]; /* when each fault came first */
 	size_t faults_len;
@@ -104,7 +104,7 @@ struct ro_pass {
 	struct ro_driver *drivers;
 	size_t drivers_len;
 	struct ro_revision newest, second;
-	struct hf_doc *from; /* the ControllerRevision that the rollout goes back to; NULL: none */
+	struct hf_doc *from; /* the ControllerRevision of a rollback; NULL: none */
 	bool in_maintenance; /* a NodeMaintenance names the node */
 	char *token;
 	struct hf_rollout r;

@@ -230,7 +230,7 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 		whole->view.newest_end = entry->since;
 }
 
-/* The rollout is about this node: it has an entry, or the spec selects it. */
+/* True if the rollout handles this node: the node has an entry, or the spec selects it. */
 static bool is_selected(const struct whole *whole, const struct ro_node *node,
 			const struct hf_rollout_node *entry, const struct ro_driver *driver)
 {

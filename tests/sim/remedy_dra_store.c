@@ -67,7 +67,8 @@ static size_t find_rule(const struct dra *dra, const char *name)
 	return i;
 }
 
-/* Each rule selects exactly one device, and each device has at most one rule. */
+/* Notes a broken promise if the rule does not select exactly one device, or if another rule selects the same
+ * device. */
 static void check_rule(struct dra *dra, const struct hf_json *rule)
 {
 	static const char *const keys[] = {"driver", "pool", "device"};

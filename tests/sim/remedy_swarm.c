@@ -118,7 +118,7 @@ static bool is_approved(struct swarm *s, int node)
 	return approved;
 }
 
-/* A name of one Remediation by chance; "" if there is none. */
+/* Writes the name of a random Remediation; "": there is none. */
 static void pick_act(struct swarm *s, bool unfinished, char name[254])
 {
 	struct list list;
@@ -282,7 +282,7 @@ static void change_second(struct swarm *s)
 	rw_start(s->w);
 }
 
-/* A pod that holds the device. Its kubelet ends it once it was evicted. */
+/* Creates a pod that holds the device of the node. The kubelet ends the pod after its eviction. */
 static void put_pod(struct swarm *s, int node)
 {
 	static const char *const names[NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
