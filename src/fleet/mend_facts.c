@@ -78,9 +78,8 @@ static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time n
 	const struct hf_cache_entry *entry =
 		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, mend->node);
 
-	if (entry != NULL)
-		return hf_fleet_convert_time(fleet, entry->view, at, now);
-	return at == HF_TIME_NONE || at < now ? at : now;
+	return entry != NULL ? hf_fleet_convert_time(fleet, entry->view, at, now)
+			     : hf_health_convert_time(at, HF_TIME_NONE, HF_TIME_NONE, now);
 }
 
 static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_remediation *r)

@@ -160,22 +160,15 @@ hf_time hf_fleet_off_at(const struct fleet_node *node)
 	return node->marked && node->mark.off > node->off_at ? node->mark.off : node->off_at;
 }
 
-static hf_time at_most(hf_time at, hf_time now)
-{
-	return at == HF_TIME_NONE || at < now ? at : now;
-}
-
 /* Converts a time of the node's clock to the API server's clock. */
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now)
 {
-	hf_time heard;
+	hf_time heard_at = health->seen_at == HF_TIME_NONE
+				   ? HF_TIME_NONE
+				   : now - (hf_loop_mono(fleet->env.loop) - health->seen_at);
 
-	if (at == HF_TIME_NONE || health->seen_at == HF_TIME_NONE ||
-	    health->observed_at == HF_TIME_NONE)
-		return at_most(at, now);
-	heard = now - (hf_loop_mono(fleet->env.loop) - health->seen_at);
-	return at_most(heard - (health->observed_at - at), heard);
+	return hf_health_convert_time(at, health->observed_at, heard_at, now);
 }
 
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,

@@ -168,6 +168,18 @@ bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_
 	return len == 0;
 }
 
+static hf_time at_most(hf_time at, hf_time most)
+{
+	return at == HF_TIME_NONE || at < most ? at : most;
+}
+
+hf_time hf_health_convert_time(hf_time at, hf_time observed_at, hf_time heard_at, hf_time now)
+{
+	if (at == HF_TIME_NONE || observed_at == HF_TIME_NONE || heard_at == HF_TIME_NONE)
+		return at_most(at, now);
+	return at_most(heard_at - (observed_at - at), heard_at);
+}
+
 /* ---- budgets ----------------------------------------------------------------------------------------- */
 
 /* Numbers by name, sorted. */

@@ -250,6 +250,11 @@ const char *hf_health_why_text(enum hf_health_why why);
 /* Whether the time is in one of the windows; true if there are no windows. */
 bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_time now);
 
+/* Converts a time of a node's clock to the API server's clock.  observed_at: time of the node's newest report, by the
+ * node's clock; heard_at: arrival of this report, by the API server's clock.  If one of them is NONE, the result is
+ * `at`, or `now` if `at` is later.  A time after the report counts as the arrival of the report.  NONE stays NONE. */
+hf_time hf_health_convert_time(hf_time at, hf_time observed_at, hf_time heard_at, hf_time now);
+
 /* The limit as a number of nodes, for `total` nodes; -1: no limit. */
 int32_t hf_health_limit_of(const struct hf_health_limit *limit, size_t total);
 

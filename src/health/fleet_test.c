@@ -691,6 +691,23 @@ static void what_cannot_be_meant_is_refused(void **state)
 	assert_string_equal(hf_health_why_text(HF_HEALTH_WHY_COUNT), "?");
 }
 
+/* The node's clock is an hour ahead, and its report arrived ten seconds ago. */
+static void times_of_a_nodes_clock_are_converted(void **state)
+{
+	hf_time now = 100 * HF_HOUR, heard = now - 10 * HF_SECOND, said = heard + HF_HOUR;
+
+	(void)state;
+	assert_int_equal(hf_health_convert_time(said - HF_MINUTE, said, heard, now),
+			 heard - HF_MINUTE);
+	assert_int_equal(hf_health_convert_time(said + HF_MINUTE, said, heard, now), heard);
+	assert_int_equal(hf_health_convert_time(said, said, HF_TIME_NONE, now), now);
+	assert_int_equal(hf_health_convert_time(now - HF_HOUR, HF_TIME_NONE, heard, now),
+			 now - HF_HOUR);
+	assert_int_equal(hf_health_convert_time(HF_TIME_NONE, said, heard, now), HF_TIME_NONE);
+	assert_int_equal(hf_health_convert_time(HF_TIME_NONE, said, HF_TIME_NONE, now),
+			 HF_TIME_NONE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -724,6 +741,7 @@ int main(void)
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),
 		TEST(shares_are_rounded_down),
+		cmocka_unit_test(times_of_a_nodes_clock_are_converted),
 		TEST(the_order_of_the_nodes_does_not_matter),
 		TEST(what_cannot_be_meant_is_refused),
 	};

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fleet/impact.h"
+#include "health/fleet.h"
 
 #include <stdlib.h>
 
@@ -115,14 +116,12 @@ hf_time hf_ro_convert_time(const struct ro *ro, const char *node, hf_time at)
 	const struct hf_cache_entry *entry =
 		ro->health == NULL ? NULL : hf_cache_get(ro->health, NULL, node);
 	const struct ro_health *health = entry == NULL ? NULL : entry->view;
-	hf_time now = hf_ro_now(ro), heard;
+	bool heard = health != NULL && health->seen_at != HF_TIME_NONE;
+	hf_time now = hf_ro_now(ro);
 
-	if (at == HF_TIME_NONE || health == NULL || health->seen_at == HF_TIME_NONE ||
-	    health->observed_at == HF_TIME_NONE)
-		return at == HF_TIME_NONE || at < now ? at : now;
-	heard = now - (hf_loop_mono(ro->env.loop) - health->seen_at);
-	at = heard - (health->observed_at - at);
-	return at < heard ? at : heard;
+	return hf_health_convert_time(
+		at, health == NULL ? HF_TIME_NONE : health->observed_at,
+		heard ? now - (hf_loop_mono(ro->env.loop) - health->seen_at) : HF_TIME_NONE, now);
 }
 
 bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry)
