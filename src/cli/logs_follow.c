@@ -318,6 +318,12 @@ static void end_job(struct following *following, const char *how)
 		hf_store_request(following->cli->store, &request, on_last_look, following);
 }
 
+/* The job is gone: it was deleted, or the kept run ended before it. */
+static void end_gone_job(struct following *following)
+{
+	end_job(following, hf_str_or(following->cli->kept_end, "was deleted"));
+}
+
 static void see_job(struct following *following, struct hf_doc *job)
 {
 	HF_AUTOFREE char *how = NULL;
@@ -326,7 +332,7 @@ static void see_job(struct following *following, struct hf_doc *job)
 
 	if (!hf_streq(hf_doc_uid(job), hf_doc_uid(following->logs->job))) {
 		/* the UID differs: the job was deleted, and a newer job has its name */
-		end_job(following, "was deleted");
+		end_gone_job(following);
 		return;
 	}
 	hf_job_facts_read(hf_doc_json(job), &facts);
@@ -351,9 +357,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	switch (event->type) {
 	case HF_EVENT_ADDED:
 	case HF_EVENT_MODIFIED: see_job(following, event->object); break;
-	case HF_EVENT_DELETED:
-		end_job(following, hf_str_or(following->cli->kept_end, "was deleted"));
-		break;
+	case HF_EVENT_DELETED: end_gone_job(following); break;
 	case HF_EVENT_BOOKMARK: break;
 	case HF_EVENT_ENDED:
 		following->job_watch = hf_watch_stop(following->job_watch);
@@ -372,7 +376,7 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 
 	following->call = NULL;
 	if (reply->code == HF_E_NOT_FOUND) {
-		end_job(following, hf_str_or(following->cli->kept_end, "was deleted"));
+		end_gone_job(following);
 	} else if (reply->code != 0) {
 		if (is_away(following, reply->code, reply->message))
 			hf_timer_arm(following->job_again, AGAIN_SPAN);
