@@ -198,7 +198,7 @@ static bool waits_for_ranks(struct run *run)
 	if (!run->told_ranks)
 		hf_progress_note(run->progress, now_of(run),
 				 "rank 0 has succeeded; waiting for the other ranks, %s among them",
-				 ranks.unfinished + strlen(run->name) + 1);
+				 hf_cli_rank_of_pod(ranks.unfinished, run->name));
 	run->told_ranks = true;
 	return true;
 }
@@ -207,8 +207,8 @@ static bool waits_for_ranks(struct run *run)
 static int report_late_failure(struct run *run, struct hf_doc *pod)
 {
 	HF_AUTOFREE char *cause = NULL;
-	HF_AUTO_JSON late =
-		hf_failure_late(hf_doc_json(pod), hf_doc_name(pod) + strlen(run->name) + 1, &cause);
+	HF_AUTO_JSON late = hf_failure_late(
+		hf_doc_json(pod), hf_cli_rank_of_pod(hf_doc_name(pod), run->name), &cause);
 	int code = (int)hf_json_i64(hf_json_get(late, "exitCode"), HF_EXIT_FAILED);
 
 	hf_run_folder_set_cause(run->folder, cause);
@@ -576,7 +576,7 @@ static void end_if_blocked(struct run *run)
 		run->blocked_since = now_of(run);
 	if (now_of(run) - run->blocked_since < BLOCKED_SPAN)
 		return;
-	cause = hf_xasprintf("%s can never start: %s", blocked.pod + strlen(run->name) + 1,
+	cause = hf_xasprintf("%s can never start: %s", hf_cli_rank_of_pod(blocked.pod, run->name),
 			     blocked.message);
 	hf_run_folder_set_end(run->folder, "Failed", "was given up");
 	hf_run_folder_set_cause(run->folder, cause);

@@ -7,9 +7,9 @@
 #include "app/connect.h"
 #include "app/failure.h"
 #include "base/mem.h"
+#include "cli/rank.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Fills in what the pod left: its log, or that of the init container that failed, and the exception. */
 static void add_pod(const struct hf_run_report *report, const char *pod, char **init,
@@ -33,7 +33,8 @@ static void add_pod(const struct hf_run_report *report, const char *pod, char **
 	exception = hf_failure_exception(failure);
 	if (exception != NULL)
 		hf_run_folder_set_exception(report->folder,
-					    pod + strlen(hf_doc_name(report->job)) + 1, exception);
+					    hf_cli_rank_of_pod(pod, hf_doc_name(report->job)),
+					    exception);
 }
 
 int hf_run_report_failure(const struct hf_run_report *report, int exit_code, const char *pod,

@@ -7,10 +7,10 @@
 #include "app/failure.h"
 #include "base/str.h"
 #include "cli/facts.h"
+#include "cli/rank.h"
 #include "store/resource.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const struct hf_json *main_status(const struct hf_json *pod)
 {
@@ -44,7 +44,6 @@ static struct hf_json *make_record(const struct hf_json *job, struct hf_doc *pod
 	const struct hf_json *end;
 	struct hf_json *record;
 	struct hf_job_facts facts;
-	size_t prefix;
 
 	if (pod == NULL) {
 		hf_job_facts_read(job, &facts);
@@ -54,9 +53,11 @@ static struct hf_json *make_record(const struct hf_json *job, struct hf_doc *pod
 			       : NULL;
 	}
 	end = hf_json_path(main_status(hf_doc_json(pod)), "lastState", "terminated", NULL);
-	prefix = strlen(hf_str_or(hf_json_path_str(job, "metadata", "name", NULL), "")) + 1;
 	record = hf_json_object();
-	hf_json_set_str(record, "replica", hf_doc_name(pod) + prefix);
+	hf_json_set_str(
+		record, "replica",
+		hf_cli_rank_of_pod(hf_doc_name(pod),
+				   hf_str_or(hf_json_path_str(job, "metadata", "name", NULL), "")));
 	hf_json_set_i64(record, "exitCode", hf_json_i64(hf_json_get(end, "exitCode"), 0));
 	hf_json_set_str(record, "reason", hf_str_or(hf_json_path_str(end, "reason", NULL), ""));
 	hf_json_set_str(record, "message", hf_str_or(hf_json_path_str(end, "message", NULL), ""));

@@ -25,10 +25,8 @@
 
 void hf_logs_lines_init(const struct hf_logs *logs, struct hf_log_writer *lines, const char *pod)
 {
-	size_t skipped = strlen(hf_doc_name(logs->job)) + 1;
-
 	hf_log_writer_init(lines, logs->cli->out, isatty(hf_cli_out_fd(logs->cli)) == 1,
-			   logs->prefix ? pod + skipped : NULL);
+			   logs->prefix ? hf_cli_rank_of_pod(pod, hf_doc_name(logs->job)) : NULL);
 }
 
 int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)

@@ -259,6 +259,9 @@ expect 'a pod that can never start ends the run' 'job quick: [a-z]*-0 can never 
 	code 2 "$program" run -f "$dir/key.yaml" -f "$dir/settings.yaml"
 expect 'runs shows why' '@1 +quick +Failed .* can never start: .*absent' "$program" runs
 expect 'why says it in one line' '^the run failed with code 2: [^:]*: [^:]*.default/quick was given up [0-9.a-z]* after its start, when its state was Created.$' "$program" why @1
+printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: none, command: ["true"], env: [{name: A, valueFrom: {configMapKeyRef: {name: absent, key: a}}}]}]}\n' >"$dir/pod.yaml"
+expect 'a pod beside the job that can never start is named too' 'job long: p can never start: .*absent' \
+	code 2 timeout 60 "$program" run -f "$dir/pod.yaml" -f "$dir/long.yaml"
 expect 'the ranks of a killed run end with it' '@1 +long +Killed .*ended' killed_run_ends
 expect 'a run ends when its folder is removed' "the folder of this run, '[^']*', was removed while the job ran.*code 125" \
 	timeout 60 bash -c "$(declare -f begin until_true removed_folder no_shims); $(declare -p dir program); removed_folder"
