@@ -25,20 +25,26 @@ const char *hf_failure_pod(const struct hf_json *job)
 	return hf_json_path_str(last_record(job), "pod", NULL);
 }
 
+struct hf_json *hf_failure_record(const struct hf_json *end, const char *rank)
+{
+	struct hf_json *record = hf_json_object();
+
+	hf_json_set_str(record, "replica", rank);
+	hf_json_set_i64(record, "exitCode",
+			hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED));
+	hf_json_set_str(record, "reason", hf_json_path_str(end, "reason", NULL));
+	hf_json_set_str(record, "message", hf_json_path_str(end, "message", NULL));
+	return record;
+}
+
 struct hf_json *hf_failure_late(const struct hf_json *pod, const char *rank, char **ret_cause)
 {
-	const struct hf_json *container =
-		hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
-	const struct hf_json *end = hf_json_path(container, "state", "terminated", NULL);
-	int64_t code = hf_json_i64(hf_json_get(end, "exitCode"), HF_EXIT_FAILED);
-	struct hf_json *late = hf_json_object();
+	const struct hf_json *end =
+		hf_json_path(hf_pod_main_status(pod), "state", "terminated", NULL);
+	struct hf_json *late = hf_failure_record(end, rank);
 
-	hf_json_set_str(late, "replica", rank);
-	hf_json_set_i64(late, "exitCode", code);
-	hf_json_set_str(late, "reason", hf_json_path_str(end, "reason", NULL));
-	hf_json_set_str(late, "message", hf_json_path_str(end, "message", NULL));
 	*ret_cause = hf_xasprintf("%s exited with code %" PRId64 " after rank 0 had succeeded",
-				  rank, code);
+				  rank, hf_json_i64(hf_json_get(late, "exitCode"), 0));
 	return late;
 }
 

@@ -53,6 +53,8 @@ struct hf_failure {
 	const char *run;
 };
 
+/* Make the record of a rank's failure, as the job's ledger has it. end: the state `terminated` of the container. */
+struct hf_json *hf_failure_record(const struct hf_json *end, const char *rank);
 /* Make the record `late` of a pod that has failed, of the rank with this name. ret_cause: a phrase; the
  * caller frees it. */
 struct hf_json *hf_failure_late(const struct hf_json *pod, const char *rank, char **ret_cause);

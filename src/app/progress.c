@@ -411,11 +411,6 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
-static const struct hf_json *main_container(const struct hf_json *pod)
-{
-	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
-}
-
 /* Returns the scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
 static const char *unschedulable_message(const struct hf_json *pod)
 {
@@ -449,11 +444,12 @@ static void add_how_it_ended(const struct hf_json *container, int64_t code, stru
 /* Writes why the container waits. False: it does not wait, or only for its normal start. */
 static bool describe_waiting(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
 {
-	const struct hf_json *waiting = hf_json_path(main_container(pod), "state", "waiting", NULL);
+	const struct hf_json *waiting =
+		hf_json_path(hf_pod_main_status(pod), "state", "waiting", NULL);
 	const char *reason = hf_json_path_str(waiting, "reason", NULL);
 	const char *message = hf_str_or(hf_json_path_str(waiting, "message", NULL), "");
 	const struct hf_json *last =
-		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
+		hf_json_path(hf_pod_main_status(pod), "lastState", "terminated", NULL);
 	const struct hf_container_reason *row =
 		hf_container_reason_find(hf_json_path_str(last, "reason", NULL));
 	/* The terminated state of the last start has the reason why the start failed. */
@@ -480,7 +476,7 @@ static bool describe_waiting(const struct hf_json *pod, const char *phase, struc
 /* Writes the state of a pod: its phase, why its container waits, or how it ended. */
 static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
-	const struct hf_json *state = hf_json_get(main_container(pod), "state");
+	const struct hf_json *state = hf_json_get(hf_pod_main_status(pod), "state");
 	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
 	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
 	bool ended = hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded");
@@ -496,7 +492,7 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 
 		hf_strbuf_addf(sb, "%s code=%" PRId64, stopped ? "Stopped" : "Failed",
 			       hf_json_i64(code, 0));
-		add_how_it_ended(main_container(pod), hf_json_i64(code, 0), sb);
+		add_how_it_ended(hf_pod_main_status(pod), hf_json_i64(code, 0), sb);
 	} else if (hf_streq(phase, "Pending") && unschedulable_message(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable_message(pod));
 	else if (ended || !describe_waiting(pod, phase, sb))
@@ -508,12 +504,12 @@ static void note_restart(struct hf_progress *p, const struct rank *rank, const s
 			 hf_time now)
 {
 	const struct hf_json *code =
-		hf_json_path(main_container(pod), "lastState", "terminated", "exitCode", NULL);
+		hf_json_path(hf_pod_main_status(pod), "lastState", "terminated", "exitCode", NULL);
 	HF_AUTO_STRBUF how = HF_STRBUF_INIT(HF_FAILED_START_MAX);
 
 	if (code == NULL)
 		return;
-	add_how_it_ended(main_container(pod), hf_json_i64(code, 0), &how);
+	add_how_it_ended(hf_pod_main_status(pod), hf_json_i64(code, 0), &how);
 	hf_progress_note(p, now, "pod/%s started again restarts=%" PRId64 " code=%" PRId64 "%s",
 			 rank->pod, rank->restarts, hf_json_i64(code, 0), how.data);
 }
@@ -573,7 +569,7 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	const struct hf_json *pod = hf_doc_json(doc);
 	struct rank *rank = find_rank(p, hf_doc_name(doc));
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(2048);
-	int64_t restarts = hf_json_i64(hf_json_get(main_container(pod), "restartCount"), 0);
+	int64_t restarts = hf_json_i64(hf_json_get(hf_pod_main_status(pod), "restartCount"), 0);
 	bool again;
 
 	if (rank == NULL)

@@ -69,11 +69,6 @@ struct hf_blocked_pod hf_blocked_pod_of(struct hf_memstore *store, const char *n
 	return blocked;
 }
 
-static const struct hf_json *main_status(const struct hf_json *pod)
-{
-	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
-}
-
 bool hf_restarts_without_limit(const struct hf_json *job, const struct hf_json *pod)
 {
 	struct hf_job_facts facts;
@@ -82,7 +77,7 @@ bool hf_restarts_without_limit(const struct hf_json *job, const struct hf_json *
 		return false;
 	hf_job_facts_read(job, &facts);
 	return facts.charged[HF_BUDGET_APPLICATION] > 0 ||
-	       hf_json_i64(hf_json_get(main_status(pod), "restartCount"), 0) > 0;
+	       hf_json_i64(hf_json_get(hf_pod_main_status(pod), "restartCount"), 0) > 0;
 }
 
 void hf_note_started(struct hf_map *started, struct hf_doc *pod)

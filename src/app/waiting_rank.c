@@ -12,15 +12,10 @@
 
 #include <stdio.h>
 
-static const struct hf_json *main_status(const struct hf_json *pod)
-{
-	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
-}
-
 static void see_waiting(void *arg, struct hf_doc *pod)
 {
 	struct hf_doc **waiting = arg;
-	const struct hf_json *status = main_status(hf_doc_json(pod));
+	const struct hf_json *status = hf_pod_main_status(hf_doc_json(pod));
 
 	if (hf_streq(hf_json_path_str(status, "state", "waiting", "reason", NULL),
 		     "CrashLoopBackOff") &&
@@ -42,7 +37,6 @@ static struct hf_json *make_record(const struct hf_json *job, struct hf_doc *pod
 {
 	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
 	const struct hf_json *end;
-	struct hf_json *record;
 	struct hf_job_facts facts;
 
 	if (pod == NULL) {
@@ -52,16 +46,11 @@ static struct hf_json *make_record(const struct hf_json *job, struct hf_doc *pod
 			       ? hf_json_copy(last)
 			       : NULL;
 	}
-	end = hf_json_path(main_status(hf_doc_json(pod)), "lastState", "terminated", NULL);
-	record = hf_json_object();
-	hf_json_set_str(
-		record, "replica",
+	end = hf_json_path(hf_pod_main_status(hf_doc_json(pod)), "lastState", "terminated", NULL);
+	return hf_failure_record(
+		end,
 		hf_cli_rank_of_pod(hf_doc_name(pod),
 				   hf_str_or(hf_json_path_str(job, "metadata", "name", NULL), "")));
-	hf_json_set_i64(record, "exitCode", hf_json_i64(hf_json_get(end, "exitCode"), 0));
-	hf_json_set_str(record, "reason", hf_str_or(hf_json_path_str(end, "reason", NULL), ""));
-	hf_json_set_str(record, "message", hf_str_or(hf_json_path_str(end, "message", NULL), ""));
-	return record;
 }
 
 void hf_report_waiting_rank(const struct hf_cli *cli, struct hf_memstore *store, const char *ns,

@@ -292,6 +292,11 @@ bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED
 	return true;
 }
 
+const struct hf_json *hf_pod_main_status(const struct hf_json *pod)
+{
+	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+}
+
 bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX])
 {
 	const struct hf_json *state = hf_json_get(status, "state");

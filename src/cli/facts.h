@@ -71,6 +71,9 @@ struct hf_pod_facts {
 };
 void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts);
 
+/* Find the entry of containerStatuses of the pod's first container; NULL: none. */
+const struct hf_json *hf_pod_main_status(const struct hf_json *pod);
+
 /*
  * Read an entry of containerStatuses. True: the program of the container was never started; the
  * text is the reason and the message of the node, such as "StartError: exec: …". False: the
