@@ -133,6 +133,14 @@ hf_time hf_facts_time(const char *text)
 	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
 }
 
+const char *hf_facts_time_text(hf_time at, char text[HF_TIME_TEXT_MAX])
+{
+	text[0] = '\0';
+	if (at != HF_TIME_NONE)
+		hf_time_format(at, text);
+	return text;
+}
+
 static hf_time time_of(const struct hf_json *object, const char *key)
 {
 	return hf_facts_time(hf_json_path_str(object, key, NULL));

@@ -16,6 +16,8 @@ const struct hf_json *hf_job_last_condition(const struct hf_json *job);
 bool hf_condition_is_true(const struct hf_json *object, const char *type);
 /* The time that the text has in RFC 3339; HF_TIME_NONE: the text is NULL or has no such time. */
 hf_time hf_facts_time(const char *text);
+/* The reverse, to the second: returns `text` with the time; "" for HF_TIME_NONE. */
+const char *hf_facts_time_text(hf_time at, char text[HF_TIME_TEXT_MAX]);
 
 /* The facts of one job, for a row of a table. The strings belong to the document. */
 struct hf_job_facts {

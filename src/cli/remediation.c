@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "api/job.h"
+#include "cli/facts.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
@@ -92,14 +93,6 @@ void hf_cli_remediation_devices(const struct hf_remediation_spec *spec, struct h
 		hf_strbuf_addstr(text, "the node");
 }
 
-static const char *format_time(hf_time at, char text[HF_TIME_TEXT_MAX])
-{
-	text[0] = '\0';
-	if (at != HF_TIME_NONE)
-		hf_time_format(at, text);
-	return text;
-}
-
 static void print_spec(const struct hf_cli *cli, const struct hf_remediation *r)
 {
 	const struct hf_remediation_spec *spec = &r->spec;
@@ -115,7 +108,7 @@ static void print_spec(const struct hf_cli *cli, const struct hf_remediation *r)
 	if (spec->fault.cls != NULL)
 		hf_output_field(cli->out, "Fault:", "%s, code %" PRId64 "%s%s%s%s", spec->fault.cls,
 				spec->fault.code, spec->fault.at != HF_TIME_NONE ? ", " : "",
-				format_time(spec->fault.at, at),
+				hf_facts_time_text(spec->fault.at, at),
 				spec->fault.text != NULL ? ": " : "",
 				hf_str_or(spec->fault.text, ""));
 	hf_output_field(cli->out, "Requested by:", "%s%s%s",
@@ -129,9 +122,10 @@ static void print_act(const struct hf_cli *cli, const struct hf_remediation_act 
 
 	if (act->started_at != HF_TIME_NONE)
 		hf_output_field(cli->out, "Act:", "%s%sfrom %s%s%s", hf_str_or(act->tool, ""),
-				act->tool != NULL ? " " : "", format_time(act->started_at, from),
+				act->tool != NULL ? " " : "",
+				hf_facts_time_text(act->started_at, from),
 				act->ended_at != HF_TIME_NONE ? " to " : "",
-				format_time(act->ended_at, to));
+				hf_facts_time_text(act->ended_at, to));
 	if (act->has_exit_code)
 		hf_output_field(cli->out, "Result:", "exit code %d%s%s", act->exit_code,
 				act->message != NULL ? ": " : "", hf_str_or(act->message, ""));
@@ -153,7 +147,7 @@ static void print_status(const struct hf_cli *cli, const struct hf_remediation_s
 		hf_output_field(cli->out, "Message:", "%s", status->message);
 	if (status->approval.at != HF_TIME_NONE)
 		hf_output_field(cli->out, "Approved:", "%s, in boot %s",
-				format_time(status->approval.at, at),
+				hf_facts_time_text(status->approval.at, at),
 				hf_str_or(status->approval.boot_id, "?"));
 	print_act(cli, &status->act);
 	for (size_t i = 0; i < status->saved.labels.len; i++)
@@ -161,7 +155,8 @@ static void print_status(const struct hf_cli *cli, const struct hf_remediation_s
 				status->saved.labels.items[i].key,
 				status->saved.labels.items[i].value);
 	if (status->proof.at != HF_TIME_NONE)
-		hf_output_field(cli->out, "Proof:", "%s: %s", format_time(status->proof.at, at),
+		hf_output_field(cli->out, "Proof:", "%s: %s",
+				hf_facts_time_text(status->proof.at, at),
 				hf_str_or(status->proof.text, ""));
 }
 
@@ -177,7 +172,7 @@ static void print_conditions(const struct hf_cli *cli, const struct hf_remediati
 		hf_table_cell(table, "%s", hf_str_or(c->type, ""));
 		hf_table_cell(table, "%s", hf_str_or(c->status, ""));
 		hf_table_cell(table, "%s", hf_str_or(c->reason, ""));
-		hf_table_cell(table, "%s", format_time(c->since, at));
+		hf_table_cell(table, "%s", hf_facts_time_text(c->since, at));
 		hf_table_cell(table, "%s", hf_str_or(c->message, ""));
 	}
 	if (status->conditions.len > 0) {

@@ -5,7 +5,7 @@
 #include "api/device_rollout.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/text.h"
+#include "cli/facts.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
@@ -31,14 +31,6 @@ struct seen_rollout {
 };
 
 /* ---- texts ---------------------------------------------------------------------------------------- */
-
-static const char *format_time(hf_time at, char text[HF_TIME_TEXT_MAX])
-{
-	text[0] = '\0';
-	if (at != HF_TIME_NONE)
-		hf_time_format(at, text);
-	return text;
-}
 
 static void add_change(const struct seen_rollout *seen, struct hf_strbuf *text)
 {
@@ -211,9 +203,10 @@ static void print_status(FILE *out, const struct hf_rollout_status *status)
 	add_counts(status, &counts);
 	hf_output_field(out, "Nodes:", "%s", counts.data);
 	if (status->started_at != HF_TIME_NONE)
-		hf_output_field(out, "Started:", "%s", format_time(status->started_at, at));
+		hf_output_field(out, "Started:", "%s", hf_facts_time_text(status->started_at, at));
 	if (status->soak_since != HF_TIME_NONE)
-		hf_output_field(out, "Soaks since:", "%s", format_time(status->soak_since, at));
+		hf_output_field(out, "Soaks since:", "%s",
+				hf_facts_time_text(status->soak_since, at));
 	if (status->changed.nodes == 0)
 		return;
 	add_evidence(&status->changed, &changed);
@@ -233,7 +226,7 @@ static void print_nodes(FILE *out, const struct hf_rollout_status *status)
 
 		hf_table_cell(table, "%s", node->name);
 		hf_table_cell(table, "%s", node->phase);
-		hf_table_cell(table, "%s", format_time(node->since, at));
+		hf_table_cell(table, "%s", hf_facts_time_text(node->since, at));
 		hf_table_cell(table, "%s", hf_str_or(node->message, ""));
 	}
 	if (status->nodes.len > 0) {
