@@ -138,7 +138,6 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	const struct hf_json *root = hf_doc_json(job);
 	char restarts[HF_RESTARTS_TEXT_MAX];
 	struct hf_job_facts facts;
-	HF_AUTO_STRBUF line = HF_STRBUF_INIT(256);
 	struct hf_ready *ready = hf_ready_create();
 
 	hf_job_facts_read(root, &facts);
@@ -152,15 +151,12 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 		       "Completed:", hf_json_path_str(root, "status", "completionTime", NULL));
 	for (size_t i = 0; i < pods->n_items; i++)
 		(void)hf_ready_see(ready, pods->items[i], false);
-	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64,
-		       hf_job_ready(&facts,
-				    hf_ready_count(ready, hf_doc_namespace(job), hf_doc_name(job))),
-		       facts.wanted);
+	hf_output_field(cli->out, "Ready:", "%" PRId64 " of %" PRId64,
+			hf_job_ready(&facts, hf_ready_count(ready, hf_doc_namespace(job),
+							    hf_doc_name(job))),
+			facts.wanted);
 	hf_ready_destroy(ready);
-	hf_output_field(cli->out, "Ready:", "%s", line.data);
-	hf_strbuf_clear(&line);
-	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
-	hf_output_field(cli->out, "Generation:", "%s", line.data);
+	hf_output_field(cli->out, "Generation:", "%" PRId64, facts.generation);
 	hf_restarts_text(facts.restarts, restarts);
 	hf_output_field(cli->out, "Restarts:", "%s", restarts);
 	print_training(cli->out, root, hf_loop_wall(cli->loop));

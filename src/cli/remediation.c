@@ -160,28 +160,6 @@ static void print_status(const struct hf_cli *cli, const struct hf_remediation_s
 				hf_str_or(status->proof.text, ""));
 }
 
-static void print_conditions(const struct hf_cli *cli, const struct hf_remediation_status *status)
-{
-	static const char *const headers[] = {"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"};
-	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
-	char at[HF_TIME_TEXT_MAX];
-
-	for (size_t i = 0; i < status->conditions.len; i++) {
-		const struct hf_remediation_condition *c = &status->conditions.items[i];
-
-		hf_table_cell(table, "%s", hf_str_or(c->type, ""));
-		hf_table_cell(table, "%s", hf_str_or(c->status, ""));
-		hf_table_cell(table, "%s", hf_str_or(c->reason, ""));
-		hf_table_cell(table, "%s", hf_facts_time_text(c->since, at));
-		hf_table_cell(table, "%s", hf_str_or(c->message, ""));
-	}
-	if (status->conditions.len > 0) {
-		fputs("\nConditions:\n", cli->out);
-		hf_table_print(table, cli->out, true);
-	}
-	hf_table_destroy(table);
-}
-
 int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 				const struct hf_output *output)
 {
@@ -200,7 +178,8 @@ int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 		return hf_cli_fail(cli, &err);
 	print_spec(cli, &r);
 	print_status(cli, &r.status);
-	print_conditions(cli, &r.status);
+	if (r.status.conditions.len > 0)
+		hf_output_conditions(cli->out, hf_doc_json(reply.object));
 	return HF_EXIT_OK;
 }
 
