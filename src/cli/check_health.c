@@ -14,8 +14,6 @@
 
 /* Rules of `holdfast check` about nodes, pods and acts: agents, drivers, images, Remediations, DeviceRollouts. */
 
-#define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
-
 /* ---- agents ------------------------------------------------------------------------------------------ */
 
 /* True if the node has an accelerator of a maker that the agent knows. */
@@ -52,7 +50,7 @@ void hf_check_agents(const struct hf_check_facts *facts, struct hf_check_lines *
 		n++;
 		if (health == NULL || seen == HF_TIME_NONE)
 			hf_check_name(&silent, "%s (no report)", hf_check_name_of(node));
-		else if (facts->now - seen > AGENT_SILENT)
+		else if (facts->now - seen > HF_CLI_AGENT_SILENT)
 			hf_check_name(&silent, "%s (silent for %lld min)", hf_check_name_of(node),
 				      (long long)((facts->now - seen) / HF_MINUTE));
 	}

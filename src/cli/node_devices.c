@@ -14,7 +14,6 @@
 
 #include <stdlib.h>
 
-#define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
 #define SEED 0x64657669u
 #define CELL_MAX ((size_t)512)
 
@@ -85,7 +84,7 @@ static void add_state(const struct hf_json *status, hf_time now, struct hf_table
 
 	if (state == NULL)
 		hf_table_cell(table, "<none>");
-	else if (seen == HF_TIME_NONE || now - seen > AGENT_SILENT)
+	else if (seen == HF_TIME_NONE || now - seen > HF_CLI_AGENT_SILENT)
 		hf_table_cell(table, "%s (old report)", state);
 	else
 		hf_table_cell(table, "%s", state);

@@ -12,6 +12,9 @@ HF_BEGIN_DECLS
 
 /* What DeviceHealth objects tell of nodes, for `get nodes -o wide` and `check`. */
 
+/* A report older than this is old: the agent is silent. It is the operator's limit. */
+#define HF_CLI_AGENT_SILENT (15 * HF_MINUTE)
+
 /*
  * Add the versions of a node's GPU driver: "570.86.15", or with the parts that differ from it:
  * "570.86.15, module 570.124.06". Returns true if parts differ. Adds nothing if no version is known.

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/disks.h"
 #include "cli/facts.h"
+#include "cli/node_devices.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
 #include "cli/rollout.h"
@@ -27,7 +28,6 @@
  */
 
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
-#define AGENT_SILENT (15 * HF_MINUTE) /* the operator's limit */
 #define AVOIDED (24 * HF_HOUR)
 #define TEXT_MAX ((size_t)4096)
 
@@ -278,7 +278,7 @@ static void add_devices_reasons(struct account *a)
 	}
 	hf_device_health_read(reply.object, a->arena, &health);
 	a->mended_at = health.mended_at;
-	if (health.observed_at != HF_TIME_NONE && a->now - health.observed_at > AGENT_SILENT)
+	if (health.observed_at != HF_TIME_NONE && a->now - health.observed_at > HF_CLI_AGENT_SILENT)
 		add_reason(
 			a, format_time(health.observed_at, text), "agent",
 			"the agent's last report is from this time: the device states may be out of date");
