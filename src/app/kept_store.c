@@ -13,6 +13,7 @@
 #include "memstore/memstore.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* how often a run that still runs is read */
 #define FOLLOW_SPAN (500 * HF_MS)
@@ -28,6 +29,7 @@ struct hf_kept_store {
 	/* While the run is followed. */
 	struct hf_timer *again;  /* NULL: it is not followed */
 	struct hf_map *versions; /* UID → resourceVersion of the object in the file */
+	struct stat file; /* of the objects that were read last; each save makes a new file */
 	void (*over)(void *arg);
 	void *over_arg;
 };
@@ -164,11 +166,32 @@ static void refresh_object(struct hf_kept_store *kept, struct hf_doc *doc)
 		free(version);
 }
 
-static void refresh_objects(struct hf_kept_store *kept)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
-	struct hf_error err;
-	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, &err);
+	return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
 
+/* Reads the objects that the run saved last. NULL: they cannot be read, or they were read before. over: read them
+ * in any case. */
+static struct hf_json *read_objects(struct hf_kept_store *kept, bool over)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_KEPT_OBJECTS, kept->path);
+	struct hf_json *list;
+	struct hf_error err;
+	struct stat file;
+
+	/* Before the file is read: if the run replaces it meanwhile, it is read again. */
+	if (stat(path, &file) != 0 || (!over && is_same_file(&file, &kept->file)))
+		return NULL;
+	list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, &err);
+	if (list != NULL)
+		kept->file = file;
+	return list;
+}
+
+static void refresh_objects(struct hf_kept_store *kept, const struct hf_json *list)
+{
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(hf_json_item(list, i)));
 
@@ -177,11 +200,8 @@ static void refresh_objects(struct hf_kept_store *kept)
 }
 
 /* Removes the job if it did not end itself, so that a verb that waits for its end goes on. */
-static void drop_unfinished(struct hf_kept_store *kept)
+static void drop_unfinished(struct hf_kept_store *kept, const struct hf_json *list)
 {
-	struct hf_error err;
-	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, &err);
-
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(hf_json_item(list, i)));
 		const struct hf_json *root = hf_doc_json(doc);
@@ -203,14 +223,15 @@ static void on_again(void *arg)
 {
 	struct hf_kept_store *kept = arg;
 	bool alive = hf_kept_run_is_alive(kept->path);
+	HF_AUTO_JSON list = read_objects(kept, !alive);
 
-	refresh_objects(kept);
+	refresh_objects(kept, list);
 	if (alive) {
 		hf_timer_arm(kept->again, FOLLOW_SPAN);
 		return;
 	}
 	kept->over(kept->over_arg);
-	drop_unfinished(kept);
+	drop_unfinished(kept, list);
 }
 
 void hf_kept_store_follow(struct hf_kept_store *kept, void (*over)(void *arg), void *over_arg)
