@@ -246,6 +246,13 @@ static bool tolerates_unschedulable(const struct hf_json *pod)
 
 /* --- unsupported requirements --- */
 
+const char *hf_fit_other_scheduler(const struct hf_json *spec)
+{
+	const char *name = hf_json_path_str(spec, "schedulerName", NULL);
+
+	return hf_str_is_empty(name) || hf_streq(name, HF_SCHEDULER_NAME) ? NULL : name;
+}
+
 const char *hf_fit_unsupported(const struct hf_json *spec)
 {
 	static const char *const names[] = {"podAffinity", "podAntiAffinity"};

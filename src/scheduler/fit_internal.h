@@ -41,6 +41,8 @@ struct hf_fit_node {
 	size_t n_pods;
 };
 
+/* Returns the pod's scheduler, if it is another one than this; NULL: this one binds the pod. */
+const char *hf_fit_other_scheduler(const struct hf_json *spec);
 /* The member of an affinity that has the conditions which must hold. */
 #define HF_FIT_REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 /* Returns a label of the pod's nodeSelector that the node does not have with that value; NULL: it has all. */

@@ -33,10 +33,10 @@ static HF_PRINTF(3, 4) void report(const struct check *c, const char *field, con
 
 static void check_names(const struct check *c)
 {
-	const char *scheduler = hf_json_path_str(c->spec, "schedulerName", NULL);
+	const char *scheduler = hf_fit_other_scheduler(c->spec);
 	const char *node = hf_json_path_str(c->spec, "nodeName", NULL);
 
-	if (!hf_str_is_empty(scheduler) && !hf_streq(scheduler, HF_SCHEDULER_NAME))
+	if (scheduler)
 		report(c, "schedulerName",
 		       "the pods wait for the scheduler '%.100s', and only " HF_SCHEDULER_NAME
 		       " runs here; remove the field",

@@ -169,10 +169,8 @@ static bool is_terminal(const struct hf_json *pod)
 
 static bool is_waiting(const struct hf_json *pod)
 {
-	const char *scheduler = hf_json_path_str(pod, "spec", "schedulerName", NULL);
-
 	return hf_str_is_empty(hf_json_path_str(pod, "spec", "nodeName", NULL)) &&
-	       (hf_str_is_empty(scheduler) || hf_streq(scheduler, HF_SCHEDULER_NAME)) &&
+	       !hf_fit_other_scheduler(hf_json_get(pod, "spec")) &&
 	       hf_json_len(hf_json_path(pod, "spec", "schedulingGates", NULL)) == 0 &&
 	       !hf_json_path(pod, "metadata", "deletionTimestamp", NULL) && !is_terminal(pod);
 }
