@@ -38,8 +38,8 @@ struct hf_failure {
 	int exit_code; /* of `run` */
 	/* the init container that failed, so that the rank never started; NULL: none */
 	const char *init;
-	const char *
-		log; /* of `init`, if there is one, else the end of the failed rank's log; NULL: the log is empty */
+	/* the end of the log of `init`, or of the failed rank if `init` is NULL; NULL: the log is empty */
+	const char *log;
 	size_t log_len;
 	const struct hf_json
 		*torch; /* the content of TORCHELASTIC_ERROR_FILE; NULL: no worker wrote the file */

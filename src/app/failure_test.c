@@ -317,7 +317,7 @@ static void the_exception_comes_from_the_record_or_the_traceback(void **state)
 	assert_exception(TRACE("KeyError: 'x'"),
 			 "{\"message\":\"OSError: from the record\\nmore\"}",
 			 "OSError: from the record");
-	/* Two ranks of torchrun in one log: the second one only lost its connection. */
+	/* Two ranks of torchrun share a log. The second rank only lost its connection. */
 	assert_exception(TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC, NULL, "KeyError: 'x'");
 	assert_exception(TRACE(CLOSED) TRACE("KeyError: 'x'") ELASTIC,
 			 "{\"message\":\"" CLOSED "\"}", "KeyError: 'x'");

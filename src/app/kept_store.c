@@ -199,7 +199,7 @@ static void refresh_objects(struct hf_kept_store *kept, const struct hf_json *li
 	}
 }
 
-/* Removes the job if it did not end itself, so that a verb that waits for its end goes on. */
+/* Removes the job if the run ended before the job. A verb that waits for the end of the job then goes on. */
 static void drop_unfinished(struct hf_kept_store *kept, const struct hf_json *list)
 {
 	for (size_t i = 0; i < hf_json_len(list); i++) {

@@ -49,7 +49,7 @@ static void take_terminal(struct hf_keyboard *keyboard)
 
 	if (tcgetattr(keyboard->fd, &raw) != 0)
 		return;
-	/* A shell that continues this program may have set the terminal for its own prompt. */
+	/* While this program was stopped, the shell may have set the terminal for its prompt. */
 	if (!keyboard->mine || (raw.c_lflag & ICANON) != 0)
 		keyboard->saved = raw;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);

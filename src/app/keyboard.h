@@ -25,7 +25,7 @@ struct hf_keyboard_options {
 	void *arg;
 };
 
-/* Set the terminal up. *ret_keyboard is NULL if there is no terminal whose keys can be read. */
+/* Set the terminal up. *ret_keyboard is NULL if no terminal can be read. */
 int hf_keyboard_create(const struct hf_keyboard_options *options, struct hf_keyboard **ret_keyboard,
 		       struct hf_error *err) HF_MUST_CHECK;
 /* Look if the program has come to the foreground or has left it. Call this a few times a second. NULL is

@@ -273,7 +273,7 @@ static void on_placement(void *arg, const char *field, const char *text)
 	placement->found(placement->arg, true, path, sentence);
 }
 
-/* Checks that the scheduler may bind the pods to this machine's one node. */
+/* Checks that the scheduler may bind the pods to the node of this machine. */
 static void check_placement(const struct hf_job_replicas *r, hf_finding_fn found, void *arg)
 {
 	HF_AUTO_JSON node = hf_kubelet_make_node(HF_KUBELET_NODE);

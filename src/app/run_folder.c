@@ -371,7 +371,7 @@ static void take_state(struct hf_run_folder *folder, struct hf_doc *job, hf_time
 	free(folder->run.state);
 	folder->run.state = hf_xstrdup(facts.state);
 	folder->run.restarts = hf_job_restarts(&facts);
-	/* A restart counts from its decision on, but this one still waits for the end of its delay. */
+	/* The job's facts count a restart that still waits for the end of its delay. */
 	if (hf_job_delay_read(hf_doc_json(job), now, &delay) && folder->run.restarts > 0)
 		folder->run.restarts--;
 	if (!hf_streq(facts.state, "Failed"))
@@ -469,7 +469,7 @@ void hf_run_folder_finish(struct hf_run_folder *folder, struct hf_doc *job, int 
 		free(folder->run.state);
 		folder->run.state = hf_steal(&folder->end_state);
 	}
-	/* The operator writes its last events while it stops. */
+	/* The operator writes its last Events while it stops, so the objects are saved again. */
 	if (folder->kept)
 		save_objects(folder, true);
 	folder->memstore = NULL;

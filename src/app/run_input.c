@@ -361,7 +361,8 @@ char *hf_run_input_share_network(const struct hf_kubelet *kubelet, struct hf_run
 	struct hf_run_template change = {.host_network = false};
 
 	hf_kubelet_facts(kubelet, &facts);
-	/* A manifest may have pods that listen on one port each, as those of a TFJob do. */
+	/* The pods of a manifest may all listen on the same port number, as the pods of a TFJob do, so they keep
+	 * their networks. */
 	needed = input->script && facts.pod_network && !facts.uplink;
 	change.host_network = facts.pod_network && (asked || needed);
 	if (input->script && (change.host_network || !facts.pod_network))

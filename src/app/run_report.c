@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Fills in what the pod left: its log, or that of the init container that failed, and the exception. */
+/* Fills in the log of the pod, or of its init container that failed, and the exception. */
 static void add_pod(const struct hf_run_report *report, const char *pod, char **init,
 		    struct hf_strbuf *init_log, struct hf_run_log *files,
 		    struct hf_failure *failure)

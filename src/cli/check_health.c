@@ -85,7 +85,7 @@ struct versions {
 		size_t nodes;
 	} items[VERSIONS_MAX];
 	size_t len;
-	size_t others; /* nodes whose version has no place in the list */
+	size_t others; /* nodes with versions beyond the list */
 };
 
 static void count_version(struct versions *versions, const char *text)

@@ -21,7 +21,7 @@
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
 #define TEXT_MAX ((size_t)4096)
 
-/* An object with what could be read of it. */
+/* A DeviceRollout, and its fields as far as they could be read. */
 struct seen_rollout {
 	struct hf_doc *doc;
 	struct hf_rollout rollout;
@@ -291,7 +291,7 @@ static void add_spec_reasons(const struct seen_rollout *seen, struct hf_json *re
 			   "spec.paused: the operator begins with no more nodes");
 }
 
-/* A condition of trouble that is True, or one of progress that is not. */
+/* Returns true for Halted or RolledBack with status True, and for other conditions with another status. */
 static bool tells_trouble(const struct hf_rollout_condition *c)
 {
 	bool is_true = hf_streq(c->status, "True");

@@ -30,8 +30,8 @@ int hf_cli_describe_rollout(struct hf_cli *cli, const char *name, const struct h
 int hf_cli_why_rollout(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
 		       struct hf_error *err) HF_MUST_CHECK;
 
-/* Calls fn for each DeviceRollout that works on this node, or failed on it or skipped it, with what
- * happens. Calls nothing if DeviceRollouts cannot be read. */
+/* Calls fn for each DeviceRollout that has not ended and lists this node in its status. text: the phase of the node,
+ * and why. Does not call fn if DeviceRollouts cannot be read. */
 typedef void (*hf_cli_rollout_fn)(void *arg, hf_time at, const char *text);
 void hf_cli_rollout_reasons(struct hf_cli *cli, const char *node, hf_cli_rollout_fn fn, void *arg);
 

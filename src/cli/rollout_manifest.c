@@ -20,7 +20,7 @@ struct checking {
 	bool wrong;
 };
 
-static void report(struct checking *c, const char *field, const char *text)
+static void report_problem(struct checking *c, const char *field, const char *text)
 {
 	c->found(c->arg, field, text);
 	c->wrong = true;
@@ -39,11 +39,11 @@ static void report_error(struct checking *c, const struct hf_error *err)
 	const char *colon = strstr(err->text, ": ");
 
 	if (colon == NULL) {
-		report(c, "spec", err->text);
+		report_problem(c, "spec", err->text);
 		return;
 	}
 	snprintf(field, sizeof(field), "%.*s", (int)(colon - err->text), err->text);
-	report(c, field, colon + 2);
+	report_problem(c, field, colon + 2);
 }
 
 static void check_selector(struct checking *c, const struct hf_json *spec)
@@ -53,22 +53,22 @@ static void check_selector(struct checking *c, const struct hf_json *spec)
 	struct hf_error err;
 
 	if (json != NULL && hf_selector_from_json(json, &selector, &err) != 0)
-		report(c, "spec.nodeSelector", err.text);
+		report_problem(c, "spec.nodeSelector", err.text);
 	hf_selector_destroy(selector);
 }
 
-/* The rules for names that differ from those for jobs. */
+/* Checks the name and the namespace. The rules for jobs are different. */
 static void check_metadata(struct checking *c, const struct hf_json *meta)
 {
 	const char *name = hf_json_path_str(meta, "name", NULL);
 	const char *problem = hf_str_is_empty(name) ? NULL : hf_dns1123_subdomain_problem(name);
 
 	if (hf_json_type(meta) != HF_JSON_OBJECT)
-		report(c, "metadata", "Required value: name is missing");
+		report_problem(c, "metadata", "Required value: name is missing");
 	else if (hf_json_get(meta, "namespace") != NULL)
-		report(c, "metadata.namespace", "Forbidden: not allowed on this type");
+		report_problem(c, "metadata.namespace", "Forbidden: not allowed on this type");
 	if (problem != NULL)
-		report(c, "metadata.name", problem);
+		report_problem(c, "metadata.name", problem);
 }
 
 bool hf_rollout_manifest_check(const struct hf_json *root, hf_rollout_problem_fn found, void *arg)

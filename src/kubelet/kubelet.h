@@ -201,7 +201,8 @@ struct hf_kubelet_facts {
 	bool user_ns;     /* the pod network is made in a user namespace, so no root is needed */
 	bool pid_ns;      /* every pod also has its own process numbers */
 	bool uplink;      /* pods reach other networks, through slirp4netns */
-	/* why pods with a network of their own reach no other; "": they do, or have none. Borrowed. */
+	/* why the network of the pods reaches no other network; "": it does, or pods have no own network.
+	 * Borrowed. */
 	const char *uplink_why;
 	bool cgroups; /* limits of memory and CPU are enforced */
 	/* what the machine lacks and how to get it; "": nothing is missing. Borrowed. */

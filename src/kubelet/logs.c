@@ -45,7 +45,8 @@ struct hf_kubelet_log_reader {
 	char *pod_uid, *container, *stem; /* stem: path of the youngest part */
 	unsigned attempt;
 	bool follow, timestamps;
-	hf_kubelet_log_over_fn over_fn; /* of kept logs that grow; NULL: they do not */
+	/* for a kept log that may grow; NULL: the log does not grow */
+	hf_kubelet_log_over_fn over_fn;
 	void *over_arg;
 	char since[TIME_LEN + 1]; /* "": from the beginning */
 	char born[TIME_LEN + 1];  /* when the stream began */

@@ -340,8 +340,8 @@ static void a_callback_may_stop_any_watch(void **state)
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	settle(&p.w);
 	assert_int_equal(stopper.events, 1);
-	/* Watches in front of the one that stops the others got their event; watches behind it got
-	 * none. */
+	/* The first two watches began before the watch that stops the others, and got the event. The last two
+	 * began after it, and got no event. */
 	assert_int_equal(victims[0].n, 1);
 	assert_int_equal(victims[1].n, 1);
 	assert_int_equal(victims[2].n, 0);

@@ -41,7 +41,7 @@ struct hf_fit_node {
 	size_t n_pods;
 };
 
-/* Returns the pod's scheduler, if it is another one than this; NULL: this one binds the pod. */
+/* Returns the name of the pod's scheduler; NULL: it is this scheduler. */
 const char *hf_fit_other_scheduler(const struct hf_json *spec);
 /* The member of an affinity that has the conditions which must hold. */
 #define HF_FIT_REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
@@ -49,7 +49,7 @@ const char *hf_fit_other_scheduler(const struct hf_json *spec);
 const char *hf_fit_missing_label(const struct hf_json *spec, const struct hf_json *node);
 /* True if the node meets the pod's required node affinity, or the pod has none. */
 bool hf_fit_node_affinity(const struct hf_json *spec, const struct hf_json *node);
-/* Returns the member of the pod's affinity that this scheduler does not support; NULL: it has none. */
+/* Returns the member of the pod's affinity that this scheduler does not support; NULL: all are supported. */
 const char *hf_fit_unsupported(const struct hf_json *spec);
 
 /* Returns NULL if the pod fits on the node. Else returns the reason in kube-scheduler's words, such
