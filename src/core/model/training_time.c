@@ -65,44 +65,44 @@ bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_
 	       old->stepped_at == HF_TIME_NONE;
 }
 
-/* The span since the ledger's last booking if the condition is true; 0: it is not, or the span is unknown. */
-static hf_time find_present_span(const struct hf_status *status, const char *condition, hf_time now)
+/* The span from a past time until now; 0: the time is unknown, or it is in the future. */
+static hf_time span_since(hf_time since, hf_time now)
 {
-	hf_time since = status->ledger.since;
-
-	return hf_status_is_true(status, condition) && since != HF_TIME_NONE && now > since
-		       ? now - since
-		       : 0;
+	return since != HF_TIME_NONE ? hf_elapsed(since, now) : 0;
 }
 
-/* While a verdict settles, the condition Running is still true but a rank is missing. */
-static hf_time find_present_run(const struct hf_status *status, hf_time now)
+/* NONE: not all ranks run now. While a verdict settles, the condition Running is still true but a rank is missing. */
+static hf_time find_running_since(const struct hf_status *status)
 {
-	return status->ledger.verdict.reason == NULL
-		       ? find_present_span(status, HF_COND_RUNNING, now)
-		       : 0;
+	const struct hf_ledger *ledger = &status->ledger;
+
+	return hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL
+		       ? ledger->since
+		       : HF_TIME_NONE;
 }
 
 int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now)
 {
-	return status->ledger.productive_seconds + find_present_run(status, now) / HF_SECOND;
+	return status->ledger.productive_seconds +
+	       span_since(find_running_since(status), now) / HF_SECOND;
 }
 
 int64_t hf_status_downtime_seconds(const struct hf_status *status, hf_time now)
 {
-	return status->ledger.downtime_seconds +
-	       find_present_span(status, HF_COND_RESTARTING, now) / HF_SECOND;
+	hf_time since =
+		hf_status_is_true(status, HF_COND_RESTARTING) ? status->ledger.since : HF_TIME_NONE;
+
+	return status->ledger.downtime_seconds + span_since(since, now) / HF_SECOND;
 }
 
 struct hf_training_times hf_status_training_times(const struct hf_status *status)
 {
 	const struct hf_ledger *ledger = &status->ledger;
-	bool runs = hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL;
 
 	return (struct hf_training_times){
 		.start = status->start_time,
 		.end = status->completion_time,
-		.running_since = runs ? ledger->since : HF_TIME_NONE,
+		.running_since = find_running_since(status),
 		.active = hf_seconds(ledger->active_seconds),
 		.productive = ledger->present ? hf_seconds(ledger->productive_seconds) : -1,
 	};
@@ -113,21 +113,18 @@ static hf_time find_active(const struct hf_training_times *times, hf_time now)
 {
 	hf_time until = times->end != HF_TIME_NONE ? times->end : now;
 
-	return times->start != HF_TIME_NONE && until > times->start
-		       ? hf_time_add(times->active, until - times->start)
-		       : times->active;
+	return hf_time_add(times->active, span_since(times->start, until));
 }
 
 #define PERMILLE 1000
 
 bool hf_training_ettr(const struct hf_training_times *times, hf_time now, int64_t *ret_permille)
 {
-	hf_time active = find_active(times, now), productive = times->productive;
+	hf_time active = find_active(times, now), productive;
 
-	if (productive < 0)
+	if (times->productive < 0)
 		return false;
-	if (times->running_since != HF_TIME_NONE && now > times->running_since)
-		productive = hf_time_add(productive, now - times->running_since);
+	productive = hf_time_add(times->productive, span_since(times->running_since, now));
 	if (active < HF_SECOND || productive <= 0)
 		return false;
 	/* Spans are booked in whole seconds. */
