@@ -14,6 +14,9 @@ from .client import stamp
 RESOURCE = "example.com/gpu"
 NODE = "real-0"
 COUNT = 4
+# The files of a GPU in sysfs that the agent reads.
+SYSFS = {"vendor": "0x10de", "class": "0x030200", "current_link_width": "16", "max_link_width": "16",
+         "current_link_speed": "32.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe"}
 PROBLEMS = ("AcceleratorUnhealthy", "AcceleratorDegraded", "AcceleratorDriverUnresponsive",
             "FabricUnhealthy")
 
@@ -50,9 +53,7 @@ class Agent:
         os.rename(path + ".new", path)
 
     def plug(self, number):
-        for name, text in (("vendor", "0x10de"), ("class", "0x030200"), ("current_link_width", "16"),
-                           ("max_link_width", "16"), ("current_link_speed", "32.0 GT/s PCIe"),
-                           ("max_link_speed", "32.0 GT/s PCIe")):
+        for name, text in SYSFS.items():
             self.write(f"sys/bus/pci/devices/{address(number)}/{name}", text + "\n")
 
     def unplug(self, number):

@@ -8,8 +8,8 @@ import os
 import re
 import subprocess
 
-from kit import build, inside
-from kit.agent import COUNT, address
+from kit import build, image
+from kit.agent import COUNT, SYSFS, address
 from kit.check import Skip, equal, want
 from parts import incluster
 
@@ -42,9 +42,7 @@ def setup(w):
     if w.options.peer:
         raise Skip("for Holdfast alone")
     incluster.load_holdfast(w)
-    path = w.cluster.path("image.tar")
-    incluster.image.write_bare(path, incluster.BARE)
-    inside.load(w.cluster, path)
+    incluster.load_image(w, image.write_bare, incluster.BARE)
     w.api.create("namespaces", None, {"metadata": {"name": NS}})
     w.until("the namespace has its account", lambda: w.api.find("serviceaccounts", NS, "default"))
     w.driver = lambda text: write(w, "private/holdfast-agent/nvml", text)
@@ -82,8 +80,7 @@ def write(w, name, text):
 def add_devices(w):
     """Files as sysfs has them: root's, and readable by all."""
     for i in range(COUNT):
-        for name, text in (("vendor", "0x10de"), ("class", "0x030200"), ("current_link_width", "16"), ("max_link_width", "16"),
-                           ("current_link_speed", "32.0 GT/s PCIe"), ("max_link_speed", "32.0 GT/s PCIe")):
+        for name, text in SYSFS.items():
             write(w, f"bus/bus/pci/devices/{address(i)}/{name}", text + "\n")
     write(w, "bus/module/nvidia/version", "570.86.15\n")
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from kit import build, client, corpus, image, inside
+from kit import build, client, corpus, image
 from kit.check import Skip, condition, equal, pytorchjob, want
 from parts import incluster
 
@@ -28,9 +28,7 @@ def setup(w):
         raise Skip("it runs both")
     incluster.load_holdfast(w)
     incluster.load_images(w)
-    path = w.cluster.path("image.tar")
-    image.write_program(path, GO_IMAGE, "/manager", build.find(OLD))
-    inside.load(w.cluster, path)
+    incluster.load_image(w, image.write_program, GO_IMAGE, "/manager", build.find(OLD))
     w.old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
     w.cluster.kubectl("apply", "--server-side", "-k", w.old)
     # As an administrator without a registry would set it.

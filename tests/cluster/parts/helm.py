@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from kit import build, image, inside, render
+from kit import build, image, render
 from kit.check import Fail, Skip, condition, equal, want
 from parts import incluster
 
@@ -38,9 +38,7 @@ def setup(w):
     if w.options.peer:
         raise Skip("for Holdfast alone")
     incluster.load_holdfast(w)
-    path = w.cluster.path("lookup.tar")
-    image.write_lookup(path, incluster.LOOKUP)
-    inside.load(w.cluster, path)
+    incluster.load_image(w, image.write_lookup, incluster.LOOKUP)
     w.api.create("namespaces", None, {"metadata": {"name": NS}})
     w.until("the namespace has its account", lambda: w.api.find("serviceaccounts", NS, "default"))
     w.empty = inventory(w)

@@ -48,14 +48,19 @@ def load_holdfast(w):
     w.archive = path
 
 
+def load_image(w, write, name, *more):
+    """Puts an image on the node; write: the function of kit/image.py that makes it."""
+    path = w.cluster.path("image.tar")
+    write(path, name, *more)
+    inside.load(w.cluster, path)
+    os.unlink(path)
+
+
 def load_images(w):
     """What jobs and their init containers run in."""
-    for write, name, *more in ((image.write_bare, BARE), (image.write_lookup, LOOKUP),
-                               (image.write_delivery, DELIVERY, build.find("kubectl"))):
-        path = w.cluster.path("image.tar")
-        write(path, name, *more)
-        inside.load(w.cluster, path)
-        os.unlink(path)
+    load_image(w, image.write_bare, BARE)
+    load_image(w, image.write_lookup, LOOKUP)
+    load_image(w, image.write_delivery, DELIVERY, build.find("kubectl"))
 
 
 def kubectl(w, *arguments, text=None):

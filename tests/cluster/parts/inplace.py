@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from kit import build, client, image, inside, plugin, render
+from kit import build, client, image, plugin, render
 from kit.check import Skip, condition, equal, pytorchjob, want
 from kit.gang import JOB, RANKS, Gang, name_of
 from kit.load import restarts
@@ -35,11 +35,8 @@ def setup(w):
     if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
         raise Skip("there is no PyTorch (Debian: python3-torch)")
     load_holdfast(w)
-    for write, name in ((image.write_bare, incluster.BARE), (image.write_lookup, LOOKUP)):
-        path = w.cluster.path("image.tar")
-        write(path, name)
-        inside.load(w.cluster, path)
-        os.unlink(path)
+    incluster.load_image(w, image.write_bare, incluster.BARE)
+    incluster.load_image(w, image.write_lookup, LOOKUP)
     text = render.kustomize_with(resources=["overlays/standalone"], components=["components/agent"])
     equal("places for flags", text.count("- --leader-elect\n"), 1)
     text = text.replace("- --leader-elect\n", f"- --leader-elect\n        - --pytorch-init-container-image={LOOKUP}\n")

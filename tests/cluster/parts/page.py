@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from kit import audit, build, image, inside, render
+from kit import audit, build, image, render
 from kit.check import Skip, condition, equal, want
 from kit.operator import free_ports
 from parts import helm, incluster
@@ -44,9 +44,7 @@ def setup(w):
     if missing:
         raise Skip(f"no {' and no '.join(missing)} (Debian: chromium, chromium-driver)")
     incluster.load_holdfast(w)
-    path = w.cluster.path("lookup.tar")
-    image.write_lookup(path, incluster.LOOKUP)
-    inside.load(w.cluster, path)
+    incluster.load_image(w, image.write_lookup, incluster.LOOKUP)
     start = time.monotonic()
     helm.change(w, "install", render.CHART, "page.enabled=true", f"page.hosts={{localhost,{NAME}}}")
     took = time.monotonic() - start
