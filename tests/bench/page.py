@@ -8,7 +8,6 @@ import os
 import re
 import resource
 import selectors
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "page"))
-from browser import Browser
+from browser import Browser, missing_programs
 from local import cpu, pause, resident
 
 VIEWERS = 100
@@ -154,8 +153,9 @@ def measure_lists(bench):
 
 def measure_paint(bench):
     """The screen Jobs in a headless Chromium with an empty cache."""
-    if not shutil.which("chromium") or not shutil.which("chromedriver"):
-        print("  page_first_paint: no chromium and chromedriver here")
+    missing = missing_programs()
+    if missing:
+        print(f"  page_first_paint: no {' and no '.join(missing)} here")
         return
     with Server(bench, JOBS, 0) as server:
         settle(server, JOBS)

@@ -23,9 +23,14 @@ PAUSE = threading.Event()
 ANSWER_MAX = 90  # seconds for one command, also under a sanitizer on a busy machine
 
 
+def missing_programs():
+    """The programs of a Browser that this machine lacks."""
+    return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+
+
 def find_browser():
     """Ends the test with 77 if there is no browser here."""
-    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    missing = missing_programs()
     if missing:
         print(f"skipped: no {' and no '.join(missing)}; tools/need browser installs Debian's packages", file=sys.stderr)
         sys.exit(77)

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -40,7 +39,7 @@ TEXT = "return document.querySelector('main').innerText"
 def setup(w):
     if w.options.peer:
         raise Skip("for Holdfast alone")
-    missing = [p for p in ("chromium", "chromedriver") if not shutil.which(p)]
+    missing = chromium.missing_programs()
     if missing:
         raise Skip(f"no {' and no '.join(missing)} (Debian: chromium, chromium-driver)")
     incluster.load_holdfast(w)
