@@ -96,7 +96,7 @@ const char *hf_record_evidence(struct hf_arena *arena, const struct hf_record *r
 	if (hf_streq(record->rule, HF_ANNOTATION_RESTART))
 		return hf_arena_printf(arena, "a user asked for a restart of %s",
 				       hf_str_or(record->replica, "all ranks"));
-	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
+	if (hf_record_is_node_loss(record))
 		return hf_arena_printf(arena, "%s was lost with node %s", who,
 				       hf_str_or(record->node, ""));
 	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))

@@ -126,13 +126,6 @@ static bool is_of_peers(const struct hf_brain *b, const struct hf_record *record
 	       hf_slot_incident(b, slot, slot->pod) < record->incident;
 }
 
-/* A rank was lost with its node, and no process of the rank reported an exit code. */
-static bool is_node_loss(const struct hf_record *record)
-{
-	return hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set &&
-	       record->node;
-}
-
 /* An undecided incident adds no line here: verdict.c reports what its verdict waits for. */
 static void say_decision(const struct hf_brain *b, const struct hf_record *record)
 {
@@ -158,7 +151,7 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 	else if (peers)
 		hf_say(b, at, HF_TOPIC_DECISION,
 		       "the ranks that ended are replaced, the others go on");
-	else if (is_node_loss(record))
+	else if (hf_record_is_node_loss(record) && record->node)
 		/* The record names one rank; the node may have had more. */
 		hf_say(b, at, HF_TOPIC_DECISION,
 		       "the ranks on node %s are replaced, the others go on", record->node);
@@ -230,7 +223,7 @@ static void say_steps(const struct hf_brain *b, const struct hf_record *record)
  * cost. */
 static const char *tell_unknown(const struct hf_brain *b, const struct hf_record *record)
 {
-	if (!is_node_loss(record) || record->ended_at == HF_TIME_NONE ||
+	if (!hf_record_is_node_loss(record) || !record->node || record->ended_at == HF_TIME_NONE ||
 	    record->ended_at > record->running_at)
 		return "";
 	return hf_arena_printf(b->arena, " (%s after node %s became Unknown)",

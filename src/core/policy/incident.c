@@ -42,11 +42,10 @@ hf_time hf_incident_time(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
 	hf_time opened_at = b->ledger.incident.opened_at, at;
-	/* The endedAt of such a record is when its node became Unknown, not when a process ended. */
-	bool unknown = hf_streq(last->reason, HF_REASON_NODE_LOST) && !last->exit_code.set;
 
-	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id || unknown ||
-	    last->ended_at == HF_TIME_NONE || opened_at == HF_TIME_NONE)
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	    hf_record_is_node_loss(last) || last->ended_at == HF_TIME_NONE ||
+	    opened_at == HF_TIME_NONE)
 		return opened_at;
 	at = hf_time_add(last->ended_at, hf_seconds(SEEN_LATE_SECONDS));
 	return at < opened_at ? at : opened_at;

@@ -307,6 +307,9 @@ const struct hf_node *hf_node_blamed(const struct hf_brain *b, const struct hf_p
 /* The loss of its node explains the termination of the pod: no delete was requested before the
  * loss. */
 bool hf_node_explains(const struct hf_brain *b, const struct hf_pod *pod);
+/* The record is of a rank that was lost with its node, and no exit code of it is known. endedAt of
+ * such a record is the time at which the node became Unknown. */
+bool hf_record_is_node_loss(const struct hf_record *record);
 /* Seconds for which a node must be silent after a sign of life, or after a storm of its zone. */
 int64_t hf_node_wait_seconds(const struct hf_brain *b);
 

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/state/brain_internal.h"
 
+#include "base/str.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,4 +101,9 @@ int64_t hf_node_wait_seconds(const struct hf_brain *b)
 	int64_t after = b->job.recovery.node_lost_after_seconds;
 
 	return after > HF_RENEWAL_LATE_SECONDS ? after : HF_RENEWAL_LATE_SECONDS;
+}
+
+bool hf_record_is_node_loss(const struct hf_record *record)
+{
+	return hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set;
 }
