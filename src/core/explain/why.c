@@ -226,9 +226,10 @@ static const char *tell_unknown(const struct hf_brain *b, const struct hf_record
 	if (!hf_record_is_node_loss(record) || !record->node || record->ended_at == HF_TIME_NONE ||
 	    record->ended_at > record->running_at)
 		return "";
-	return hf_arena_printf(b->arena, " (%s after node %s became Unknown)",
-			       hf_span_text(b->arena, record->running_at - record->ended_at),
-			       record->node);
+	return hf_arena_printf(
+		b->arena, " (%s after node %s became Unknown)",
+		hf_span_text(b->arena, hf_elapsed(record->ended_at, record->running_at)),
+		record->node);
 }
 
 static void say_recovered(const struct hf_brain *b, const struct hf_record *record)
