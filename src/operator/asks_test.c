@@ -131,6 +131,18 @@ static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
 	assert_true(brain.nodes[0].lease_since > since + HF_MINUTE);
 }
 
+/* An event of the watch shows the taint out-of-service on the node, which no live read has confirmed. */
+static void assert_taint_unconfirmed(struct bench *bench, int version)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   node_doc("a", version, "True",
+			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+			    "\"effect\":\"NoExecute\"}]"));
+	turn_for(bench, 100 * HF_MS);
+	assert_true(brain.nodes[0].out_of_service);
+	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+}
+
 static void test_a_node_that_seems_gone_is_read_live(void **state)
 {
 	static const struct hf_ask asks[] = {{HF_ASK_NODE, "a"}};
@@ -144,13 +156,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].confirmed_at, asked);
 	/* A new node has taken the name since, so the earlier read says nothing about this node. */
-	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
-		   node_doc("a", 155, "True",
-			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
-			    "\"effect\":\"NoExecute\"}]"));
-	turn_for(bench, 100 * HF_MS);
-	assert_true(brain.nodes[0].out_of_service);
-	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+	assert_taint_unconfirmed(bench, 155);
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_DELETED, node_doc("a", 156, "True", ""));
 	turn_for(bench, 100 * HF_MS);
 	/* The node exists after all: the watch was late. */
@@ -160,13 +166,7 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
 	assert_true(brain.nodes[0].confirmed_at > asked);
 	/* A watch that began anew repeats an old event: the read found no such taint. */
-	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
-		   node_doc("a", 161, "True",
-			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
-			    "\"effect\":\"NoExecute\"}]"));
-	turn_for(bench, 100 * HF_MS);
-	assert_true(brain.nodes[0].out_of_service);
-	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+	assert_taint_unconfirmed(bench, 161);
 }
 
 /* The answer may be as old as the request. */
