@@ -87,7 +87,7 @@ static void test_the_present_run_counts(void **state)
 	turn(bench);
 #define PRODUCTIVE "holdfast_job_productive_seconds_total{namespace=\"n\",job=\"ddp\"} "
 	assert_shows(bench, PRODUCTIVE "190\n");
-	/* The process before this one has counted the time before. */
+	/* An earlier operator process has counted those 190 s. */
 	assert_hides(bench, "holdfast_training_seconds_total{spent=\"productive\"}");
 	turn_for(bench, 10 * HF_MINUTE);
 	assert_shows(bench, PRODUCTIVE "790\n");

@@ -93,8 +93,8 @@ struct hf_operator_options {
 	/* Watch what agents report of devices and processes.  This is possible without watch_nodes
 	 * as well: agent and kubelet then run in this process. */
 	bool watch_agents;
-	/* Create the controllers that work beside this one; NULL: none.  They are called in this order,
-	 * only with watch_nodes and if the operator serves all namespaces. */
+	/* Functions that create the controllers beside the operator; NULL: none.  With watch_nodes, an
+	 * operator of all namespaces calls them in this order. */
 	struct hf_controller *(*companions[HF_CONTROLLERS_MAX])(
 		const struct hf_controller_env *env);
 	/* The image of this program, for the pods of the controller for nodes.  NULL: unknown.

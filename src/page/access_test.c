@@ -312,7 +312,7 @@ static void a_token_that_is_refused_later_ends_its_session(void **state)
 	answer(review_token(bench), "{\"authenticated\":false}");
 	assert_true(has_ended(bench));
 	assert_false(hf_page_access_sees_nodes(bench->tables.session));
-	/* The request that waits is answered after the other reviews. */
+	/* The waiting request is answered when the reviews of its rights have answers too. */
 	assert_int_equal(bench->known, 1);
 	answer_reviews(bench, "nodes", "");
 	assert_int_equal(bench->known, 2);

@@ -222,7 +222,7 @@ static void answer_done(struct hf_page_act *act, const char *note)
 	end_act(act);
 }
 
-/* The page's list of events has those that this process recorded. */
+/* A job's list of events in the page shows only events that were added to the notes. */
 static void note_event(const struct hf_page_act *act)
 {
 	const struct hf_json *event = hf_doc_json(act->event);

@@ -334,7 +334,7 @@ static void a_session_without_rights_gets_a_hint(void **state)
 		hf_json_path_str(none, "hint", NULL),
 		"User 'ada' may not list jobs in any namespace that has jobs. An administrator "
 		"can allow it with a Role.");
-	/* It may list a kind of which there is no job. */
+	/* The user may list JAXJobs now, and there is no JAXJob: the list is empty for another reason. */
 	hf_page_session_grant(bench->tables.session, "jaxjobs", "")->right = HF_PAGE_RIGHT_ALLOWED;
 	kind = list(bench, &(struct hf_page_query){.limit = 50});
 	assert_int_equal(hf_json_type(hf_json_get(kind, "hint")), HF_JSON_NULL);

@@ -13,11 +13,11 @@
 HF_BEGIN_DECLS
 
 /*
- * The sessions of the page: the users who are logged in, with their rights. Pure: times and keys are arguments.
+ * The sessions of the page: each user who has logged in, with the user's rights. Pure: times and keys are arguments.
  *
  * The key of a session is a random number in the browser's cookie and in this table. A session ends when it expires, is
- * closed, or its token is revoked. A full table ends the session that was not used for longest. Hold a reference to keep a pointer across
- * the loop.
+ * closed, or its token is revoked. A full table ends the session that was not used for longest. A caller that keeps a
+ * pointer across turns of the loop must hold a reference.
  */
 
 #define HF_PAGE_SESSIONS_MAX 1024
