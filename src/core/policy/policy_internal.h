@@ -263,7 +263,8 @@ void hf_barrier_tell(const struct hf_brain *b);
 
 /* Takes what ranks report into the ledger. */
 void hf_steps_keep(struct hf_brain *b);
-/* Call this when all ranks of a restart in place are let start: the record gets the last steps of the old processes. */
+/* Call this when held ranks may start. After a stop of all ranks the record gets the last steps of the stopped
+ * processes. */
 void hf_steps_take_last(struct hf_brain *b);
 /* hf_steps_note writes the ledger's steps and streaks when an incident restarts ranks.
  * hf_steps_allow returns false if noProgressLimit forbids the restart; then the caller sets a

@@ -24,7 +24,7 @@
 /* The clock of the next leader may be behind that of the leader that wrote saveUntil. */
 #define CLOCKS_DIFFER_SECONDS 30
 
-/* Any client may write the ledger: a request that reaches further than a leader would have written it is none. */
+/* Any client may write the ledger, so a saveUntil beyond any that a leader writes is ignored. */
 hf_time hf_job_save_until(const struct hf_brain *b)
 {
 	hf_time until = b->ledger.save_until;

@@ -131,8 +131,8 @@ void hf_steps_note(struct hf_brain *b)
 
 /* ---- what is done and saved now --------------------------------------------------------------- */
 
-/* Takes what processes that have stopped for the restart of all ranks report last.  Agents publish steps seldom, so at
- * the decision the last ones were not known; with a save, ranks do steps after the decision too. */
+/* Takes the last steps and saves of the stopped processes into the record.  Agents publish steps seldom, so the decision
+ * did not know the last ones; with a save, ranks do steps after the decision too. */
 static void take_last_words(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -153,7 +153,7 @@ static void take_last_words(struct hf_brain *b)
 		last->saved_step = steps.saved;
 }
 
-/* As long as the ranks save, the record is brought up to date. */
+/* While ranks save before a restart, each step of the operator brings the record up to date. */
 static void add_last_words(struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];
