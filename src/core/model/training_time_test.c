@@ -99,6 +99,26 @@ static void ettr_is_the_share_of_the_active_time(void **state)
 	running.status = "True";
 }
 
+/* Any client may write the status. These times are further from now than a span can be. */
+static void forged_times_give_the_longest_span(void **state)
+{
+	const hf_time first = HF_TIME_NONE + 1, now = 56 * 365 * 24 * HF_HOUR;
+	struct hf_status status = begin();
+	int64_t permille;
+
+	(void)state;
+	status.ledger.since = first;
+	assert_int_equal(hf_status_productive_seconds(&status, now),
+			 80 + HF_TIME_NEVER / HF_SECOND);
+	assert_int_equal(hf_status_downtime_seconds(&status, now), 0);
+	status.start_time = first;
+	assert_true(hf_status_ettr(&status, now, &permille));
+	assert_int_equal(permille, 1000);
+	running.type = HF_COND_RESTARTING;
+	assert_int_equal(hf_status_downtime_seconds(&status, now), HF_TIME_NEVER / HF_SECOND);
+	running.type = HF_COND_RUNNING;
+}
+
 /* sqrt(2 * 3 s * 300 s) = 42.4 s */
 static void the_advice_is_youngs_interval(void **state)
 {
@@ -162,6 +182,7 @@ int main(void)
 		cmocka_unit_test(parts_are_known_as_far_as_their_times_are),
 		cmocka_unit_test(steps_are_lost_since_the_last_save),
 		cmocka_unit_test(ettr_is_the_share_of_the_active_time),
+		cmocka_unit_test(forged_times_give_the_longest_span),
 		cmocka_unit_test(the_advice_is_youngs_interval),
 		cmocka_unit_test(a_recovery_ends_once_and_shows_one_first_step),
 	};
