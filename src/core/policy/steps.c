@@ -109,6 +109,21 @@ const char *hf_steps_message(const struct hf_brain *b)
 		(long long)b->ledger.best_step);
 }
 
+/* The last step and save of the job are at least those of the newest record. */
+static void keep_record(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	const struct hf_record *last = &ledger->records[0];
+
+	if (last->step <= ledger->step && last->saved_step <= ledger->saved_step)
+		return;
+	if (last->step > ledger->step)
+		ledger->step = last->step;
+	if (last->saved_step > ledger->saved_step)
+		ledger->saved_step = last->saved_step;
+	ledger->steps_at = b->now;
+}
+
 void hf_steps_note(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -127,6 +142,7 @@ void hf_steps_note(struct hf_brain *b)
 	} else if (ledger->best_step > 0 && last->cause != HF_CLASS_USER) {
 		ledger->no_progress_streak++;
 	}
+	keep_record(b);
 }
 
 /* ---- what is done and saved now --------------------------------------------------------------- */
@@ -171,6 +187,7 @@ void hf_steps_take_last(struct hf_brain *b)
 	if (ledger->records_len == 0 || !hf_streq(last->scope, "Job"))
 		return;
 	take_last_words(b);
+	keep_record(b);
 	if (last->step <= ledger->best_step)
 		return;
 	ledger->best_step = last->step;

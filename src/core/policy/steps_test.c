@@ -82,6 +82,8 @@ static void a_record_remembers_the_last_save(void **state)
 	turn();
 	assert_int_equal(ledger()->records[0].step, 130);
 	assert_int_equal(ledger()->records[0].saved_step, 100);
+	/* The record and the job name the same last step. */
+	assert_int_equal(ledger()->step, 130);
 	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "30 step(s) are lost"));
 	brain_release(&b);
 }
