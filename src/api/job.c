@@ -8,6 +8,9 @@
 #include "base/strbuf.h"
 #include "core/model/names.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /*
  * Reads a job's document into struct hf_job_view: metadata, replicas, elastic policy and the fields
  * of a single kind. policy.c, template.c, status_read.c and annotation.c read the other parts.
@@ -141,6 +144,26 @@ static void read_mpi(struct hf_reader *r, const struct hf_json *spec, struct hf_
 	ret_view->spec_clean = hf_reader_str(r, spec, "cleanPodPolicy");
 }
 
+/* The order of the members does not matter at the top, because each member has a hash of its own. */
+void hf_job_spec_digest(const struct hf_json *job, char ret_text[HF_SPEC_DIGEST_SIZE])
+{
+	const struct hf_json *spec = hf_json_get(job, "spec");
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_JSON_BYTES_MAX);
+	struct hf_json *value;
+	const char *key;
+	uint64_t sum = 0;
+
+	for (void *it = NULL; (it = hf_json_next(spec, it, &key, &value)) != NULL;) {
+		if (hf_streq(key, "runPolicy"))
+			continue;
+		hf_strbuf_truncate(&text, 0);
+		hf_strbuf_addf(&text, "%s=", key);
+		hf_json_write(value, HF_JSON_COMPACT, &text);
+		sum += hf_hash_bytes(text.data, text.len);
+	}
+	snprintf(ret_text, HF_SPEC_DIGEST_SIZE, "%016" PRIx64, sum);
+}
+
 void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 		 const struct hf_settings *settings, struct hf_arena *arena,
 		 struct hf_field_errors *errors, struct hf_job_view *ret_view)
@@ -149,10 +172,13 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	struct hf_reader r = {.arena = arena, .errors = errors};
 	struct hf_job_view view = {.framework = framework, .settings = settings};
 	const struct hf_json *spec;
+	char digest[HF_SPEC_DIGEST_SIZE];
 	size_t mark;
 
 	hf_assert(framework != NULL);
 	read_metadata(&r, root, &view);
+	hf_job_spec_digest(root, digest);
+	view.spec = hf_arena_strdup(arena, digest);
 	spec = hf_reader_get(&r, root, "spec", HF_JSON_OBJECT);
 	mark = hf_reader_enter(&r, "spec");
 	hf_read_run_policy(&r, spec, &view.run_policy);

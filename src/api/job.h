@@ -25,6 +25,11 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 		 const struct hf_settings *settings, struct hf_arena *arena,
 		 struct hf_field_errors *errors, struct hf_job_view *ret_view);
 
+/* Writes a digest of the job's spec without runPolicy: 16 hexadecimal digits.  Pods are made from that part of the spec,
+ * so a pod with another digest was made before an edit. */
+#define HF_SPEC_DIGEST_SIZE 17
+void hf_job_spec_digest(const struct hf_json *job, char ret_text[HF_SPEC_DIGEST_SIZE]);
+
 /* Reports unknown keys, as the API server's strict validation does: in metadata, spec, runPolicy,
  * recovery, replica specs, and in pod templates down to the containers. */
 void hf_job_read_unknown(struct hf_doc *doc, const struct hf_framework *framework,

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "framework/framework.h"
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include <string.h>
@@ -68,6 +69,29 @@ static const char full[] =
 	"\"template\":{\"spec\":{\"terminationGracePeriodSeconds\":9,\"initContainers\":[{\"name\":\"i\"}],"
 	"\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\",\"ports\":"
 	"[{\"name\":\"p\",\"containerPort\":1234}]}]}}},\"Master\":null}}}";
+
+static void expect_digest(const char *spec, const char *other, bool equal)
+{
+	HF_AUTO_DOC a = json_doc_of(spec);
+	HF_AUTO_DOC b = json_doc_of(other);
+	char of_a[HF_SPEC_DIGEST_SIZE], of_b[HF_SPEC_DIGEST_SIZE];
+
+	hf_job_spec_digest(hf_doc_json(a), of_a);
+	hf_job_spec_digest(hf_doc_json(b), of_b);
+	assert_int_equal(strlen(of_a), HF_SPEC_DIGEST_SIZE - 1);
+	assert_int_equal(hf_streq(of_a, of_b), equal);
+}
+
+static void the_digest_is_of_what_pods_are_made_from(void **state)
+{
+	(void)state;
+	expect_digest("{'spec':{'a':{'replicas':1},'runPolicy':{'suspend':true}}}",
+		      "{'spec':{'runPolicy':{'backoffLimit':3},'a':{'replicas':1}}}", true);
+	expect_digest("{'spec':{'a':{'replicas':1}}}", "{'spec':{'a':{'replicas':2}}}", false);
+	expect_digest("{'spec':{'a':{'cpu':0.5}}}", "{'spec':{'a':{'cpu':1.5}}}", false);
+	expect_digest("{'spec':{'a':1,'b':2}}", "{'spec':{'a':2,'b':1}}", false);
+	expect_digest("{'spec':{}}", "{}", true);
+}
 
 static void every_block_of_the_spec_is_read(void **state)
 {
@@ -268,6 +292,7 @@ static void no_key_of_a_full_spec_is_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_digest_is_of_what_pods_are_made_from),
 		cmocka_unit_test(every_block_of_the_spec_is_read),
 		cmocka_unit_test(replicas_are_read_with_the_facts_of_their_template),
 		cmocka_unit_test(a_pod_that_asks_for_extended_resources_or_claims_has_devices),

@@ -54,7 +54,7 @@ static const struct hf_field_table owner_table = HF_FIELD_TABLE(owner_fields, st
 
 struct stamps {
 	uint64_t present;
-	const char *generation, *attempt, *incident, *avoids, *stopped;
+	const char *generation, *attempt, *incident, *avoids, *stopped, *spec;
 };
 static const struct hf_field stamps_fields[] = {
 	HF_FIELD_STRING(HF_ANNOTATION_GENERATION, struct stamps, generation, 0, 0),
@@ -62,6 +62,7 @@ static const struct hf_field stamps_fields[] = {
 	HF_FIELD_STRING(HF_ANNOTATION_INCIDENT, struct stamps, incident, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_AVOIDS, struct stamps, avoids, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_STOPPED, struct stamps, stopped, 0, 0),
+	HF_FIELD_STRING(HF_ANNOTATION_SPEC, struct stamps, spec, 0, 0),
 };
 static const struct hf_field_table stamps_table = HF_FIELD_TABLE(stamps_fields, struct stamps);
 
@@ -483,6 +484,7 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 	pod->incident = number_or(stamps->incident, -1);
 	pod->avoids = stamps->avoids;
 	pod->stopped = stamps->stopped;
+	pod->spec = stamps->spec;
 	pod->stamped = pod->generation >= 0 && pod->attempt >= 0 && pod->incident >= 0;
 	if (!pod->stamped)
 		pod->generation = pod->attempt = pod->incident = 0;

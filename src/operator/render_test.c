@@ -84,7 +84,8 @@ static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
 		hf_doc_json(pod),
 		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"ddp-worker-0\","
 		"\"namespace\":\"team-a\",\"labels\":{\"app\":\"x\",\"a\":\"user\"},"
-		"\"annotations\":{\"k\":\"v\"},\"finalizers\":[\"f/f\"]," OWNER "},"
+		"\"annotations\":{\"k\":\"v\",\"holdfast.dev/spec\":\"b717c28302af8a4d\"},"
+		"\"finalizers\":[\"f/f\"]," OWNER "},"
 		"\"spec\":{\"restartPolicy\":\"Always\",\"unknownField\":{\"deep\":[1,2]},"
 		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":[{\"name\":"
 		"\"MINE\",\"value\":\"1\"}]},{\"name\":\"side\",\"image\":\"s\"}]}}");
@@ -144,7 +145,7 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "labels", NULL),
 		    "{\"app\":\"x\",\"a\":\"operator\"}");
 	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "annotations", NULL),
-		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\"}");
+		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\",\"holdfast.dev/spec\":\"b717c28302af8a4d\"}");
 }
 
 /* The affinity of a pod that avoids the nodes a and b, if its template has the given affinity. */

@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* The sizes change when a field is added.  Then pack and unpack the field, and extend view_test. */
-_Static_assert(sizeof(struct hf_pod) == 368 && sizeof(struct hf_container_seen) == 120 &&
+_Static_assert(sizeof(struct hf_pod) == 376 && sizeof(struct hf_container_seen) == 120 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
@@ -192,6 +192,7 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_number(packer, pod->incident);
 	put_text(packer, pod->avoids);
 	put_text(packer, pod->stopped);
+	put_text(packer, pod->spec);
 	put_option(packer, &pod->active_deadline_seconds);
 	put_option(packer, &pod->grace_seconds);
 	put_number(packer, pod->phase);
@@ -405,6 +406,7 @@ void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_p
 	pod.incident = get_number(&unpacker);
 	pod.avoids = get_text(&unpacker);
 	pod.stopped = get_text(&unpacker);
+	pod.spec = get_text(&unpacker);
 	pod.active_deadline_seconds = get_option(&unpacker);
 	pod.grace_seconds = get_option(&unpacker);
 	pod.phase = (enum hf_pod_phase)get_number(&unpacker);

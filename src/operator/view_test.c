@@ -37,7 +37,7 @@ static const char full[] =
 	"\"deletionTimestamp\":\"2026-01-01T00:02:00Z\",\"deletionGracePeriodSeconds\":0,"
 	"\"finalizers\":[\"a/b\",\"True\"],\"annotations\":{\"holdfast.dev/generation\":\"3\","
 	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\","
-	"\"holdfast.dev/avoids\":\"n7,n8\",\"holdfast.dev/stopped\":\"JobFailed\"},"
+	"\"holdfast.dev/avoids\":\"n7,n8\",\"holdfast.dev/stopped\":\"JobFailed\",\"holdfast.dev/spec\":\"0123456789abcdef\"},"
 	"\"ownerReferences\":[{\"uid\":\"u-1\",\"controller\":true}]},"
 	"\"spec\":{\"nodeName\":\"a\",\"restartPolicy\":\"OnFailure\",\"activeDeadlineSeconds\":300,\"terminationGracePeriodSeconds\":60,"
 	"\"tolerations\":[{\"key\":"
@@ -112,6 +112,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	assert_int_equal(a->incident, b->incident);
 	same(a->avoids, b->avoids);
 	same(a->stopped, b->stopped);
+	same(a->spec, b->spec);
 	same_option(&a->active_deadline_seconds, &b->active_deadline_seconds);
 	same_option(&a->grace_seconds, &b->grace_seconds);
 	assert_int_equal(a->phase, b->phase);

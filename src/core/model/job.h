@@ -247,6 +247,9 @@ struct hf_job_view {
 	const char *restart;     /* annotation holdfast.dev/restart; NULL: absent */
 	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
 
+	/* A digest of the spec without runPolicy, which is all that the pods of the job are made
+	 * from.  NULL: unknown. */
+	const char *spec;
 	struct hf_run_policy run_policy;
 	bool has_replicas; /* the spec has the map of replica types, possibly empty */
 	const struct hf_replica_spec *replicas; /* in any order */

@@ -25,6 +25,8 @@ HF_BEGIN_DECLS
 /* On a pod: the nodes that the pod must not run on because devices there are out of service,
  * separated by commas. */
 #define HF_ANNOTATION_AVOIDS "holdfast.dev/avoids"
+/* On a pod: the digest of the job's spec that the pod was made from (hf_job_view.spec). */
+#define HF_ANNOTATION_SPEC "holdfast.dev/spec"
 /* On a pod: why the operator has stopped it by activeDeadlineSeconds, one of HF_STOPPED_*. */
 #define HF_ANNOTATION_STOPPED "holdfast.dev/stopped"
 #define HF_STOPPED_SUCCEEDED                                                                       \

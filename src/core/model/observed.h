@@ -168,6 +168,7 @@ struct hf_pod {
 	int64_t incident;    /* holdfast.dev/incident */
 	const char *avoids;  /* holdfast.dev/avoids; NULL: no node is avoided */
 	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not stopped the pod */
+	const char *spec;    /* holdfast.dev/spec; NULL: an earlier version made the pod */
 	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
 	struct hf_opt_int grace_seconds; /* not set: HF_POD_GRACE_SECONDS */
 

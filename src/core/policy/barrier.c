@@ -381,6 +381,13 @@ static bool is_any_kept(const struct hf_brain *b)
 	return false;
 }
 
+static void tell_delay(const struct hf_brain *b)
+{
+	hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
+	       "the processes start in %s: the delay grows with each restart",
+	       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
+}
+
 void hf_barrier_tell(const struct hf_brain *b)
 {
 	struct awaited awaited;
@@ -388,6 +395,10 @@ void hf_barrier_tell(const struct hf_brain *b)
 	if (!b->barrier)
 		return;
 	find_awaited(b, &awaited);
+	if (b->seen->blind && is_delayed(b)) {
+		tell_delay(b);
+		return;
+	}
 	if (b->seen->blind) {
 		if (awaited.running + awaited.coming > 0)
 			hf_say(b, b->now, HF_TOPIC_BLOCKED,
@@ -408,7 +419,5 @@ void hf_barrier_tell(const struct hf_brain *b)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the restart in place waits until %d old pod(s) are gone", b->older_pods);
 	else if (is_delayed(b) && is_any_kept(b))
-		hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
-		       "the processes start in %s: the delay grows with each restart",
-		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
+		tell_delay(b);
 }

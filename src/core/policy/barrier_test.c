@@ -162,6 +162,67 @@ static void a_second_failure_re_creates_all(void **state)
 	brain_release(&b);
 }
 
+/* A new pod that runs when the operator first sees it has its 15 s from the start of its container, also if the ledger's
+ * phase began long before: the restart was delayed. */
+static void a_new_pod_has_its_time_from_its_own_start(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	begin("Job");
+	brain_exit(&b, "demo-hand-1", 137);
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	turn();
+	brain_after(&b, 40);
+	brain_nodes_heard(&b);
+	brain_start(&b, "demo-hand-1");
+	pod = brain_pod(&b, "demo-hand-1");
+	pod->pod.news_at = HF_TIME_NONE;
+	/* The node's clock is a second ahead. */
+	pod->containers[0].started_at += HF_SECOND;
+	turn();
+	assert_null(brain_event(&b, "InPlaceGivenUp"));
+	brain_after(&b, 15);
+	brain_nodes_heard(&b);
+	turn();
+	assert_null(brain_event(&b, "InPlaceGivenUp"));
+	brain_after(&b, 1);
+	brain_nodes_heard(&b);
+	turn();
+	assert_non_null(brain_event(&b, "InPlaceGivenUp"));
+	brain_release(&b);
+}
+
+/* An edit of the spec counts at the next restart, so no pod of the old spec stays. */
+static void after_an_edit_a_restart_makes_new_pods(void **state)
+{
+	(void)state;
+	begin("Job");
+	for (size_t i = 0; i < b.pods_len; i++)
+		b.pods[i].pod.spec = "0123456789abcdef";
+	b.view.spec = "fedcba9876543210";
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	assert_int_equal(ledger()->generation, 2);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 4);
+	assert_false(ledger()->records[0].in_place);
+	assert_string_equal(brain_event(&b, "PodsReplaced")->message,
+			    "all pods are re-created: the job was edited since its pods were made");
+	brain_release(&b);
+
+	/* One pod was made after the edit. */
+	begin("Job");
+	for (size_t i = 0; i < b.pods_len; i++)
+		b.pods[i].pod.spec = "0123456789abcdef";
+	brain_pod(&b, "demo-hand-2")->pod.spec = b.view.spec = "fedcba9876543210";
+	end_process("demo-hand-1", 1, 0, 1);
+	turn();
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
+	assert_string_equal(ledger()->roles[BRAIN_HAND].hold, "0-2");
+	brain_release(&b);
+}
+
 /* The agent's last report is gone with its exec: the code alone tells that no order came. */
 static void a_new_pod_that_waited_in_vain_is_not_charged(void **state)
 {
@@ -464,6 +525,11 @@ static void a_caller_without_reports_decides_nothing(void **state)
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	assert_string_equal(b.plan.status.ledger.roles[BRAIN_HAND].hold, "0-2");
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "4 rank(s) start when all processes"));
+	/* No process that has stopped is blamed for the delay. */
+	b.view.status.ledger.not_before = b.now + 20 * HF_SECOND;
+	brain_step(&b);
+	assert_false(brain_says(&b, HF_TOPIC_BLOCKED, "4 rank(s) start when all processes"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "the processes start in 20s"));
 	brain_release(&b);
 }
 
@@ -474,6 +540,8 @@ int main(void)
 		cmocka_unit_test(no_rank_starts_before_the_last_is_down),
 		cmocka_unit_test(a_rank_that_is_not_down_in_time_moves_and_the_others_wait),
 		cmocka_unit_test(a_second_failure_re_creates_all),
+		cmocka_unit_test(a_new_pod_has_its_time_from_its_own_start),
+		cmocka_unit_test(after_an_edit_a_restart_makes_new_pods),
 		cmocka_unit_test(a_new_pod_that_waited_in_vain_is_not_charged),
 		cmocka_unit_test(all_ranks_restart_again_if_one_does_not_start),
 		cmocka_unit_test(a_termination_counts_once_whichever_way_it_comes),

@@ -82,7 +82,11 @@ static void restart_all_in_place(struct hf_brain *b)
 bool hf_gang_restart_any(struct hf_brain *b)
 {
 	bool in_place = b->ledger.generation > 0 && hf_in_place_allows_all(b);
+	const char *refusal = in_place ? NULL : hf_in_place_refusal(b);
 
+	if (refusal)
+		hf_event(b, false, "PodsReplaced",
+			 hf_arena_printf(b->arena, "all pods are re-created: %s", refusal));
 	if (in_place)
 		restart_all_in_place(b);
 	else

@@ -2,6 +2,9 @@
  * Copyright The Holdfast authors */
 #include "core/policy/policy_internal.h"
 
+#include "base/str.h"
+#include "core/model/names.h"
+
 /*
  * Whether a restart happens in place: the pod stays, and `holdfast exec` in it starts the next
  * process.  Input: the ranks, the reports of their processes, the terminations of this step.
@@ -13,6 +16,7 @@
  *
  * - its own container runs, and its exec has reported to the agent of the node;
  * - the agent is heard of, and the node is not lost;
+ * - the pod was made from the present spec: else its variables or its template are too old;
  * - no evidence of a device, a node, the cluster or a person speaks against this pod.
  */
 
@@ -34,6 +38,15 @@ static bool does_role_report(const struct hf_brain *b, int role)
 	return cache->reports[role];
 }
 
+static bool does_any_report(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		if (does_role_report(b, r))
+			return true;
+	}
+	return false;
+}
+
 bool hf_agent_is_heard(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_node *node = hf_node_of(b, pod);
@@ -48,11 +61,17 @@ static bool is_pod_present(const struct hf_slot *slot)
 	       !hf_pod_is_terminating(slot->pod) && !hf_pod_is_terminal(slot->pod);
 }
 
+/* The spec was edited since the pod was made: the edit counts for the pod at its next restart. */
+static bool is_pod_outdated(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	return pod->spec && b->view->spec && !hf_streq(pod->spec, b->view->spec);
+}
+
 /* A restart in this pod would not help: no order would reach its exec, or the next process would
  * meet the same fault. */
 static bool is_pod_unfit(const struct hf_brain *b, const struct hf_slot *slot)
 {
-	return slot->moves || !slot->pod->stamped || hf_node_lost(b, slot->pod) ||
+	return slot->moves || !slot->pod->stamped || is_pod_outdated(b, slot->pod) || hf_node_lost(b, slot->pod) ||
 	       !hf_agent_is_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod);
 }
 
@@ -112,6 +131,33 @@ bool hf_in_place_allows_all(const struct hf_brain *b)
 	return stays;
 }
 
+/* Why hf_in_place_allows_all returns false for a job that uses restarts in place.  NULL: the job does not use them. */
+const char *hf_in_place_refusal(const struct hf_brain *b)
+{
+	if (!b->job.recovery.in_place || b->job.suspend || !does_any_report(b))
+		return NULL;
+	if (b->ledger.in_place_streak >= b->job.recovery.in_place_limit)
+		return hf_arena_printf(
+			b->arena, "%lld restart(s) in the pods brought no new step (inPlaceLimit)",
+			(long long)b->ledger.in_place_streak);
+	if (may_kubelet_restart(b))
+		return "the kubelet may restart containers of the job (restartPolicy)";
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if (is_pod_present(slot) && is_pod_outdated(b, slot->pod))
+				return "the job was edited since its pods were made";
+			if (hf_in_place_rank(b, r, i) == HF_IN_PLACE_REFUSED)
+				return hf_arena_printf(
+					b->arena,
+					"no holdfast exec of %s has reported to the agent of its node",
+					hf_rank_name(b->arena, b->roles[r].type, i));
+		}
+	}
+	return "no pod can stay";
+}
+
 /* The rank can restart alone in its pod.  Unlike for a restart of all ranks, its own exec must have
  * reported. */
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
@@ -128,6 +174,8 @@ bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index)
 /* A new pod under exec must report within this time, counted from the start of its container, that
  * it waits. */
 #define ARRIVE_SECONDS 15
+/* A node's clock may be this far ahead of the operator's. */
+#define CLOCK_SPREAD_SECONDS 30
 
 int64_t hf_template_grace_seconds(const struct hf_brain *b, int role)
 {
@@ -147,6 +195,25 @@ static int64_t find_grace(const struct hf_brain *b, int role)
 						   : hf_template_grace_seconds(b, role);
 }
 
+static hf_time find_later(hf_time a, hf_time b)
+{
+	return a > b ? a : b;
+}
+
+/* When the container of a new pod started.  An operator that sees the pod for the first time knows only the node's time
+ * of that start.  A time beyond the spread of clocks is ignored, so that the rank is not waited for for ever. */
+static hf_time find_arrival(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
+	hf_time at = find_later(pod->creation_time, b->ledger.since);
+
+	if (pod->news_at != HF_TIME_NONE)
+		return pod->news_at;
+	if (own && own->started_at <= hf_time_add(b->now, hf_seconds(CLOCK_SPREAD_SECONDS)))
+		at = find_later(at, own->started_at);
+	return at == HF_TIME_NONE ? b->now : at;
+}
+
 hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	hf_time from;
@@ -158,8 +225,7 @@ hf_time hf_in_place_deadline(const struct hf_brain *b, int role, const struct hf
 			from = hf_job_save_until(b);
 		return hf_time_add(from, hf_seconds(find_grace(b, role) + DOWN_SECONDS));
 	}
-	from = slot->pod->news_at != HF_TIME_NONE ? slot->pod->news_at : b->ledger.since;
-	return hf_time_add(from == HF_TIME_NONE ? b->now : from, hf_seconds(ARRIVE_SECONDS));
+	return hf_time_add(find_arrival(b, role, slot->pod), hf_seconds(ARRIVE_SECONDS));
 }
 
 /* Count restarts in place in a row.  Ranks that end later of the same fault do not count again: the
@@ -177,15 +243,6 @@ void hf_in_place_count(struct hf_brain *b, bool in_place)
 }
 
 /* ---- the ledger's fields for the agents ------------------------------------------------------ */
-
-static bool does_any_report(const struct hf_brain *b)
-{
-	for (int r = 0; r < b->roles_len; r++) {
-		if (does_role_report(b, r))
-			return true;
-	}
-	return false;
-}
 
 /* Write the resolved settings into the ledger, because agents do not see the operator's
  * configuration. hf_in_place_deadline uses the same grace. */

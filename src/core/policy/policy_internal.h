@@ -243,6 +243,7 @@ void hf_in_place_tell_agents(struct hf_brain *b);
 /* hf_in_place_allows_all: all ranks together can restart in place now. hf_in_place_allows_rank:
  * this rank alone can. */
 bool hf_in_place_allows_all(const struct hf_brain *b);
+const char *hf_in_place_refusal(const struct hf_brain *b);
 bool hf_in_place_allows_rank(const struct hf_brain *b, int role, int32_t index);
 /* Writes the ledger's streak: restarts in place in a row that no person asked for. A restart in new
  * pods ends the streak. */
