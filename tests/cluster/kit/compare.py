@@ -10,8 +10,9 @@ from . import client
 
 # How the rows of docs/reference/differences.md's first table look here: KIND JOB ROUND/PATH GO -> HOLDFAST.
 SEEN_AS = {
-    "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/(attempt|generation|incident) null -> "\d+"'
-          r'| null -> \{("holdfast\.dev/(attempt|generation|incident)": "\d+"(, )?){3}\})$',
+    "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/((attempt|generation|incident) null -> "\d+"'
+          r'|spec null -> "[0-9a-f]{16}")| null -> \{("holdfast\.dev/((attempt|generation|incident)": "\d+"'
+          r'|spec": "[0-9a-f]{16}")(, )?){4}\})$',
     "D2": r" \d/status/recovery null -> ",
     "D3": r"/events/(Normal (SuccessfulCreateService|ExitedWithCode)|Warning FailedCreate(Pod|Service))"
           r" true -> null",
