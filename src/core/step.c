@@ -37,6 +37,7 @@ static void init_brain(struct hf_brain *b, const struct hf_job_view *view,
 	b->view = view;
 	b->seen = seen;
 	b->now = now - now % HF_US;
+	b->idle_since = HF_TIME_NONE;
 	b->arena = arena;
 	b->plan = plan;
 	b->ledger = stored->ledger;

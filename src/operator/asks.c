@@ -489,6 +489,9 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 		node->lease_read_at = hf_moment_at(moment, lease->asked_at);
 		node->lease_since = hf_moment_at(moment, lease->since);
 		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
+		if (lease->renewal == NULL ||
+		    hf_time_parse(lease->renewal, &node->renew_time, NULL) != 0)
+			node->renew_time = HF_TIME_NONE;
 	}
 	/* A live read confirms the state of the node if both agree on whether the node exists and is out of
 	 * service.  A watch may repeat old events after the read. */

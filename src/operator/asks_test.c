@@ -50,6 +50,7 @@ static void test_a_lease_is_read_every_two_seconds_while_a_plan_asks(void **stat
 	assert_int_equal(brain.nodes[0].lease_since, asked);
 	assert_int_equal(brain.nodes[0].lease_read_at, asked);
 	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].renew_time, 50 * HF_SECOND);
 	for (int i = 0; i < 3; i++) {
 		assert_null(next(bench));
 		turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
@@ -98,6 +99,7 @@ static void test_a_missing_lease_is_read_and_says_nothing(void **state)
 	turn_for(bench, HF_SECOND);
 	assert_int_equal(brain.nodes[0].lease_read_at, asked);
 	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].renew_time, HF_TIME_NONE);
 	/* A Lease without renewTime does not count as a renewal either. */
 	turn_for(bench, HF_SECOND);
 	fake_answer_object(expect(bench, HF_VERB_GET, "leases"), fake_object("a", "l", "5", ""));

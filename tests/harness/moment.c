@@ -65,6 +65,7 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 		nodes[i].unknown_at = time_of(hf_json_get(node, "unknownAt"), HF_TIME_NONE);
 		nodes[i].confirmed_at = time_of(hf_json_get(node, "confirmedAt"), HF_TIME_NONE);
 		nodes[i].lease_read_at = time_of(hf_json_get(node, "leaseReadAt"), HF_TIME_NONE);
+		nodes[i].renew_time = time_of(hf_json_get(node, "renewTime"), HF_TIME_NONE);
 		nodes[i].lease_since = time_of(hf_json_get(node, "leaseSince"), HF_TIME_NONE);
 		nodes[i].unreachable = hf_json_true(hf_json_get(node, "unreachable"), false);
 		nodes[i].out_of_service = hf_json_true(hf_json_get(node, "outOfService"), false);

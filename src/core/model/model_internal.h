@@ -56,6 +56,9 @@ bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
 /* The last sign of life from the node: its kubelet's Lease, its agent, a training process that the
  * agent heard, or `news_at`; NONE: there was none. */
 hf_time hf_node_last_sign(const struct hf_node_seen *node, hf_time news_at);
+/* Since when an Unknown node is silent: the last renewal of its Lease, or, if that is not known or
+ * cannot be right, when the control plane called the node Unknown; NONE: neither is known. */
+hf_time hf_node_silent_since(const struct hf_node_seen *node);
 /* The node was Unknown before the pod was bound to it. Two cases: the operator's view of the node
  * is behind, or the pod tolerates an Unknown node and has never run. In both, the silence of the
  * node's kubelet does not explain what other pods do. */

@@ -43,6 +43,9 @@ HF_BEGIN_DECLS
 #define HF_MANAGED_BY_US "kubeflow.org/training-operator"
 #define HF_MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
+/* The Lease of leader election: that of upstream's operator, so that the two never lead at once. */
+#define HF_LEADER_LEASE "1ca428e5.training-operator.kubeflow.org"
+
 /* Replica types as written ("Worker"); names and label values have them in lower case. */
 /* "<job>-<type>-<index>", "/" becoming "-": the name of a pod and of its service. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,

@@ -39,6 +39,7 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
 				      .lease_read_at = HF_TIME_NONE,
 				      .lease_since = HF_TIME_NONE,
 				      .renewed_at = HF_TIME_NONE,
+				      .renew_time = HF_TIME_NONE,
 				      .reported_at = HF_TIME_NONE,
 				      .beat_at = HF_TIME_NONE,
 				      .calm_since = HF_TIME_NONE};
@@ -68,6 +69,21 @@ hf_time hf_node_last_sign(const struct hf_node_seen *node, hf_time news_at)
 			last = signs[i];
 	}
 	return last;
+}
+
+/* The controller-manager calls a node Unknown if its Lease was not renewed for 50 s (40 s before Kubernetes 1.32);
+ * clusters with longer spans than this are not known.  An older renewTime is of a wrong clock, or of a Lease that was
+ * not used. */
+#define GRACE_MAX (5 * HF_MINUTE)
+
+hf_time hf_node_silent_since(const struct hf_node_seen *node)
+{
+	hf_time renewal = node->renew_time, unknown = node->unknown_at;
+
+	if (renewal == HF_TIME_NONE || unknown == HF_TIME_NONE || renewal > unknown ||
+	    hf_elapsed(renewal, unknown) > GRACE_MAX)
+		return unknown;
+	return renewal;
 }
 
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)

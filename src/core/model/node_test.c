@@ -73,12 +73,34 @@ static void states_have_names(void **state)
 	assert_string_equal(hf_node_ready_name(HF_NODE_GONE), "Gone");
 }
 
+/* A node is Unknown some time after it fell silent.  The renewal is a time of the node's clock, which may be wrong. */
+static void a_node_is_silent_since_the_last_renewal_of_its_lease(void **state)
+{
+	struct hf_node_seen lost = node(HF_NODE_UNKNOWN);
+
+	(void)state;
+	assert_true(hf_node_silent_since(&lost) == HF_TIME_NONE);
+	lost.renew_time = now - 50 * HF_SECOND;
+	assert_true(hf_node_silent_since(&lost) == HF_TIME_NONE);
+	lost.unknown_at = now;
+	assert_true(hf_node_silent_since(&lost) == now - 50 * HF_SECOND);
+	lost.renew_time = now - 301 * HF_SECOND;
+	assert_true(hf_node_silent_since(&lost) == now);
+	lost.renew_time = now + HF_SECOND;
+	assert_true(hf_node_silent_since(&lost) == now);
+	lost.renew_time = HF_TIME_NONE + 1;
+	assert_true(hf_node_silent_since(&lost) == now);
+	lost.renew_time = HF_TIME_NONE;
+	assert_true(hf_node_silent_since(&lost) == now);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
 		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
 		cmocka_unit_test(a_node_that_was_unknown_before_the_pod_came_explains_nothing),
+		cmocka_unit_test(a_node_is_silent_since_the_last_renewal_of_its_lease),
 		cmocka_unit_test(states_have_names),
 	};
 

@@ -170,7 +170,7 @@ struct hf_pod {
 	const char *stopped; /* holdfast.dev/stopped; NULL: the operator has not stopped the pod */
 	const char *spec;    /* holdfast.dev/spec; NULL: an earlier version made the pod */
 	struct hf_opt_int active_deadline_seconds; /* spec.activeDeadlineSeconds */
-	struct hf_opt_int grace_seconds; /* not set: HF_POD_GRACE_SECONDS */
+	struct hf_opt_int grace_seconds;           /* not set: HF_POD_GRACE_SECONDS */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */
@@ -260,11 +260,10 @@ enum hf_node_ready {
 const char *hf_node_ready_name(enum hf_node_ready ready); /* "Ready", "NotReady", … */
 
 /*
- * Facts about a node that carries a pod of this job.  policy/node_evidence.c decides what follows
- * from them.
+ * Facts about a node that carries a pod of this job.  policy/node_evidence.c decides what follows from them.
  *
- * Every time except unknown_at is of the operator's clock: when the operator saw it, never what the
- * node wrote.  A node that is not in the list counts as silent.  If kubelet and control plane are
+ * Every time except unknown_at and renew_time is of the operator's clock: when the operator saw it,
+ * never what the node wrote.  A node that is not in the list counts as silent.  If kubelet and control plane are
  * one process, the caller gives HF_NODE_READY and renewed_at = now.
  */
 struct hf_node_seen {
@@ -296,6 +295,7 @@ struct hf_node_seen {
 	hf_time lease_read_at;
 	hf_time lease_since;
 	hf_time renewed_at; /* last change of renewTime; NONE: never */
+	hf_time renew_time; /* spec.renewTime, by the node's clock, for figures; NONE: unknown */
 	bool has_agent;
 	/* until when the agent's evidence is complete; NONE: the agent never reported */
 	hf_time reported_at;

@@ -248,11 +248,12 @@ static bool is_seen_late(const struct hf_record *record, const struct hf_termina
 		       hf_seconds(SEEN_LATE_SECONDS);
 }
 
-/* When the control plane called the lost node of the pod Unknown.  The loss of the ranks on the node costs
- * this time too, until it is detected.  NONE: the node is not lost, or a peer's termination was detected
- * first. */
-static hf_time find_node_unknown(const struct hf_brain *b, const struct hf_termination *termination,
-				 hf_time detected_at)
+/* The lost node of the pod, if it is known when the control plane called the node Unknown.  The loss of the
+ * ranks on the node costs the time since then too, until it is detected.  NULL: the node is not lost, or a
+ * peer's termination was detected first. */
+static const struct hf_node_seen *find_unknown_node(const struct hf_brain *b,
+						    const struct hf_termination *termination,
+						    hf_time detected_at)
 {
 	const struct hf_pod *pod = termination->pod;
 	bool lost = termination->kind == HF_TERMINATION_LOST || termination->lost;
@@ -260,14 +261,16 @@ static hf_time find_node_unknown(const struct hf_brain *b, const struct hf_termi
 
 	if (!node || termination->exit_code.set || node->seen->unknown_at == HF_TIME_NONE ||
 	    node->seen->unknown_at < pod->creation_time || node->seen->unknown_at > detected_at)
-		return HF_TIME_NONE;
-	return node->seen->unknown_at;
+		return NULL;
+	return node->seen;
 }
 
 /* Write into the record which rank terminated, and how. */
 static void record_end(const struct hf_brain *b, const struct hf_termination *termination,
 		       struct hf_record *record)
 {
+	const struct hf_node_seen *node = find_unknown_node(b, termination, record->detected_at);
+
 	record->replica =
 		hf_rank_name(b->arena, b->roles[termination->role].type, termination->index);
 	record->reason = hf_termination_reason(termination);
@@ -282,7 +285,8 @@ static void record_end(const struct hf_brain *b, const struct hf_termination *te
 	 * API server's, in whole seconds, so endedAt is limited to it. */
 	record->ended_at = termination->process || is_seen_late(record, termination)
 				   ? termination->finished_at
-				   : find_node_unknown(b, termination, record->detected_at);
+			   : node ? node->unknown_at
+				  : HF_TIME_NONE;
 	if (record->ended_at > b->now)
 		record->ended_at = b->now;
 	record->device = termination->cls == HF_CLASS_DEVICE ? termination->device->id : NULL;
@@ -332,6 +336,28 @@ void hf_incident_ensure_record(struct hf_brain *b, const struct hf_termination *
 	b->ledger.records[0].decided_at = b->now;
 }
 
+/* Since when the rank has done no work, as far as is known; NONE: since its termination was detected. */
+static hf_time find_idle_since(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_record *record = &b->ledger.records[0];
+	const struct hf_node_seen *node = find_unknown_node(b, termination, record->detected_at);
+
+	if (termination->kind == HF_TERMINATION_HUNG)
+		return hf_progress_idle_since(b);
+	if (node && record->ended_at == node->unknown_at)
+		return hf_node_silent_since(node);
+	return record->ended_at;
+}
+
+/* The time of the first rank that stopped counts. */
+static void note_idle(struct hf_brain *b, const struct hf_termination *termination)
+{
+	hf_time since = find_idle_since(b, termination);
+
+	if (since != HF_TIME_NONE && (b->idle_since == HF_TIME_NONE || since < b->idle_since))
+		b->idle_since = since;
+}
+
 void hf_incident_open(struct hf_brain *b, const struct hf_termination *termination,
 		      enum hf_class cause, enum hf_budget budget)
 {
@@ -349,6 +375,8 @@ void hf_incident_open(struct hf_brain *b, const struct hf_termination *terminati
 			b->roles[r].slots[i].covered = false;
 	}
 	hf_incident_record(b, termination);
+	if (termination)
+		note_idle(b, termination);
 	if (budget == HF_BUDGET_PENDING)
 		return;
 	b->ledger.records[0].decided_at = b->now;

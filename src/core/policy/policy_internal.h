@@ -77,6 +77,8 @@ void hf_init_wait_restart(struct hf_brain *b);
 void hf_init_wait_tell(const struct hf_brain *b);
 /* The job hangs. Returns as a termination the rank that has stood still for longest. */
 bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_termination);
+/* If no rank advances: since when, but not before all ranks ran; NONE: a rank advances. */
+hf_time hf_progress_idle_since(const struct hf_brain *b);
 /* Writes the condition Straggler; reports a progress deadline that is running. */
 void hf_progress_tell(struct hf_brain *b);
 void hf_progress_clear(struct hf_brain *b);

@@ -95,6 +95,13 @@ bool hf_progress_find_hang(const struct hf_brain *b, struct hf_termination *ret_
 	return true;
 }
 
+hf_time hf_progress_idle_since(const struct hf_brain *b)
+{
+	struct standstill still;
+
+	return does_job_stand(b, &still) ? still.last : HF_TIME_NONE;
+}
+
 /* ---- slow ranks ----------------------------------------------------------------------------- */
 
 /* The condition names that rank. */

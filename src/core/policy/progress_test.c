@@ -51,6 +51,9 @@ static void all_restart_once_when_the_deadline_is_over_and_begin_a_new_one(void 
 	brain_step(&b);
 	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
 	assert_int_equal(b.plan.restart_scope, HF_SCOPE_JOB);
+	/* The ranks stood still as soon as all of them ran. */
+	assert_int_equal(b.plan.status.ledger.productive_seconds, 0);
+	assert_int_equal(b.plan.status.ledger.downtime_seconds, 100);
 	brain_quiet(&b);
 	brain_terminating_gone(&b);
 	brain_after(&b, 60);

@@ -162,6 +162,8 @@ struct hf_brain {
 	/* a verdict was withdrawn in this step: hf_verdict_reconsider found a better cause, which
 	 * the step still acts on */
 	bool gave_way;
+	/* since when a rank that opened an incident in this step had done no work; NONE: unknown */
+	hf_time idle_since;
 	bool restarting; /* a rank was restarted in this step */
 	/* if `restarting`: the first role in which this step restarted a rank */
 	int restarting_role;

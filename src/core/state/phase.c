@@ -68,6 +68,24 @@ static bool is_booked(const struct hf_ledger *before)
 	return before->phase == HF_PHASE_SUSPENDED || before->phase == HF_PHASE_ENDED;
 }
 
+/* Rounded to the nearest second, so that short turns do not all vanish. */
+static int64_t to_seconds(hf_time span)
+{
+	return hf_time_add(span, HF_SECOND / 2) / HF_SECOND;
+}
+
+/* Until when all ranks worked in the span that ends now.  If a rank that terminated in this step stood still before
+ * (a silent node, a hang, a termination seen late), that time is lost.  Exception: the job runs on without the rank. */
+static hf_time find_end_of_work(const struct hf_brain *b)
+{
+	hf_time since = b->ledger.since;
+
+	if (b->idle_since == HF_TIME_NONE || b->idle_since >= b->now ||
+	    (hf_cond_is_true(b, HF_COND_RUNNING) && !hf_verdict_pending(b)))
+		return b->now;
+	return b->idle_since > since ? b->idle_since : since;
+}
+
 void hf_phase_book(struct hf_brain *b)
 {
 	const struct hf_ledger *before = &b->view->status.ledger;
@@ -79,16 +97,17 @@ void hf_phase_book(struct hf_brain *b)
 	    was_condition_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
 		return;
 	if (before->present && ledger->since != HF_TIME_NONE && !is_booked(before)) {
-		/* Rounded to the nearest second, so that short turns do not all vanish. */
-		int64_t seconds =
-			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
+		int64_t seconds = to_seconds(hf_elapsed(ledger->since, b->now));
+		int64_t worked = to_seconds(hf_elapsed(ledger->since, find_end_of_work(b)));
 
 		/* While a verdict settles, condition Running is still True but a rank is missing:
 		 * that time is not productive. */
-		if (was_condition_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
-			ledger->productive_seconds += seconds;
-		else if (was_condition_true(b, HF_COND_RESTARTING))
+		if (was_condition_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL) {
+			ledger->productive_seconds += worked;
+			ledger->downtime_seconds += seconds - worked;
+		} else if (was_condition_true(b, HF_COND_RESTARTING)) {
 			ledger->downtime_seconds += seconds;
+		}
 	}
 	ledger->since = b->now;
 }
