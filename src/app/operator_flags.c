@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 #include "store/resource.h"
 
@@ -27,7 +28,6 @@ enum kind {
 
 #define DEFAULT_METRICS ":8080"
 #define DEFAULT_HEALTH ":8081"
-#define DEFAULT_LEASE "1ca428e5.training-operator.kubeflow.org"
 #define DEFAULT_POD_NS "kubeflow"
 #define DEFAULT_CONFIG "/etc/holdfast/operator.yaml"
 #define DEFAULT_TEMPLATE "/etc/config/initContainer.yaml"
@@ -44,7 +44,7 @@ const struct hf_flag hf_operator_flag_table[] = {
 	 DEFAULT_HEALTH},
 	{"leader-elect", 0, NULL, "elect one of several replicas as the leader, with a Lease",
 	 NULL},
-	{"leader-election-id", 0, "NAME", "name of the Lease", DEFAULT_LEASE},
+	{"leader-election-id", 0, "NAME", "name of the Lease", HF_LEADER_LEASE},
 	{"leader-election-namespace", 0, "NAME", "namespace of the Lease",
 	 "$MY_POD_NAMESPACE, else " DEFAULT_POD_NS},
 	{"enable-scheme", 0, "KIND", "a kind of job to run, may be repeated", "all kinds"},
@@ -395,7 +395,7 @@ int hf_operator_flags_take(const struct hf_flag_item *items, size_t n,
 		.metrics_address = DEFAULT_METRICS,
 		.health_address = DEFAULT_HEALTH,
 		.page_address = "0",
-		.lease_name = DEFAULT_LEASE,
+		.lease_name = HF_LEADER_LEASE,
 		.pod_ns = hf_str_or(env->my_pod_namespace, DEFAULT_POD_NS),
 		.ns = set_or_null(env->kubeflow_namespace),
 		.burst = BURST_UNSET,

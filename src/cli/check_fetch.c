@@ -167,7 +167,7 @@ static const struct listed lists[] = {
 	{HF_CHECK_PODS, &hf_pods, HF_LABEL_JOB_NAME, "status.phase=Pending", NULL},
 	{HF_CHECK_NODES, &hf_nodes, NULL, NULL, NULL},
 	{HF_CHECK_LEASES, &hf_leases, NULL, NULL, HF_CHECK_NODE_LEASES_NS},
-	{HF_CHECK_LEASES, &hf_leases, NULL, "metadata.name=" HF_CHECK_LEADER_LEASE, NULL},
+	{HF_CHECK_LEASES, &hf_leases, NULL, "metadata.name=" HF_LEADER_LEASE, NULL},
 	{HF_CHECK_WEBHOOKS, &validating, NULL, NULL, NULL},
 	{HF_CHECK_WEBHOOKS, &mutating, NULL, NULL, NULL},
 	{HF_CHECK_POLICIES, &policies, NULL, NULL, NULL},

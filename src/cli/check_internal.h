@@ -149,7 +149,6 @@ bool hf_check_is_narrow(const struct hf_json *crd);
 #define HF_CHECK_OLD_OPERATOR "training-operator"
 #define HF_CHECK_OLD_LABEL "control-plane"
 #define HF_CHECK_OLD_LABEL_VALUE "kubeflow-training-operator"
-#define HF_CHECK_LEADER_LEASE "1ca428e5.training-operator.kubeflow.org"
 #define HF_CHECK_NODE_LEASES_NS "kube-node-lease"
 
 /* ---- rules --------------------------------------------------------------------------------------------- */

@@ -2,8 +2,11 @@
  * Copyright The Holdfast authors */
 #include "cli/check_internal.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/facts.h"
+#include "cli/leader.h"
+#include "core/model/names.h"
 #include "framework/framework.h"
 #include "json/yaml.h"
 
@@ -67,29 +70,77 @@ static void check_old_operator(const struct hf_check_facts *facts, struct hf_che
  * cluster, or one with other labels. */
 static void check_leader(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
-	static const hf_time fresh = HF_MINUTE;
-
 	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_LEASES); i++) {
 		const struct hf_json *lease = hf_check_item(facts, HF_CHECK_LEASES, i);
-		const char *holder =
-			hf_str_or(hf_json_path_str(lease, "spec", "holderIdentity", NULL), "");
-		hf_time time = hf_facts_time(hf_json_path_str(lease, "spec", "renewTime", NULL));
+		struct hf_leader leader;
 		bool known = false;
 
-		if (!hf_streq(hf_check_name_of(lease), HF_CHECK_LEADER_LEASE) || *holder == '\0' ||
-		    time == HF_TIME_NONE || facts->now - time > fresh)
+		hf_leader_read(lease, facts->now, &leader);
+		if (!hf_streq(hf_check_name_of(lease), HF_LEADER_LEASE) || !leader.leads)
 			continue;
 		for (size_t p = 0; p < hf_check_len(facts, HF_CHECK_PODS); p++)
 			known |= hf_str_has_prefix(
-				holder, hf_check_name_of(hf_check_item(facts, HF_CHECK_PODS, p)));
+				leader.holder,
+				hf_check_name_of(hf_check_item(facts, HF_CHECK_PODS, p)));
 		if (!known)
 			hf_check_add(
 				lines, HF_CHECK_WARN, "operators",
 				"find out what runs there before you install Holdfast",
 				"Lease %s/%s is renewed by '%s', and no pod of a known operator has "
 				"this name",
-				hf_check_ns_of(lease), HF_CHECK_LEADER_LEASE, holder);
+				leader.ns, HF_LEADER_LEASE, leader.holder);
 	}
+}
+
+/* The operator elects a leader with the Lease of the default name. */
+static bool uses_election(const struct hf_json *deployment)
+{
+	const struct hf_json *containers =
+		hf_json_path(deployment, "spec", "template", "spec", "containers", NULL);
+	const struct hf_json *args = hf_json_get(hf_json_item(containers, 0), "args");
+	bool found = false;
+
+	for (size_t i = 0; i < hf_json_len(args); i++) {
+		const char *arg = hf_json_str(hf_json_item(args, i), "");
+
+		if (hf_str_has_prefix(arg, "--leader-election-"))
+			return false;
+		found |= hf_streq(arg, "--leader-elect");
+	}
+	return found;
+}
+
+/* Holdfast's operator is installed, and no pod of it leads. */
+static void check_own_leader(const struct hf_check_facts *facts, struct hf_check_lines *lines)
+{
+	const struct hf_json *ours = hf_check_operator(facts);
+	struct hf_leader leader, found = {.holder = "", .renewed_at = HF_TIME_NONE};
+	char at[HF_TIME_TEXT_MAX];
+	HF_AUTOFREE char *action = NULL;
+
+	if (ours == NULL || !uses_election(ours) || facts->lists[HF_CHECK_LEASES].code != 0)
+		return;
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_LEASES); i++) {
+		const struct hf_json *lease = hf_check_item(facts, HF_CHECK_LEASES, i);
+
+		hf_leader_read(lease, facts->now, &leader);
+		if (hf_streq(hf_check_name_of(lease), HF_LEADER_LEASE) &&
+		    hf_streq(leader.ns, hf_check_ns_of(ours)))
+			found = leader;
+	}
+	if (found.leads)
+		return;
+	action = hf_xasprintf("look at its pods: kubectl -n %s describe deployment %s",
+			      hf_check_ns_of(ours), hf_check_name_of(ours));
+	hf_check_add(
+		lines, HF_CHECK_FAIL, "operators", action,
+		"Holdfast's operator is installed in namespace %s and does not lead: its Lease %s "
+		"%s%s",
+		hf_check_ns_of(ours), HF_LEADER_LEASE,
+		found.renewed_at == HF_TIME_NONE ? "was never renewed"
+		: *found.holder == '\0'          ? "was given up at "
+						 : "was last renewed at ",
+		hf_facts_time_text(found.renewed_at, at));
 }
 
 void hf_check_operators(const struct hf_check_facts *facts, struct hf_check_lines *lines)
@@ -102,6 +153,7 @@ void hf_check_operators(const struct hf_check_facts *facts, struct hf_check_line
 		return;
 	check_old_operator(facts, lines);
 	check_leader(facts, lines);
+	check_own_leader(facts, lines);
 	n = count_pods(facts, "app", "mpi-operator", &ns);
 	if (n > 0)
 		hf_check_add(

@@ -296,6 +296,43 @@ static void an_unknown_leader_and_the_mpi_operator_are_reported(void **state)
 		"  -> holdfast check migrate\n");
 }
 
+#define ELECTS(args)                                                                               \
+	"kind: Deployment\nmetadata: {name: holdfast-operator, namespace: hs, labels: "            \
+	"{app.kubernetes.io/name: holdfast, app.kubernetes.io/component: operator}}\n"             \
+	"spec: {template: {spec: {containers: [{args: [" args "]}]}}}\n"
+#define LEASE(ns, holder, time)                                                                      \
+	"---\nkind: Lease\nmetadata: {name: 1ca428e5.training-operator.kubeflow.org, namespace: " ns \
+	"}\nspec: {holderIdentity: '" holder "', renewTime: '2023-11-14T" time "Z'}\n"
+#define OWN_POD                                                                                    \
+	"---\nkind: Pod\nmetadata: {name: holdfast-operator-1, namespace: hs, labels: "            \
+	"{app.kubernetes.io/name: holdfast, app.kubernetes.io/component: operator}}\n"
+#define NO_OLD "ok operators: training-operator is not installed\n"
+#define NOT_LEADING                                                                                \
+	"fail operators: Holdfast's operator is installed in namespace hs and does not lead: its " \
+	"Lease 1ca428e5.training-operator.kubeflow.org "
+#define LOOK "  -> look at its pods: kubectl -n hs describe deployment holdfast-operator\n"
+
+static void an_operator_that_does_not_lead_fails(void **state)
+{
+	assert_rule(hf_check_operators,
+		    ELECTS("--leader-elect")
+			    OWN_POD LEASE("hs", "holdfast-operator-1_a", "22:13:18"),
+		    NO_OLD);
+	/* The Lease of another namespace is that of another operator. */
+	assert_rule(hf_check_operators,
+		    ELECTS("--leader-elect")
+			    OWN_POD LEASE("ml", "holdfast-operator-1_a", "22:13:18"),
+		    NO_OLD NOT_LEADING "was never renewed\n" LOOK);
+	assert_rule(hf_check_operators, ELECTS("--leader-elect") LEASE("hs", "x_1", "22:12:19"),
+		    NO_OLD NOT_LEADING "was last renewed at 2023-11-14T22:12:19Z\n" LOOK);
+	assert_rule(hf_check_operators, ELECTS("--leader-elect") LEASE("hs", "", "22:13:18"),
+		    NO_OLD NOT_LEADING "was given up at 2023-11-14T22:13:18Z\n" LOOK);
+	/* It leads without an election, or by another Lease. */
+	assert_rule(hf_check_operators, ELECTS(""), NO_OLD);
+	assert_rule(hf_check_operators, ELECTS("--leader-elect, --leader-election-id=mine"),
+		    NO_OLD);
+}
+
 #define WEBHOOK(name, policy)                                                                      \
 	"---\nkind: ValidatingWebhookConfiguration\nmetadata: {name: " name "}\n"                  \
 	"webhooks: [{failurePolicy: " policy                                                       \
@@ -742,6 +779,7 @@ int main(void)
 		cmocka_unit_test(missing_rights_are_named),
 		cmocka_unit_test(another_operator_is_found_by_its_pods),
 		cmocka_unit_test(an_unknown_leader_and_the_mpi_operator_are_reported),
+		cmocka_unit_test(an_operator_that_does_not_lead_fails),
 		cmocka_unit_test(a_webhook_without_a_server_fails),
 		cmocka_unit_test(kueue_is_asked_which_kinds_it_queues),
 		cmocka_unit_test(a_gang_scheduler_needs_its_crd),

@@ -11,6 +11,7 @@
 #include "cli/disks.h"
 #include "cli/events.h"
 #include "cli/explain.h"
+#include "cli/leader.h"
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/remediation.h"
@@ -133,6 +134,14 @@ static void print_mend(void *arg, hf_time at, const char *text)
 	fputc('\n', cli->out);
 }
 
+static void print_no_leader(struct hf_cli *cli, struct hf_doc *job)
+{
+	HF_AUTO_NO_LEADER missing = {.found = NULL};
+
+	hf_no_leader_find(cli, &job, 1, &missing);
+	print_optional(cli->out, "Operator:", missing.found);
+}
+
 static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
 {
 	const struct hf_json *root = hf_doc_json(job);
@@ -160,6 +169,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	hf_restarts_text(facts.restarts, restarts);
 	hf_output_field(cli->out, "Restarts:", "%s", restarts);
 	print_training(cli->out, root, hf_loop_wall(cli->loop));
+	print_no_leader(cli, job);
 	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
+#include "cli/leader.h"
 #include "cli/node_devices.h"
 #include "cli/output.h"
 #include "cli/ready.h"
@@ -446,9 +447,28 @@ static int get_named(const struct getting *get, const char *name, struct docs *d
 	return rc;
 }
 
+/* Warns if the states of these jobs are old, because no operator leads. */
+static void warn_of_no_leader(const struct getting *get, const struct docs *docs)
+{
+	HF_AUTO_NO_LEADER missing = {.found = NULL};
+
+	if (!get->jobs || !is_table(get))
+		return;
+	hf_no_leader_find(get->cli, docs->items, docs->len, &missing);
+	if (missing.found == NULL)
+		return;
+	fputs("holdfast: warning: ", get->cli->err);
+	hf_text_print_safe(get->cli->err, missing.found);
+	fputs("; ", get->cli->err);
+	hf_text_print_safe(get->cli->err, missing.action);
+	fputc('\n', get->cli->err);
+}
+
 /* Reads what the columns of the table need, and prints the objects. */
 static int print_found(struct getting *get, const struct docs *docs, bool single)
 {
+	if (docs->len > 0)
+		warn_of_no_leader(get, docs);
 	if (docs->len > 0)
 		count_ready_pods(get, docs->len == 1 ? hf_doc_name(docs->items[0]) : NULL);
 	if (docs->len > 0 && is_only(get, &hf_nodes) && get->output.kind == HF_OUTPUT_WIDE)
@@ -620,6 +640,8 @@ static int get_watch(struct getting *get, const char *name)
 		rc = list_kind(get, get->kinds[0], &now, &err);
 	if (rc == 0)
 		count_ready_pods(get, name);
+	if (rc == 0)
+		warn_of_no_leader(get, &now);
 	fit_columns(get, &now, &watching.widths);
 	docs_release(&now);
 	if (rc != 0)

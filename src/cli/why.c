@@ -7,6 +7,7 @@
 #include "cli/disks.h"
 #include "cli/events.h"
 #include "cli/explain.h"
+#include "cli/leader.h"
 #include "cli/remediation.h"
 #include "cli/request.h"
 #include "cli/rollout.h"
@@ -101,6 +102,26 @@ static void add_mend(void *arg, hf_time at, const char *text)
 	hf_json_append(hf_json_ensure_array(arg, "reasons"), reason);
 }
 
+static void add_reason(struct hf_json *object, const char *topic, const char *text)
+{
+	struct hf_json *reason = hf_json_object();
+
+	hf_json_set_str(reason, "topic", topic);
+	hf_json_set_str(reason, "text", text);
+	hf_json_append(hf_json_ensure_array(object, "reasons"), reason);
+}
+
+static void add_no_leader(struct hf_cli *cli, struct hf_doc *job, struct hf_json *object)
+{
+	HF_AUTO_NO_LEADER missing = {.found = NULL};
+
+	hf_no_leader_find(cli, &job, 1, &missing);
+	if (missing.found == NULL)
+		return;
+	add_reason(object, "blocked", missing.found);
+	add_reason(object, "next", missing.action);
+}
+
 static int print_json(struct hf_cli *cli, const struct hf_explanation *explanation,
 		      struct hf_doc *job, struct hf_doc *refusal)
 {
@@ -115,6 +136,7 @@ static int print_json(struct hf_cli *cli, const struct hf_explanation *explanati
 		hf_json_set_str(object, "summary", end);
 	if (!hf_str_is_empty(cli->kept_notes))
 		hf_json_set_str(object, "run", cli->kept_notes);
+	add_no_leader(cli, job, object);
 	hf_cli_mend_of_job(cli, job, add_mend, object);
 	hf_cli_short_disks(cli, explanation->docs, explanation->n_docs, add_disk, object);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
@@ -167,6 +189,20 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 		print_reason(cli, reason->text);
 		fputc('\n', cli->out);
 	}
+}
+
+static void print_no_leader(struct hf_cli *cli, struct hf_doc *job)
+{
+	HF_AUTO_NO_LEADER missing = {.found = NULL};
+
+	hf_no_leader_find(cli, &job, 1, &missing);
+	if (missing.found == NULL)
+		return;
+	fputs(" now       blocked   ", cli->out);
+	hf_text_print_safe(cli->out, missing.found);
+	fputs("\n now       next      ", cli->out);
+	hf_text_print_safe(cli->out, missing.action);
+	fputc('\n', cli->out);
 }
 
 static void print_mend(void *arg, hf_time at, const char *text)
@@ -303,6 +339,7 @@ static int verb_why(struct hf_cli *cli)
 		return print_json(cli, &explanation, job, refusal);
 	hf_cli_print_kept_notes(cli);
 	print_text(cli, job, &explanation.plan);
+	print_no_leader(cli, job);
 	hf_cli_mend_of_job(cli, job, print_mend, cli);
 	if (refusal != NULL)
 		print_refusal(cli, hf_doc_json(refusal));

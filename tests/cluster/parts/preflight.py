@@ -5,6 +5,7 @@
 import json
 import os
 import subprocess
+import time
 
 from kit import build
 from kit.check import Skip, equal, now, want
@@ -14,6 +15,7 @@ BUILD = ["control", "kwok", "peer"]
 MINUTES = 2
 
 OPERATOR = ("holdfast-system", "holdfast-operator")
+LEASE = "1ca428e5.training-operator.kubeflow.org"
 WEBHOOK = "validator.training-operator.kubeflow.org"
 
 
@@ -50,6 +52,14 @@ def done(steps):
 
 def rolled_out(w, ns, name):
     w.cluster.kubectl("-n", ns, "rollout", "status", "deployment", name, "--timeout=60s")
+
+
+def lead(w, ago=0):
+    """Renews the operator's Lease: pods of kwok's nodes run no program."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(time.time() - ago))
+    w.cluster.kubectl("apply", "-f", "-", text=json.dumps({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE, "namespace": OPERATOR[0]},
+        "spec": {"holderIdentity": w.api.list("pods", OPERATOR[0])[0]["metadata"]["name"] + "_1", "renewTime": at}}))
 
 
 def install_old(w, *flags):
@@ -99,6 +109,12 @@ def check_migrate(w):
     w.follow(steps[3]["command"].replace("IMAGE", "registry.example/holdfast:1"))
     rolled_out(w, *OPERATOR)
     w.follow(steps[5]["command"])
+    lines, _ = found(w, "migrate", code=1)
+    equal("operators", result(lines, "operators", "does not lead: its Lease " + LEASE + " was never renewed"), "fail")
+    lead(w, ago=120)
+    lines, _ = found(w, "migrate", code=1)
+    equal("operators", result(lines, "operators", " was last renewed at "), "fail")
+    lead(w)
     lines, steps = found(w, "migrate")
     equal("done", done(steps), [True] * 4 + [False, True])
     warned = [n for n, l in lines.items() if any(r != "ok" for r, _, _ in l)]
@@ -108,6 +124,7 @@ def check_migrate(w):
 
 def check_rights(w):
     """Missing rights of the operator are found by reviews; a caller without rights is told what is unknown"""
+    lead(w)
     lines, _ = found(w)
     asked = lines["rights-operator"][0]
     equal("rights-operator", asked[0], "ok")
@@ -116,6 +133,7 @@ def check_rights(w):
     want(result(lines, "rights-operator", "lacks") == "fail", str(lines["rights-operator"]))
     w.follow("holdfast manifests --operator --image x | kubectl apply -f -")
     ns, name = OPERATOR
+    lead(w)
     w.cluster.kubeconfig("account", token=w.api.token_of(ns, name))
     lines, _ = found(w, "--as-operator", config="account")
     equal("rights-operator", lines["rights-operator"][0][0], "ok")
