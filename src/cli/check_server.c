@@ -14,9 +14,11 @@
 
 /* ValidatingAdmissionPolicy v1, which Holdfast's policies use, exists since 1.30. */
 #define MINOR_MIN 30
-/* the versions of the conformance run (README) */
-#define MINOR_TESTED_FIRST 36
-#define MINOR_TESTED_LAST 36
+/* The versions of the conformance run. Most parts ran on MINOR_TESTED_MOST, and some parts on the others; the README's
+ * table names them. */
+#define MINOR_TESTED_FIRST 35
+#define MINOR_TESTED_MOST 36
+#define MINOR_TESTED_LAST 37
 
 /* The Date header counts whole seconds, and a request takes time. */
 #define SKEW_OK (3 * HF_SECOND)
@@ -65,9 +67,13 @@ void hf_check_api_server(const struct hf_check_facts *facts, struct hf_check_lin
 			     "%s is %s than the tested versions 1.%d to 1.%d", facts->version,
 			     minor < MINOR_TESTED_FIRST ? "older" : "newer", MINOR_TESTED_FIRST,
 			     MINOR_TESTED_LAST);
-	else
+	else if (minor == MINOR_TESTED_MOST)
 		hf_check_add(lines, HF_CHECK_OK, check, NULL, "%s, a tested version",
 			     facts->version);
+	else
+		hf_check_add(lines, HF_CHECK_OK, check, NULL,
+			     "%s; most tests of Holdfast ran on 1.%d, some on this version",
+			     facts->version, MINOR_TESTED_MOST);
 }
 
 /* ---- clocks ------------------------------------------------------------------------------------------ */
