@@ -145,7 +145,9 @@ struct hf_views;
 void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
 			const struct hf_moment *moment, struct hf_arena *arena,
 			struct hf_views *views, struct hf_observed *seen);
-/* Forgets the history of the job with this UID, which is gone. */
-void hf_pod_history_forget(struct hf_pod_history *history, const char *uid);
+/* Gives a new job the names that pods of a former job of its name freed a moment ago. */
+void hf_pod_history_begin(struct hf_pod_history *history, const struct hf_cache_entry *job);
+/* The job is gone: its history is forgotten, but for the names that a next job must know. */
+void hf_pod_history_end(struct hf_pod_history *history, const struct hf_cache_entry *job);
 
 #endif

@@ -659,6 +659,59 @@ static void test_a_strangers_pod_frees_a_name_too(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
+static void job_event(struct bench *bench, enum hf_event_type type, const char *uid, int version)
+{
+	fake_event(watch_of(bench, "pytorchjobs"), type, job_doc("ddp", uid, version, ""));
+	turn_for(bench, HF_SECOND);
+}
+
+static void delete_pod(struct bench *bench, int version)
+{
+	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+		   bound_pod("ddp-worker-0", version, "a", RUNNING));
+}
+
+/* The pod of a deleted job goes before or after its job.  A taint's timer knows names alone, so the next
+ * job of this name must know of the freed name. */
+static void test_the_next_job_of_a_name_knows_of_freed_names(void **state)
+{
+	static const char tainted[] = "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]";
+	struct bench *bench = *state;
+
+	for (int i = 0; i < 4; i++) {
+		bool taint = i < 2, pod_first = i % 2 == 0;
+		int version = 1000 + 100 * i;
+
+		if (i == 0)
+			start_on_a(bench, node_doc("a", 5, "True", tainted));
+		node_becomes(bench, version, "True", taint ? tainted : "");
+		/* The timers of the last round are over. */
+		turn_for(bench, HF_POD_HISTORY_KEPT);
+		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+			   bound_pod("ddp-worker-0", version + 1, "a", RUNNING));
+		turn_for(bench, HF_SECOND);
+		if (pod_first)
+			delete_pod(bench, version + 2);
+		job_event(bench, HF_EVENT_DELETED, "u-1", version + 3);
+		if (!pod_first)
+			delete_pod(bench, version + 4);
+		turn_for(bench, HF_SECOND);
+		job_event(bench, HF_EVENT_ADDED, "u-2", version + 5);
+		assert_int_equal(brain.n_gone, taint ? 1 : 0);
+		if (taint) {
+			assert_string_equal(brain.gone_names[0], "ddp-worker-0");
+			assert_true(brain.gone[0].no_execute);
+			assert_false(brain.gone_owned[0]);
+			assert_true(brain.now - brain.gone[0].at >= HF_SECOND);
+		}
+		turn_for(bench, HF_POD_HISTORY_KEPT);
+		job_event(bench, HF_EVENT_MODIFIED, "u-2", version + 6);
+		assert_int_equal(brain.n_gone, 0);
+		job_event(bench, HF_EVENT_DELETED, "u-2", version + 7);
+		job_event(bench, HF_EVENT_ADDED, "u-1", version + 8);
+	}
+}
+
 /* A pod of an earlier job of the same name is on the node.  When the node is lost, the new job is
  * stepped. */
 static void test_a_node_wakes_the_job_that_waits_for_a_name_on_it(void **state)
@@ -743,6 +796,7 @@ int main(void)
 		N(test_how_a_pod_was_that_went_before_a_pass_looked),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_a_strangers_pod_frees_a_name_too),
+		N(test_the_next_job_of_a_name_knows_of_freed_names),
 		N(test_a_node_wakes_the_job_that_waits_for_a_name_on_it),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),

@@ -8,6 +8,7 @@
 #include "operator/operator_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Facts about pods that no present object shows: when a kubelet last wrote to a pod, which names
@@ -18,6 +19,9 @@
  *
  * A deleted pod is remembered for HF_POD_HISTORY_KEPT.  If the table is full, all pods are
  * forgotten, and the watch counts as begun then.
+ *
+ * A pod that belongs to no present job is remembered if a taint's timer may hold its name: the next
+ * job of that name waits like the job of the deleted pod would.
  */
 
 struct grave {
@@ -33,7 +37,9 @@ struct grave {
 struct hf_pod_history {
 	struct hf_operator *op;
 	struct hf_map *jobs; /* job UID → struct hf_map: pod name → struct grave, oldest first */
-	size_t len;
+	/* "namespace/pod" → struct grave, oldest first: the pods of no present job */
+	struct hf_map *orphans;
+	size_t len;     /* of all tables */
 	uint64_t lists; /* the number of lists of the cache of pods, when last looked at */
 	/* monotonic: since when the operator has seen every deletion of a pod */
 	hf_time watching;
@@ -158,6 +164,7 @@ static void graves_free(void *arg)
 static void forget_all(struct hf_pod_history *history)
 {
 	hf_map_clear(history->jobs);
+	hf_map_clear(history->orphans);
 	history->len = 0;
 	history->watching = hf_loop_mono(history->op->loop);
 }
@@ -176,15 +183,12 @@ static struct hf_map *graves_of(struct hf_pod_history *history, const char *uid)
 	return graves;
 }
 
-static void expire_old(struct hf_pod_history *history, const char *uid)
+static void expire_table(struct hf_pod_history *history, struct hf_map *graves)
 {
-	struct hf_map *graves = hf_map_get(history->jobs, uid);
 	hf_time now = hf_loop_mono(history->op->loop);
 	const char *name;
 	void *value;
 
-	if (graves == NULL)
-		return;
 	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);) {
 		const struct grave *grave = value;
 
@@ -193,6 +197,16 @@ static void expire_old(struct hf_pod_history *history, const char *uid)
 		hf_map_remove(graves, name);
 		history->len--;
 	}
+}
+
+static void expire_old(struct hf_pod_history *history, const char *uid)
+{
+	struct hf_map *graves = hf_map_get(history->jobs, uid);
+
+	expire_table(history, history->orphans);
+	if (graves == NULL)
+		return;
+	expire_table(history, graves);
 	if (hf_map_len(graves) == 0)
 		hf_map_remove(history->jobs, uid);
 }
@@ -201,6 +215,7 @@ struct burial {
 	struct hf_pod_history *history;
 	const struct hf_cache_entry *pod;
 	struct hf_view *last; /* as in struct grave, but borrowed */
+	bool buried;          /* for a present job */
 };
 
 /* Taint eviction may have a timer for the deleted pod.  Asked again at each look, because the event
@@ -213,37 +228,87 @@ static bool has_timer(const struct hf_pod_history *history, const struct grave *
 	       (nodes != NULL && grave->node != NULL && hf_nodes_evicts(nodes, grave->node));
 }
 
-static void bury_for(const struct burial *burial, const char *uid)
+/* There is room in all tables. */
+static void make_room(struct hf_pod_history *history, const char *uid)
 {
-	struct hf_pod_history *history = burial->history;
-	const struct hf_view *view = burial->pod->view;
-	struct hf_map *graves;
-	struct grave *grave;
-
 	expire_old(history, uid);
 	if (history->len >= HF_POD_HISTORY_MAX)
 		forget_all(history);
-	graves = graves_of(history, uid);
-	/* If several pods with the same name were deleted, only the last deletion is remembered. It
-	 * moves to the end of the list. */
-	if (hf_map_remove(graves, burial->pod->name))
+}
+
+/* If several pods with the same name were deleted, only the last deletion is remembered. It moves to
+ * the end of the list. */
+static void put_grave(struct hf_pod_history *history, struct hf_map *graves, const char *name,
+		      struct grave *grave)
+{
+	if (hf_map_remove(graves, name))
 		history->len--;
-	grave = hf_xcalloc(1, sizeof(*grave));
+	bool put = hf_map_put(graves, name, grave);
+
+	hf_assert(put);
+	history->len++;
+}
+
+static struct grave *dig_grave(const struct burial *burial)
+{
+	struct hf_pod_history *history = burial->history;
+	const struct hf_view *view = burial->pod->view;
+	struct grave *grave = hf_xcalloc(1, sizeof(*grave));
+
 	grave->at = hf_loop_mono(history->op->loop);
 	grave->uid = hf_xstrdup(hf_str_or(burial->pod->uid, ""));
 	grave->node = hf_str_is_empty(view->node) ? NULL : hf_xstrdup(view->node);
 	grave->no_execute = has_timer(history, grave);
 	grave->last = burial->last == NULL ? NULL : hf_view_ref(burial->last);
-	bool put = hf_map_put(graves, burial->pod->name, grave);
+	return grave;
+}
 
-	hf_assert(put);
-	history->len++;
+static void bury_for(struct burial *burial, const char *uid)
+{
+	struct hf_pod_history *history = burial->history;
+
+	make_room(history, uid);
+	put_grave(history, graves_of(history, uid), burial->pod->name, dig_grave(burial));
+	burial->buried = true;
 }
 
 static void bury_stranger(void *arg, const struct hf_kind *kind, const struct hf_cache_entry *job)
 {
 	(void)kind;
 	bury_for(arg, job->uid);
+}
+
+/* A grave without the pod's last state, which concerns the job of the pod alone. */
+static struct grave *copy_grave(const struct grave *grave)
+{
+	struct grave *copy = hf_xcalloc(1, sizeof(*copy));
+
+	*copy = *grave;
+	copy->uid = hf_xstrdup(grave->uid);
+	copy->node = hf_xstrdup(grave->node);
+	copy->last = NULL;
+	return copy;
+}
+
+/* Keeps the name for the next job, if a taint's timer may hold it and there is room. */
+static void keep_for_next_job(struct hf_pod_history *history, const char *ns, const char *name,
+			      const struct grave *grave)
+{
+	HF_AUTOFREE char *key = NULL;
+
+	if (!has_timer(history, grave) || history->len >= HF_POD_HISTORY_MAX)
+		return;
+	key = hf_xasprintf("%s/%s", ns, name);
+	put_grave(history, history->orphans, key, copy_grave(grave));
+}
+
+static void bury_orphan(const struct burial *burial)
+{
+	struct grave *grave = dig_grave(burial);
+
+	make_room(burial->history, "");
+	keep_for_next_job(burial->history, burial->pod->ns, burial->pod->name, grave);
+	grave_free(grave);
 }
 
 static bool is_marked(struct hf_pod_history *history, const struct hf_view *view)
@@ -259,7 +324,7 @@ static bool is_marked(struct hf_pod_history *history, const struct hf_view *view
  * matters, too, to the job that waits for its name. */
 static void remember_deleted(struct hf_pod_history *history, const struct hf_cache_entry *entry)
 {
-	struct burial burial = {history, entry, NULL};
+	struct burial burial = {.history = history, .pod = entry};
 	struct hf_view *view = entry->view;
 
 	if (view->controller_uid != NULL &&
@@ -270,6 +335,8 @@ static void remember_deleted(struct hf_pod_history *history, const struct hf_cac
 	} else if (!hf_str_is_empty(view->node)) {
 		hf_operator_each_by_name(history->op, entry->ns, entry->name, bury_stranger,
 					 &burial);
+		if (!burial.buried)
+			bury_orphan(&burial);
 	}
 }
 
@@ -377,14 +444,35 @@ void hf_pod_history_see(struct hf_pod_history *history, const char *uid,
 	seen->gone = gone;
 }
 
-void hf_pod_history_forget(struct hf_pod_history *history, const char *uid)
+void hf_pod_history_begin(struct hf_pod_history *history, const struct hf_cache_entry *job)
 {
-	const struct hf_map *graves = hf_map_get(history->jobs, uid);
+	HF_AUTOFREE char *prefix = NULL;
+	const char *key;
+	void *value;
+
+	make_room(history, job->uid);
+	if (hf_map_len(history->orphans) == 0)
+		return;
+	prefix = hf_xasprintf("%s/%s-", job->ns, job->name);
+	/* The names stay in the table: a job of another kind may use them too. */
+	for (size_t it = 0; hf_map_next(history->orphans, &it, &key, &value);)
+		if (hf_str_has_prefix(key, prefix) && history->len < HF_POD_HISTORY_MAX)
+			put_grave(history, graves_of(history, job->uid), key + strlen(job->ns) + 1,
+				  copy_grave(value));
+}
+
+void hf_pod_history_end(struct hf_pod_history *history, const struct hf_cache_entry *job)
+{
+	const struct hf_map *graves = hf_map_get(history->jobs, job->uid);
+	const char *name;
+	void *value;
 
 	if (graves == NULL)
 		return;
 	history->len -= hf_map_len(graves);
-	hf_map_remove(history->jobs, uid);
+	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);)
+		keep_for_next_job(history, job->ns, name, value);
+	hf_map_remove(history->jobs, job->uid);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -395,6 +483,7 @@ struct hf_pod_history *hf_pod_history_create(struct hf_operator *op)
 
 	history->op = op;
 	history->jobs = hf_map_create(HF_POD_HISTORY_MAX, op->options.seed, graves_free);
+	history->orphans = hf_map_create(HF_POD_HISTORY_MAX, op->options.seed, grave_free);
 	return history;
 }
 
@@ -403,6 +492,7 @@ struct hf_pod_history *hf_pod_history_destroy(struct hf_pod_history *history)
 	if (history == NULL)
 		return NULL;
 	hf_map_destroy(history->jobs);
+	hf_map_destroy(history->orphans);
 	free(history);
 	return NULL;
 }

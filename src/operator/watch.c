@@ -57,13 +57,15 @@ static void note_added_job(struct hf_operator *op, const struct hf_cache_entry *
 	/* If the table is full, changes of this job's pods do not queue the job. */
 	if (!hf_map_put(op->job_keys, job->uid, copy))
 		free(copy);
+	if (op->facts.history != NULL)
+		hf_pod_history_begin(op->facts.history, job);
 }
 
 static void note_deleted_job(struct hf_operator *op, const struct hf_cache_entry *job)
 {
 	hf_map_remove(op->job_keys, job->uid);
 	if (op->facts.history != NULL)
-		hf_pod_history_forget(op->facts.history, job->uid);
+		hf_pod_history_end(op->facts.history, job);
 }
 
 static void tell_seen(const struct hf_operator *op, const char *key)

@@ -415,7 +415,7 @@ void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod)
 }
 
 /* 18: the name of a pod that went from a tainted node is not used again within
- * replaceDelaySeconds. */
+ * replaceDelaySeconds, also by the next job of this name. */
 void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const char *key;
@@ -428,8 +428,7 @@ void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *other = value;
 
-		if (other->gone && other->tainted && hf_streq(other->job_uid, pod->job_uid) &&
-		    hf_streq(other->name, pod->name) &&
+		if (other->gone && other->tainted && hf_streq(other->name, pod->name) &&
 		    sim_now(sim) - other->gone_at < REPLACE_DELAY)
 			sim_fail(sim, "18 replace delay",
 				 "pod %s is created %lld ms after its predecessor on tainted node "
@@ -467,7 +466,7 @@ void sim_check_stray(struct sim *sim, const char *name)
 	struct hf_doc *doc = hf_memstore_peek(sim->memstore, &hf_pods, "default", name);
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
 
-	if (sim_sees_the_present(sim) && sim->n_lives == 1 && pod->attempt + pod->generation > 1)
+	if (sim_sees_the_present(sim) && sim->n_lives == 1)
 		sim_fail(sim, "18 taint race",
 			 "pod %s on %s is evicted by a timer for a taint of another node", name,
 			 pod->node);

@@ -322,16 +322,16 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
  * presumed dead. */
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost);
 
-/* A pod of this job that disappeared a moment ago.  The caller forgets it after
- * HF_GONE_KEPT_SECONDS; no name stays unused for longer. */
+/* A pod with the name of a rank that disappeared a moment ago: of this job, of an earlier job of this name, or of
+ * another owner.  The caller forgets it after HF_GONE_KEPT_SECONDS; no name stays unused for longer. */
 #define HF_GONE_KEPT_SECONDS 300
 struct hf_gone_seen {
 	const char *name;
 	const char *uid; /* of that pod */
 	hf_time at;      /* when the operator saw that the pod was gone */
 	bool no_execute; /* the pod's node had a NoExecute taint, was Unknown, or did not exist */
-	/* The pod as it was last seen, marked for deletion; it may have disappeared before a step
-	 * ran.  NULL: unknown. */
+	/* The job's own pod as it was last seen, marked for deletion; it may have disappeared before a
+	 * step ran.  NULL: unknown, or not of this job. */
 	const struct hf_pod *last;
 };
 
