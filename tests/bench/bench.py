@@ -24,6 +24,7 @@ import time
 import agent
 import fleet
 import inplace
+import jobset
 import local
 import page
 import recovery
@@ -472,10 +473,18 @@ class Bench:
     def gang(self):
         recovery.gang(self)
 
+    def exec(self):
+        inplace.executor(self)
+
     def inplace(self):
+        inplace.executor(self)
         inplace.machine(self)
         for ranks in self.ranks:
             inplace.measure(self, ranks)
+
+    def jobset(self):
+        for ranks in self.ranks:
+            jobset.measure(self, ranks)
 
     def local(self):
         local.local(self, spread)
@@ -532,7 +541,9 @@ BY_HAND = {
     "agent": "the agent of a node: line to condition, floods, what it costs at rest (four minutes)",
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
     "gang": "a gang of 1,000 restarts on kwok's nodes",
-    "inplace": "a gang restarts in its pods, with played agents on a real control plane; the same gang re-created",
+    "exec": "memory and CPU of holdfast exec (two minutes)",
+    "inplace": "that; a gang restarts in its pods, with played agents on a real control plane; the same gang re-created",
+    "jobset": "the gang of inplace as a JobSet 0.12 that restarts in place, with played agents",
     "local": "holdfast run beside torchrun: a minute of training, kills, Ctrl-C (six minutes)",
     "lost": "a node loses power, on a real control plane: with proof and without, tuned and stock",
 }
@@ -600,7 +611,7 @@ def arguments():
                         help="operator: how many at once, two clusters each (300); '' for none")
     parser.add_argument("--alone", metavar="N,...", default="",
                         help="operator: more sizes, for Holdfast without the Go operator")
-    parser.add_argument("--ranks", metavar="N,...", default="1000", help="inplace: sizes of the gang (1000)")
+    parser.add_argument("--ranks", metavar="N,...", default="1000", help="inplace, jobset: sizes of the gang (1000)")
     parser.add_argument("--json", metavar="FILE", help="write the figures, one JSON object a line")
     parser.add_argument("--against", metavar="FILE", help="show the figures of such a file beside")
     parser.add_argument("--build", default="build", help=argparse.SUPPRESS)

@@ -55,7 +55,7 @@ class Process:
 
 
 class Run:
-    """One operator, one cluster. which: holdfast or go.
+    """One operator, one cluster. which: holdfast, go, or jobset, which its caller starts.
     patient: no node counts as silent, although kwok cannot renew the Leases of many nodes on a busy machine.
     """
 
@@ -63,19 +63,18 @@ class Run:
         self.bench, self.which, self.nodes, self.patient = bench, which, nodes, patient
         self.folder = tempfile.mkdtemp(prefix="holdfast-fleet-", dir="/var/tmp")
         self.cluster = Cluster(os.path.join(self.folder, "k"))
-        self.operator = None
+        self.operator = self.process = None
 
     def __enter__(self):
         self.cluster.up(owner=os.getpid(), manager_flags=["--node-monitor-grace-period=30m"] if self.patient else ())
         self.cluster.add_kwok(self.nodes, lease_s=600 if self.patient else 40)
         if self.which == "go":
             self.cluster.add_peer(PEER_FLAGS)
-            pid = next(p for p in self.cluster.pids("peer") if program(p) == "training-operator")
-        else:
+            self.process = Process(next(p for p in self.cluster.pids("peer") if program(p) == "training-operator"))
+        elif self.which == "holdfast":
             self.install()
             self.operator = Operator(self.cluster, self.bench.holdfast).start()
-            pid = self.operator.child.pid
-        self.process = Process(pid)
+            self.process = Process(self.operator.child.pid)
         return self
 
     def __exit__(self, *_):

@@ -25,6 +25,7 @@ PROGRAMS = {
         "containerd", "containerd-shim-runc-v2", "ctr")},
     "kwok": {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
     "kueue": {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+    "jobset": {"jobset": "sigs.k8s.io/jobset"},
     "helm": {"helm": "helm.sh/helm/v4/cmd/helm"},
     "krew": {"krew": "sigs.k8s.io/krew/cmd/krew"},
     "peer": {"training-operator": "github.com/kubeflow/training-operator/cmd/training-operator.v1"},
@@ -37,6 +38,7 @@ TARGETS = {
     "inside": [("kubernetes", "kube-proxy"), ("coredns", "coredns")],
     "kwok": [("kwok", "kwok")],
     "kueue": [("kueue", "kueue")],
+    "jobset": [("jobset", "jobset")],
     "helm": [("helm", "helm")],
     "krew": [("krew", "krew")],
     "peer": [("peer", "training-operator")],
@@ -103,8 +105,8 @@ def write_module(path, ours, other):
 
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
         "coredns": "github.com/coredns/coredns",
-        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "helm": "helm.sh/helm/v4",
-        "krew": "sigs.k8s.io/krew",
+        "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue", "jobset": "sigs.k8s.io/jobset",
+        "helm": "helm.sh/helm/v4", "krew": "sigs.k8s.io/krew",
         "peer": "github.com/kubeflow/training-operator"}
 
 
