@@ -28,8 +28,8 @@ void hf_cleanup_step(struct hf_brain *b);
 
 /* Put `holdfast exec` before the command, if recovery.exec is Inject, and give it recovery.logRules.  HF_E_INVALID: that
  * cannot be. */
-int hf_inject_exec(const struct hf_job *job, int role, struct hf_edits *edits, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_inject_exec(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		   struct hf_error *err) HF_MUST_CHECK;
 
 /* ---- pod_group.c --------------------------------------------------------------------------------- */
 

@@ -88,21 +88,32 @@ static void put_before_command(struct hf_edits *edits, int container, const char
 	hf_edits_add(edits, &edit);
 }
 
-static void inject_program(const struct hf_job *job, int container, struct hf_edits *edits)
+/* An agent tells exec of later starts.  The first start must not depend on it: the agent may be silent. */
+static void tell_first_start(const struct hf_rank *rank, int container, struct hf_edits *edits)
+{
+	hf_edits_env(edits, container, HF_GENERATION_ENV, "%lld", (long long)rank->generation);
+	hf_edits_env(edits, container, HF_ATTEMPT_ENV, "%lld", (long long)rank->attempt);
+}
+
+static void inject_program(const struct hf_job *job, const struct hf_rank *rank,
+			   struct hf_edits *edits)
 {
 	static const char *const copied[] = {PROGRAM, "--"};
 	const char **words = HF_ARENA_ARRAY(edits->arena, const char *, 3);
+	int container = (int)job->roles[rank->role].default_container;
 
 	if (job->settings->exec_program) {
 		words[0] = job->settings->exec_program;
 		words[1] = "exec";
 		words[2] = "--";
 		put_before_command(edits, container, words, 3);
+		tell_first_start(rank, container, edits);
 		return;
 	}
 	add_copier(job->settings, edits);
 	put_before_command(edits, container, copied, HF_ARRAY_LEN(copied));
 	hf_edits_env(edits, container, AGENT_SOCKET_ENV, AGENT_DIR "/agent.sock");
+	tell_first_start(rank, container, edits);
 	add_mount(edits, container, PROGRAM_VOLUME, PROGRAM_DIR);
 	add_mount(edits, container, AGENT_VOLUME, AGENT_DIR);
 	add_volumes(job->settings, edits);
@@ -135,8 +146,10 @@ static int add_log_rules(const struct hf_job *job, int container, struct hf_edit
 	return 0;
 }
 
-int hf_inject_exec(const struct hf_job *job, int role, struct hf_edits *edits, struct hf_error *err)
+int hf_inject_exec(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		   struct hf_error *err)
 {
+	int role = rank->role;
 	const struct hf_role *spec = &job->roles[role];
 	bool own = job->view->run_policy.recovery.exec != NULL;
 
@@ -155,6 +168,6 @@ int hf_inject_exec(const struct hf_job *job, int role, struct hf_edits *edits, s
 			err, HF_E_INVALID,
 			"recovery.exec is Inject, and the operator does not know an image "
 			"with holdfast-exec: start it with --exec-image");
-	inject_program(job, (int)spec->default_container, edits);
+	inject_program(job, rank, edits);
 	return 0;
 }

@@ -81,7 +81,7 @@ static int build_edits(const struct hf_brain *b, const struct hf_rank *rank, str
 			     (long long)save_seconds);
 	if (b->roles[rank->role].slots[rank->index].held)
 		hf_edits_env(edits, (int)role->default_container, HF_HOLD_ENV, "1");
-	if (hf_inject_exec(&b->job, rank->role, edits, err) < 0)
+	if (hf_inject_exec(&b->job, rank, edits, err) < 0)
 		return err->code;
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }

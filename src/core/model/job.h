@@ -285,6 +285,9 @@ struct hf_job_view {
 #define HF_BARRIER_EXIT_CODE 227
 /* A pod with this variable starts its program only when the agent gives the order. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
+/* Which start of its rank a training process is. */
+#define HF_GENERATION_ENV "HOLDFAST_GENERATION"
+#define HF_ATTEMPT_ENV "HOLDFAST_ATTEMPT"
 /* How long SIGTERM of the kubelet waits for a save of the ranks. */
 #define HF_SAVE_ENV "HOLDFAST_SAVE_SECONDS"
 #define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
