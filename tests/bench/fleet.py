@@ -67,7 +67,7 @@ class Run:
 
     def __enter__(self):
         self.cluster.up(owner=os.getpid(), manager_flags=["--node-monitor-grace-period=30m"] if self.patient else ())
-        self.cluster.add_kwok(self.nodes, lease_s=600 if self.patient else 40)
+        self.cluster.add_kwok(self.nodes, lease_s=600 if self.patient else 40, endless=self.which == "jobset")
         if self.which == "go":
             self.cluster.add_peer(PEER_FLAGS)
             self.process = Process(next(p for p in self.cluster.pids("peer") if program(p) == "training-operator"))

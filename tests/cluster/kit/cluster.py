@@ -370,8 +370,8 @@ class Cluster:
         os.umask(old)
 
     # ---- nodes
-    def add_kwok(self, count, group="fake", lease_s=40):
-        """Nodes that only say so: pods bound to them become Running at once.
+    def add_kwok(self, count, group="fake", lease_s=40, endless=False):
+        """Nodes that only say so: pods bound to them become Running at once. endless: pods of Jobs stay so.
 
         Each group is a process of its own, "kwok" or "kwok-GROUP": stopped, its nodes fall silent
         and their pods are in nobody's hands, as when machines lose power.
@@ -383,8 +383,16 @@ class Cluster:
         program = "kwok" if first else "kwok-" + group
         for i in range(count):
             api.create("nodes", None, self.kwok_node(f"{group}-{i}", group, room))
+        more = []
+        if endless:
+            stages = os.path.join(build.source("kwok"), "kustomize/stage/pod/fast")
+            texts = []
+            for name in ("ready", "delete"):
+                with open(os.path.join(stages, f"pod-{name}.yaml"), encoding="utf-8") as f:
+                    texts.append(f.read())
+            more = ["--config", self.write(program + ".yaml", "---\n".join(texts))]
         self.start(program, [
-            build.find("kwok"), "--kubeconfig", "kubeconfig.kwok", "--manage-all-nodes=false",
+            build.find("kwok"), *more, "--kubeconfig", "kubeconfig.kwok", "--manage-all-nodes=false",
             f"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node={group}",
             # Without Leases the nodes are not ready for a moment every 50 s, and their pods neither.
             "--node-lease-duration-seconds", str(lease_s), "--node-ip=127.0.0.1",
