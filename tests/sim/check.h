@@ -45,6 +45,7 @@ struct sim_pod_truth {
 	bool missed; /* the operator may have missed that the pod was being deleted */
 	bool unseen; /* the pod vanishes, and no watch of the operator reports this */
 	bool known;  /* the operator asked for the pod's end, so it knows the cause */
+	bool opens;  /* at the end of a run: its end is counted as the first one of an incident */
 	bool begun;  /* its process ran at some time */
 	/* when its process ended for good while another container ran on; 0: never */
 	hf_time held_at;

@@ -58,9 +58,11 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 
 	/* An incident begins when a pod ends that was created after the incident before. So the
 	 * number of incidents is the number of different stamps on ended pods. A pod that vanished
-	 * may be an incident of its own, and so may each restart in place. */
+	 * may be an incident of its own, and so may each restart in place. An end joins an incident
+	 * only by that incident's first end: of three ends, the second may belong to the first or to
+	 * the third while these two have different causes. */
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
-		const struct sim_pod_truth *pod = value;
+		struct sim_pod_truth *pod = value;
 		bool first = may_count(pod);
 		void *other;
 
@@ -73,11 +75,11 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 
 			if (o == pod)
 				break;
-			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident &&
+			first = !(o->known && o->opens && o->incident == pod->incident &&
 				  may_be_of_one(sim, o, pod, window) &&
 				  hf_streq(o->job_uid, pod->job_uid));
 		}
+		pod->opens = first && !pod->succeeded;
 		incidents += first;
 	}
 	if (sim_all_restarts(status) > incidents)

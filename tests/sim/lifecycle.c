@@ -21,7 +21,7 @@
  * - Taint eviction: 300 s after the taint (at once for other keys) it deletes the pod of this name,
  *   without a UID. The timer belongs to the name. When a pod is removed, the timer is cancelled
  *   only if no pod has the name by the time the removal is handled. A pod of this name on another
- *   node does not cancel it.
+ *   node does not cancel it, nor does the end of the Node object.
  * - Pod GC: every 20 s it marks pods Failed and deletes them without grace. It does so for pods of
  *   a Node that has been missing for 40 s, and for terminating pods of a node that is out of
  *   service and not ready.
@@ -150,7 +150,8 @@ static void check_stray(struct sim *sim, const char *name)
 	const struct sim_node *node = sim_node_get(
 		sim, node_of(hf_memstore_peek(sim->memstore, &hf_pods, "default", name)));
 
-	if (node != NULL && !taints_execute(node))
+	/* The timer of a pod on a deleted node may be the pod's own. */
+	if (node != NULL && node->exists && !taints_execute(node))
 		sim_check_stray(sim, name);
 }
 
@@ -210,7 +211,8 @@ void sim_lifecycle_taints(struct sim_node *node)
 	struct sim *sim = node->sim;
 	struct pod_list list;
 
-	if (sim->nodes->kcm_down)
+	/* The controller forgets a deleted node, and its timers run on. */
+	if (sim->nodes->kcm_down || !node->exists)
 		return;
 	list_pods(sim, node->name, &list);
 	for (size_t i = 0; i < list.pods.len; i++) {

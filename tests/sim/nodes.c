@@ -257,6 +257,7 @@ static void come_back(struct sim_node *node)
 	if (!node->exists) {
 		node->proven_until = sim_now(node->sim);
 		sim_node_make(node);
+		sim_lifecycle_taints(node);
 	}
 	if (!was_alive) {
 		sim_tell(node->sim, "world: %s is back", node->name);
