@@ -78,7 +78,8 @@ def measure(bench, ranks):
             bench.figures.add(f"jobset.restart.{ranks}.{f['restart']}", float(f["seconds"]), "s", 1,
                               f"{ranks:,} ranks on {nodes} nodes, JobSet 0.12: an agent starts anew until all workers may "
                               f"start, restart {f['restart']}",
-                              down=float(f["down"]), agent_writes=int(f["agent_writes"]), agent_events=int(f["events"]))
+                              down=float(f["down"]), written=float(f["written"]),
+                              agent_writes=int(f["agent_writes"]), agent_events=int(f["events"]))
         # The first attempt of all pods is part of it: one more write of the status.
         bench.figures.add(f"jobset.writes.{ranks}", inplace.count_writes(follower.look() - before) / (inplace.TIMES + 1),
                           "writes", inplace.TIMES + 1, "of the controller for one restart, beside events",

@@ -57,7 +57,7 @@ struct bench {
 	size_t n_agents, n_run, n_down;
 	struct hf_timer *pause, *limit;
 	bool begun;
-	double start, down;
+	double start, down, written;
 	long writes, events; /* since the beginning of this restart */
 };
 
@@ -82,9 +82,9 @@ static struct hf_store *connect_store(struct bench *bench)
 
 static void report_end_of_restart(struct bench *bench)
 {
-	printf("jobset restart=%ld seconds=%.3f down=%.3f ranks=%zu agent_writes=%ld events=%ld\n",
-	       ++bench->done, now() - bench->start, bench->down - bench->start, bench->n_agents,
-	       bench->writes, bench->events);
+	printf("jobset restart=%ld seconds=%.3f down=%.3f written=%.3f ranks=%zu agent_writes=%ld events=%ld\n",
+	       ++bench->done, now() - bench->start, bench->down - bench->start,
+	       bench->written - bench->start, bench->n_agents, bench->writes, bench->events);
 	fflush(stdout);
 	bench->start = 0;
 	if (bench->done == bench->times)
@@ -105,6 +105,7 @@ static void on_written(void *arg, const struct hf_reply *reply)
 		die(agent->pod, reply->code, reply->message);
 	agent->attempt = agent->writing;
 	agent->writing = NONE;
+	agent->bench->written = now();
 	reconcile(agent);
 }
 
