@@ -73,7 +73,7 @@ static void receive_reports(struct hf_exec_run *x)
 	struct hf_beat beat;
 	int left = REPORTS_AT_ONCE;
 
-	while (hf_exec_link_receive(&x->link, &left, &beat, &sender)) {
+	while (hf_exec_link_receive(&x->link, x->ended ? 0 : x->child, &left, &beat, &sender)) {
 		take_save_report(x, &beat, &sender);
 		/* A report without a step does not show that the rank trains (a thread of its own may send it),
 		 * and exec sends signs of life anyway. */

@@ -48,9 +48,10 @@ void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
 /* Sends a report to the agent.  Does not block; a report that cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
 /* Takes the next report of a descendant, and its sender.  Each datagram takes one off *left, also a datagram of a
- * stranger.  False: no report is there, or *left is 0. */
-bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
-			  struct hf_exec_sender *ret_sender);
+ * stranger.  False: no report is there, or *left is 0.  child: a child that was not reaped, so no other process has its
+ * PID, and exec need not read /proc for its reports; 0: none. */
+bool hf_exec_link_receive(const struct hf_exec_link *link, pid_t child, int *left,
+			  struct hf_beat *ret_beat, struct hf_exec_sender *ret_sender);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -75,8 +75,8 @@ bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *be
 
 /* Whether exec takes the report: its sender is a descendant, and runs as exec's user or as root.  If exec is root,
  * any user counts: entrypoints change the user before they train.  Senders of other PID namespaces have the pid 0,
- * and do not count. */
-static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
+ * and do not count.  child: see hf_exec_link_receive. */
+static bool is_ours(const struct msghdr *message, pid_t child, pid_t *ret_pid)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
 	struct ucred sender;
@@ -86,11 +86,11 @@ static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
 	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
 	*ret_pid = sender.pid;
 	return (sender.uid == geteuid() || sender.uid == 0 || geteuid() == 0) &&
-	       hf_rest_is_below("/proc", sender.pid);
+	       (sender.pid == child || hf_rest_is_below("/proc", sender.pid));
 }
 
-bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
-			  struct hf_exec_sender *ret_sender)
+bool hf_exec_link_receive(const struct hf_exec_link *link, pid_t child, int *left,
+			  struct hf_beat *ret_beat, struct hf_exec_sender *ret_sender)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	union {
@@ -111,7 +111,7 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 		if (n < 0)
 			return false;
 		if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-		    is_ours(&message, &ret_sender->pid) &&
+		    is_ours(&message, child, &ret_sender->pid) &&
 		    hf_beat_parse(text, (size_t)n, ret_beat)) {
 			ret_sender->len = message.msg_namelen;
 			return true;

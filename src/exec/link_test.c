@@ -77,7 +77,7 @@ static bool receive(struct hf_beat *ret_beat)
 {
 	int left = 100;
 
-	return hf_exec_link_receive(&link_, &left, ret_beat, &sender_);
+	return hf_exec_link_receive(&link_, 0, &left, ret_beat, &sender_);
 }
 
 static void an_agent_hears_what_is_sent(void **state)
@@ -182,6 +182,21 @@ static void a_stranger_does_not_speak_for_the_program(void **state)
 	(void)close(go[1]);
 }
 
+/* The test is no descendant of itself, and stands for a child that /proc need not confirm. */
+static void a_child_is_known_without_proc(void **state)
+{
+	struct hf_beat beat;
+	int left = 100;
+
+	send_report("holdfast/1 step=1");
+	assert_false(receive(&beat));
+	send_report("holdfast/1 step=2");
+	assert_false(hf_exec_link_receive(&link_, getpid() + 1, &left, &beat, &sender_));
+	send_report("holdfast/1 step=3");
+	assert_true(hf_exec_link_receive(&link_, getpid(), &left, &beat, &sender_));
+	assert_int_equal(beat.step, 3);
+}
+
 static void a_flood_has_an_end(void **state)
 {
 	struct hf_beat beat;
@@ -190,7 +205,7 @@ static void a_flood_has_an_end(void **state)
 	for (int i = 0; i < 3; i++)
 		(void)report("nonsense");
 	(void)report("holdfast/1 step=9");
-	assert_false(hf_exec_link_receive(&link_, &left, &beat, &sender_));
+	assert_false(hf_exec_link_receive(&link_, 0, &left, &beat, &sender_));
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 9);
 	while (waitpid(-1, NULL, 0) > 0)
@@ -223,6 +238,7 @@ int main(void)
 			reports_of_the_program_come_in_and_nonsense_does_not, make, unmake),
 		cmocka_unit_test_setup_teardown(a_stranger_does_not_speak_for_the_program, make,
 						unmake),
+		cmocka_unit_test_setup_teardown(a_child_is_known_without_proc, make, unmake),
 		cmocka_unit_test_setup_teardown(a_flood_has_an_end, make, unmake),
 		cmocka_unit_test_setup_teardown(a_path_that_is_too_long_is_no_agent, make, unmake),
 	};
