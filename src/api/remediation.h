@@ -183,7 +183,7 @@ struct hf_remediation_pod {
 	int64_t diagnostic_seconds; /* deadline of that command */
 	int64_t deadline_seconds;   /* seconds until the kubelet ends the pod */
 };
-/* Builds the pod as the admission policy demands it (deploy/mender/policy.yaml), with the flags of
+/* Builds the pod as the admission policy demands it (deploy/mend/policy.yaml), with the flags of
  * `holdfast mend-node` for the host's paths. */
 struct hf_json *hf_remediation_pod_json(const struct hf_remediation_pod *pod);
 

@@ -336,7 +336,7 @@ static void unknown_fields_and_nulls_are_passed_over(void **state)
 	assert_int_equal(got.status.act.started_at, HF_TIME_NONE);
 }
 
-/* The pod has the form that the admission policy (deploy/mender/policy.yaml) demands. */
+/* The pod has the form that the admission policy (deploy/mend/policy.yaml) demands. */
 static void the_pod_has_the_form_of_the_policy(void **state)
 {
 	struct hf_remediation_pod pod = {.name = "n1-3",

@@ -42,6 +42,12 @@ def manifests(*flags):
     return render.run(HOLDFAST, "manifests", *flags)
 
 
+def notes(*values):
+    """What helm prints after an installation."""
+    flags = [word for v in values for word in ("--set", v)]
+    return render.run(HELM, "install", "holdfast", CHART, "--dry-run=client", *flags).split("\nNOTES:\n")[1]
+
+
 def without_namespaces(found):
     return {k: v for k, v in found.items() if k[0] != "Namespace"}
 
@@ -132,6 +138,32 @@ class RenderTest(unittest.TestCase):
         for key, document in wanted.items():
             self.assertEqual(found[key], document, key)
         self.assertEqual(set(found), set(render.objects(render.helm())) | set(wanted))
+
+    def test_mending_and_rollouts_are_what_holdfast_manifests_prints(self):
+        """In the namespace of the release, and one without the other."""
+        for ns in ("holdfast-system", "team"):
+            plain = render.objects(render.helm(NO_CRDS, ns=ns))
+            self.assertNotIn("holdfast-mend", "".join(plain.values()))
+            for values, flags in ((["mender.enabled=true"], ["--mender"]), (["rollouts.enabled=true"], ["--rollouts"]),
+                                  (["mender.enabled=true", "rollouts.enabled=true"], ["--mender", "--rollouts"])):
+                found = render.objects(render.helm(NO_CRDS, *values, ns=ns))
+                wanted = {**plain, **render.objects(manifests("-n", ns, *flags))}
+                self.assertEqual(sorted(found), sorted(wanted))
+                for key, document in wanted.items():
+                    self.assertEqual(found[key], document, key)
+
+    def test_pods_that_mend_get_the_pull_secrets(self):
+        key = ("ServiceAccount", "holdfast-mender", "holdfast-mend")
+        plain, found = (render.objects(render.helm(NO_CRDS, "mender.enabled=true", *more))[key]
+                        for more in ((), ("imagePullSecrets[0].name=registry",)))
+        self.assertNotIn("imagePullSecrets", plain)
+        self.assertEqual(yaml_subset.parse(found)["imagePullSecrets"], [{"name": "registry"}])
+
+    def test_the_notes_say_how_to_stop_what_acts(self):
+        for value, name in (("mender.enabled", "holdfast-mend-operator"), ("rollouts.enabled", "holdfast-rollout-operator")):
+            line = f"kubectl delete clusterrolebinding {name}"
+            self.assertIn(line, notes(f"{value}=true"))
+            self.assertNotIn(line, notes())
 
     def test_a_gang_scheduler_brings_its_rights_and_its_flag(self):
         self.equal(render.helm("crds.keep=false", "operator.gangSchedulerName=volcano"),
@@ -262,6 +294,9 @@ class RenderTest(unittest.TestCase):
                 (["networkPolicy.apiServerPorts={0}"], "apiServerPorts"),
                 (["page.enabled=true", "operator.replicas=2"], "needs operator.replicas=1"),
                 (["page.hosts={a b}"], "hosts"),
+                (["mender.enabled=yes"], "mender"),
+                (["mender.enabled=true", "operator.watchNamespace=team"], "works on no node"),
+                (["rollouts.enabled=true", "operator.watchNamespace=team"], "works on no node"),
                 (["admission.deny=true"], "set crds.jobs=false, or admission.deny=false"),
                 (["agent.enabled=true", "agent.namespace=holdfast-system"], "needs a namespace of its own")):
             with self.assertRaises(AssertionError) as caught:

@@ -28,7 +28,7 @@ def manifests(*flags):
 
 class SourceTest(unittest.TestCase):
     def test_each_file_is_a_resource(self):
-        for folder in ("crds", "operator", "agent", "policy"):
+        for folder in ("crds", "operator", "agent", "policy", "mend", "mender", "rollout"):
             with open(os.path.join(TOP, "deploy", folder, "kustomization.yaml"), encoding="utf-8") as f:
                 text = f.read()
             for path in glob.glob(os.path.join(TOP, "deploy", folder, "*.yaml")):
@@ -76,6 +76,20 @@ class BuildTest(unittest.TestCase):
                 ("NetworkPolicy", "holdfast-operator", ns), ("NetworkPolicy", "holdfast-agent", "holdfast-agent")})
             for key, document in plain.items():
                 self.assertEqual(found[key].strip(), document.strip(), key)
+
+    def test_mending_and_rollouts_are_what_holdfast_manifests_prints(self):
+        for overlay, ns in (("standalone", "holdfast-system"), ("kubeflow", "kubeflow")):
+            plain = render.objects(render.kustomize_with(resources=["overlays/" + overlay]))
+            for components, flags in ((["mender"], ["--mender"]), (["rollouts"], ["--rollouts"]),
+                                      (["mender", "rollouts"], ["--mender", "--rollouts"])):
+                self.equal(render.kustomize_with(resources=["overlays/" + overlay], components=[
+                    "components/" + name for name in ["mend", *components]]), {**plain, **manifests("-n", ns, *flags)})
+
+    def test_an_image_is_put_everywhere(self):
+        wanted = manifests("--image", "r.example/team/h:2")
+        self.equal(render.kustomize_with(image=("r.example/team/h", "2"), resources=["overlays/standalone"]), wanted)
+        deployment = wanted[("Deployment", "holdfast-operator", "holdfast-system")]
+        self.assertEqual(deployment.count("r.example/team/h:2"), 2)
 
     def test_the_page_adds_its_objects_and_three_lines(self):
         for overlay, ns in (("standalone", "holdfast-system"), ("kubeflow", "kubeflow")):

@@ -204,7 +204,8 @@ class ManifestsTest(unittest.TestCase):
         for values in ((), ("operator.replicas=2", "operator.config.recovery.restartScope=Job",
                             "operator.gangSchedulerName=volcano", "operator.extraArgs={--zap-devel}",
                             "operator.extraEnv[0].name=E", "operator.extraEnv[0].value=V", "operator.podAnnotations.a=b")):
-            objects = render.objects(render.helm("crds.enabled=false", "agent.enabled=true", *values))
+            objects = render.objects(render.helm("crds.enabled=false", "agent.enabled=true", "mender.enabled=true",
+                                                 "rollouts.enabled=true", *values))
             self.judge("\n---\n".join(objects.values()), {"holdfast-operator", "holdfast-agent"})
 
     @unittest.skipUnless(render.find("kubernetes", "kubectl"), "needs kubectl")

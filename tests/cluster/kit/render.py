@@ -38,10 +38,10 @@ def kustomize(folder):
     return run(find("kubernetes", "kubectl"), "kustomize", folder)
 
 
-def kustomize_with(**keys):
-    """A kustomization that names folders of deploy/kustomize: resources=["base"]."""
+def kustomize_with(image=None, **keys):
+    """A kustomization that names folders of deploy/kustomize: resources=["base"]. image: (name, tag)."""
     with tempfile.TemporaryDirectory() as folder:
-        lines = []
+        lines = ['images: [{name: holdfast, newName: %s, newTag: "%s"}]' % image] if image else []
         for key, paths in keys.items():
             lines += [f"{key}:", *(f"  - {os.path.relpath(os.path.join(KUSTOMIZE, p), folder)}" for p in paths)]
         with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as f:

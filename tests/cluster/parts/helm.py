@@ -19,7 +19,7 @@ NEEDS = {"node": "real-0", "inside": True}
 BUILD = ["control", "node", "inside", "helm"]
 MINUTES = 8
 
-RELEASE, OPERATOR, AGENT = "holdfast", incluster.OPERATOR, incluster.AGENT
+RELEASE, OPERATOR, AGENT, MEND = "holdfast", incluster.OPERATOR, incluster.AGENT, "holdfast-mend"
 REPOSITORY, TAG = incluster.IMAGE.rsplit(":", 1)
 NS = "jobs"
 SECRET_MAX = 1 << 20
@@ -125,6 +125,13 @@ def columns(w):
     return [c["name"] for c in crd["spec"]["versions"][0]["additionalPrinterColumns"]]
 
 
+def may_work_on_nodes(w, ns=OPERATOR):
+    """[may approve acts, may change nodes for rollouts], of the operator's account."""
+    account = f"system:serviceaccount:{ns}:holdfast-operator"
+    return [w.cluster.kubectl("auth", "can-i", verb, resource, "--as", account, check=False).strip() for verb, resource in (
+        ("approve", "remediations.holdfast.dev"), ("patch", "devicerollouts.holdfast.dev"))]
+
+
 def notes(text):
     """The commands of the notes: the indented blocks below the numbered lines."""
     blocks = re.findall(r"^\d\. .*\n\n((?:    .*\n)+)", text, re.M)
@@ -160,15 +167,27 @@ def check_install(w):
     return f"ready after {took:.1f} s, Secret of {size / 1024:.0f} KiB"
 
 
+def is_refused_among_actors(w):
+    """An administrator's own pod, by the admission policy."""
+    try:
+        w.cluster.kubectl("-n", MEND, "run", "other", "--image=localhost/busybox:1", "--dry-run=server")
+    except build.Broken as e:
+        return "denied request: an actor" in str(e)
+    return False
+
+
 def check_upgrade(w):
-    """helm upgrade brings newer CRDs, the agent and a config file, while a job runs on"""
+    """helm upgrade brings newer CRDs, the agent, mending, rollouts and a config file, while a job runs on"""
     equal("columns", columns(w), ["State", "Age", "Restarts", "Generation"])
+    equal("rights on nodes", may_work_on_nodes(w), ["no", "no"])
     w.api.create("pytorchjobs", NS, worker_job("lives", "sleep 3600"))
     until_job(w, "lives", "Running")
     before = uids(w, "lives")
     operator = incluster.pod(w, OPERATOR)
-    change(w, "upgrade", render.CHART, "agent.enabled=true",
+    change(w, "upgrade", render.CHART, "agent.enabled=true", "mender.enabled=true", "rollouts.enabled=true",
            "operator.config.recovery.restartScope=Job")
+    equal("rights on nodes", may_work_on_nodes(w), ["yes", "yes"])
+    w.until("a policy refuses other pods among actors", lambda: is_refused_among_actors(w), 60)
     equal("columns", columns(w), ["State", "Age", "Restarts", "Cause", "Generation"])
     want(incluster.pod(w, AGENT)["status"]["phase"] == "Running", "the agent does not run")
     w.until("the agent reports", lambda: w.cluster.kubectl("get", "devicehealths", "-o", "name"), 60)
@@ -195,11 +214,13 @@ def check_upgrade(w):
 
 
 def check_rollback(w):
-    """helm rollback takes the agent, the file and the newer CRDs back, while the job runs on"""
+    """helm rollback takes the agent, the rights, the file and the newer CRDs back, while the job runs on"""
     before = uids(w, "lives")
     helm(w, "rollback", RELEASE, "1", "--namespace", OPERATOR, "--wait", "--timeout", "180s")
     equal("columns", columns(w), ["State", "Age", "Restarts", "Generation"])
-    w.until("the agent's namespace is gone", lambda: w.api.find("namespaces", None, AGENT) is None, 120)
+    for ns in (AGENT, MEND):
+        w.until(f"namespace {ns} is gone", lambda ns=ns: w.api.find("namespaces", None, ns) is None, 120)
+    equal("rights on nodes", may_work_on_nodes(w), ["no", "no"])
     want(not w.api.find("configmaps", OPERATOR, "holdfast-operator"), "the config file is still there")
     equal("pods of the job", uids(w, "lives"), before)
     trains(w, "rolled-back")
@@ -224,8 +245,8 @@ def check_uninstall(w):
     w.until("the job's pods are gone too", lambda: not w.pods(NS), 60)
 
 
-def overlay(w, name, component=False):
-    """The kustomization of an administrator: an overlay, the image, perhaps the agent."""
+def overlay(w, name, *components):
+    """The kustomization of an administrator: an overlay, the image, perhaps components."""
     folder = w.cluster.path("kustomize-" + name)
     os.makedirs(folder)
 
@@ -233,19 +254,20 @@ def overlay(w, name, component=False):
         return os.path.relpath(os.path.join(render.KUSTOMIZE, path), os.path.realpath(folder))
     with open(os.path.join(folder, "kustomization.yaml"), "w", encoding="utf-8") as f:
         f.write(f"resources: [{relative('overlays/' + name)}]\n"
-                + (f"components: [{relative('components/agent')}]\n" if component else "")
+                + (f"components: [{', '.join(relative('components/' + c) for c in components)}]\n" if components else "")
                 + f'images: [{{name: holdfast, newName: {REPOSITORY}, newTag: "{TAG}"}}]\n')
     return folder
 
 
 def check_kustomize(w):
-    """kubectl apply -k installs both overlays and the agent; kubectl delete -k removes everything"""
-    folder = overlay(w, "standalone", component=True)
+    """kubectl apply -k installs both overlays and components; kubectl delete -k removes everything"""
+    folder = overlay(w, "standalone", "agent", "mend", "mender", "rollouts")
     w.cluster.kubectl("apply", "-k", folder)
     incluster.rolled_out(w, OPERATOR, "deployment", "holdfast-operator")
     incluster.rolled_out(w, AGENT, "daemonset", "holdfast-agent")
     said = w.cluster.kubectl("apply", "-k", folder)
     equal("a second apply changes", [l for l in said.splitlines() if not l.endswith(" unchanged")], [])
+    equal("rights on nodes", may_work_on_nodes(w), ["yes", "yes"])
     trains(w, "standalone")
     w.cluster.kubectl("delete", "-k", folder, "--timeout=120s")
     until_left(w, [])

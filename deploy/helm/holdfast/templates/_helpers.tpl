@@ -18,6 +18,9 @@ Copyright The Holdfast authors */}}
 {{- if and .Values.page.enabled (gt (int .Values.operator.replicas) 1) }}
 {{- fail "page.enabled needs operator.replicas=1: only the leader knows the jobs, and sessions are in its memory" }}
 {{- end }}
+{{- if and .Values.operator.watchNamespace (or .Values.mender.enabled .Values.rollouts.enabled) }}
+{{- fail "mender.enabled and rollouts.enabled need an empty operator.watchNamespace: an operator of one namespace works on no node" }}
+{{- end }}
 {{- if and .Values.agent.enabled (eq .Values.agent.namespace .Release.Namespace) }}
 {{- fail (printf "agent.namespace is the namespace of the release, %s: the agent is privileged and needs a namespace of its own" .Release.Namespace) }}
 {{- end }}
