@@ -110,6 +110,14 @@ bool hf_node_is_in_maintenance(const struct hf_json *node)
 		"True");
 }
 
+const char *hf_node_maintenance_message(const struct hf_json *node)
+{
+	return hf_node_is_in_maintenance(node)
+		       ? hf_json_path_str(find_condition(node, HF_MAINTENANCE_CONDITION), "message",
+					  NULL)
+		       : NULL;
+}
+
 struct hf_doc *hf_node_maintenance_patch(bool is_true, const char *reason, const char *message,
 					 hf_time now)
 {

@@ -45,6 +45,9 @@ const char *hf_node_find_maintenance(const struct hf_json *node);
 
 /* True if the Node has HF_MAINTENANCE_CONDITION with status True. */
 bool hf_node_is_in_maintenance(const struct hf_json *node);
+/* Returns the message of HF_MAINTENANCE_CONDITION, which names the object at work; NULL: the condition is not True, or has
+ * no message. */
+const char *hf_node_maintenance_message(const struct hf_json *node);
 /* Builds the strategic merge patch of subresource "status" that writes HF_MAINTENANCE_CONDITION. */
 struct hf_doc *hf_node_maintenance_patch(bool is_true, const char *reason, const char *message,
 					 hf_time now);

@@ -49,6 +49,9 @@ static void the_own_condition_is_written_and_read(void **state)
 	assert_true(hf_node_is_in_maintenance(hf_doc_json(on)));
 	assert_false(hf_node_is_in_maintenance(hf_doc_json(off)));
 	assert_false(hf_node_is_in_maintenance(NULL));
+	assert_string_equal(hf_node_maintenance_message(hf_doc_json(on)), "r");
+	assert_null(hf_node_maintenance_message(hf_doc_json(off)));
+	assert_null(hf_node_maintenance_message(NULL));
 	assert_null(hf_node_find_maintenance(hf_doc_json(on)));
 }
 

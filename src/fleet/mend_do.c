@@ -336,23 +336,31 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
+/* Whether the act is at work on the node. After the intent the Lease does not matter: a person may have deleted it. */
+static bool is_at_work(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	return mend->phase < HF_MEND_RESTORING && (facts->view.lease == HF_MEND_LEASE_OURS ||
+						   facts->view.act_started_at != HF_TIME_NONE);
+}
+
 /* Tells other tools by a condition of the Node that an act is at work. Returns false if the Node shows it already, or if
- * the API server refuses conditions: the act goes on without. */
+ * the API server refuses conditions: the act goes on without. The condition of another object is left alone, unless the
+ * Lease shows that this object is not at work any more. */
 static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *facts,
 			     struct hf_request *ret_request, struct hf_doc **ret_body)
 {
-	bool works = facts->view.lease == HF_MEND_LEASE_OURS && mend->phase != HF_MEND_RESTORING &&
-		     !hf_mend_is_final(mend->phase);
+	bool works = is_at_work(mend, facts);
+	bool may_write = facts->view.lease == HF_MEND_LEASE_OURS || facts->own_maintenance;
 
-	if (mend->no_condition || !facts->view.node_exists ||
-	    facts->view.lease != HF_MEND_LEASE_OURS || works == facts->tells_maintenance)
+	if (mend->no_condition || !facts->view.node_exists || !may_write ||
+	    works == facts->tells_maintenance)
 		return false;
-	(void)patch_object(
-		&hf_nodes, mend->node, ret_request, ret_body,
-		hf_node_maintenance_patch(works, works ? "Remediation" : "Ended",
-					  hf_arena_printf(mend->arena, "Remediation %s%s",
-							  mend->name, works ? "" : " has ended"),
-					  facts->now));
+	(void)patch_object(&hf_nodes, mend->node, ret_request, ret_body,
+			   hf_node_maintenance_patch(
+				   works, works ? "Remediation" : "Ended",
+				   hf_arena_printf(mend->arena, HF_MEND_MAINTENANCE_PREFIX "%s%s",
+						   mend->name, works ? "" : " has ended"),
+				   facts->now));
 	ret_request->subresource = "status";
 	ret_request->patch_type = HF_PATCH_STRATEGIC;
 	return true;

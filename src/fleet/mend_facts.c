@@ -179,6 +179,9 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 	view->node_boot_id = facts->marks.boot_id;
 	view->held = has_annotation(node, HF_MEND_HOLD_ANNOTATION);
 	facts->tells_maintenance = hf_node_is_in_maintenance(node);
+	facts->own_maintenance =
+		hf_streq(hf_node_maintenance_message(node),
+			 hf_arena_printf(mend->arena, HF_MEND_MAINTENANCE_PREFIX "%s", mend->name));
 	facts->devices_out =
 		facts->marked && facts->mark.devices && facts->mark.off == HF_TIME_NONE;
 	/* A reset concerns only devices that are out of use. Other acts concern the whole node. */

@@ -38,6 +38,8 @@
 /* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
  * of a policy's name. */
 #define HF_MEND_MARK_PREFIX "remediations/"
+/* Message of the Node's condition MaintenanceInProgress: this prefix and the name of the Remediation. */
+#define HF_MEND_MAINTENANCE_PREFIX "Remediation "
 
 /* The same annotation as HF_ANNOTATION_CLEARED of src/agent; the value is a list of devices and a
  * time. */
@@ -161,6 +163,7 @@ struct mend_facts {
 	bool own_taint;   /* the quarantine serves this Remediation alone */
 	bool has_finalizer;
 	bool tells_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
+	bool own_maintenance;   /* ... and the condition names this Remediation */
 	/* Text of the annotation by which the agent learns which faults the act has mended. NULL:
 	 * the DeviceHealth has this text already, or the act needs none. */
 	const char *cleared;

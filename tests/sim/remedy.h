@@ -52,6 +52,8 @@ struct rw {
 	int boots[RW_NODES_MAX];    /* reboots of the node */
 	bool by_test[RW_NODES_MAX]; /* a test writes the node's DeviceHealth itself */
 	bool bare[RW_NODES_MAX];    /* the node has no device */
+	/* The agent is of an older version, which reports neither the boot nor UUIDs. */
+	bool old_agent[RW_NODES_MAX];
 	/* name of the pod that holds the node's device; NULL: none */
 	const char *holder[RW_NODES_MAX];
 

@@ -97,6 +97,15 @@ static bool read_it(struct ra *a, const char *name, struct hf_arena *arena,
 	return doc != NULL && hf_remediation_read(doc, arena, r, NULL) == 0;
 }
 
+/* The node's mark says that single devices are out of use, by DeviceTaintRules. */
+static bool is_device_out(const struct hf_json *node)
+{
+	const char *mark =
+		hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL);
+
+	return mark != NULL && strstr(mark, "\"scope\":\"Device\"") != NULL;
+}
+
 static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 {
 	const struct hf_json *object = rw_get(a->w, &hf_nodes, NULL, r->spec.node);
@@ -107,7 +116,8 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 		break_it(a, "two acts at once on a node", r->name);
 	if (r->spec.fault.cls != NULL && a->w->ill[node] == RW_WELL)
 		break_it(a, "an act on a node that is well", r->name);
-	if (!rw_tainted(a->w, node))
+	if (!rw_tainted(a->w, node) &&
+	    !(hf_streq(r->spec.rung, "reset-device") && is_device_out(object)))
 		break_it(a, "an act on a node that is not quarantined", r->name);
 	if (a->w->holder[node] != NULL)
 		break_it(a, "an act on a node with a pod on its device", r->name);
@@ -399,8 +409,12 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		return;
 	if (change->before == NULL)
 		a->persons += hf_streq(hf_json_path_str(after, "spec", "rung", NULL), "person");
-	if (!hf_streq(was, hf_json_path_str(after, "status", "phase", NULL)))
-		check_phase(a, was, after);
+	if (hf_streq(was, hf_json_path_str(after, "status", "phase", NULL)))
+		return;
+	check_phase(a, was, after);
+	if (hf_streq(hf_json_path_str(after, "status", "phase", NULL), "Acting") &&
+	    hf_json_path(hf_doc_json(change->before), "status", "act", "startedAt", NULL) != NULL)
+		break_it(a, "a second act of one object", hf_doc_name(change->after));
 }
 
 static void on_reset(void *arg)

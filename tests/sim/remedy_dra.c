@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/remedy.h"
+#include "sim/remedy_actor.h"
 #include "sim/remedy_dra_store.h"
 
 #include "base/str.h"
@@ -240,6 +240,95 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 	rw_expect_next(w, 5, "held quarantine unavailable");
 }
 
+/* ---- the last rung ------------------------------------------------------------------------------- */
+
+struct ladder {
+	struct dra *dra;
+	struct ra *actors;
+	void (*end_actors)(void *arg);
+};
+
+static void end_ladder(void *arg)
+{
+	struct ladder *ladder = arg;
+
+	ladder->end_actors(ladder->actors);
+	end(ladder->dra);
+}
+
+/* Actors whose acts all fail, beside the DRA driver. */
+static void begin_ladder(struct rw *w, struct ladder *ladder, const char *policy)
+{
+	ladder->actors = ra_create(w);
+	ladder->end_actors = w->end;
+	ra_all(ladder->actors, RA_FAILS, RA_LIES);
+	ladder->dra = begin(w, 5, policy);
+	w->end = end_ladder;
+	w->end_arg = ladder;
+}
+
+static const char *effect_after(struct rw *w, const struct ladder *ladder, hf_time span)
+{
+	rw_run(w, span);
+	return dra_effect_of(ladder->dra, "n001");
+}
+
+static void pods_leave_a_device_at_once_only_after_the_last_remedy(void **state)
+{
+	struct rw *w = *state;
+	static struct ladder ladder; /* the teardown uses it */
+
+	begin_ladder(
+		w, &ladder,
+		"{'mode':'remediate','quarantine':'Device','mend':{'rungs':['reset-device']}," WIDE
+		"}");
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 3600 && ladder.actors->persons == 0; i++)
+		assert_string_equal(effect_after(w, &ladder, HF_SECOND), "NoSchedule");
+	assert_int_equal(ladder.actors->failed, 1);
+	assert_int_equal(ladder.actors->persons, 1);
+	assert_string_equal(effect_after(w, &ladder, 10 * HF_SECOND), "NoExecute");
+	assert_string_equal(dra_device_of(ladder.dra, "n001"), "gpu-0");
+	/* The next leader decides the same. */
+	rw_stop(w);
+	rw_start(w);
+	assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "NoExecute");
+	/* The person refuses: new pods are kept off the device, and running pods stay. */
+	rw_patch(w, &hf_remediations, "n001-2", "{'spec':{'cancel':true}}");
+	assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "NoSchedule");
+	rw_say(w, 1, RW_WELL);
+	assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "");
+	assert_int_equal(ladder.dra->rules_len, 0);
+}
+
+/* A person is asked for the node, and the policy forbids to evict, to remediate or to mend. */
+static void pods_stay_on_a_device_if_the_policy_evicts_none(void **state)
+{
+	static const char *const policies[] = {
+		"{'mode':'remediate','quarantine':'Device','drain':{'mode':'complete'},'mend':{}," WIDE
+		"}",
+		"{'mode':'quarantine','quarantine':'Device','mend':{}," WIDE "}",
+		"{'mode':'remediate','quarantine':'Device'," WIDE "}"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(policies); i++) {
+		struct rw *w;
+		struct ladder ladder;
+
+		rw_setup((void **)&w);
+		begin_ladder(w, &ladder, policies[i]);
+		/* No rung mends state Failed. */
+		rw_say(w, 1, RW_FAILED);
+		rw_run(w, HF_MINUTE);
+		if (ladder.actors->persons == 0)
+			ra_request(ladder.actors, 1, 1, "person", "");
+		for (int k = 0; k < 60; k++)
+			assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "NoSchedule");
+		rw_teardown((void **)&w);
+	}
+}
+
 /* The operator dies at each of its writes: each device has at most one rule, and at the end none is left. */
 static void the_operator_may_die_at_each_write(void **state)
 {
@@ -279,6 +368,8 @@ int main(void)
 		T(a_renumbered_device_is_followed),
 		T(a_rule_that_a_person_removed_stays_away),
 		T(budgets_count_nodes_with_a_device_out),
+		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
+		cmocka_unit_test(pods_stay_on_a_device_if_the_policy_evicts_none),
 		T(the_operator_may_die_at_each_write),
 	};
 

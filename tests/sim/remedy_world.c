@@ -247,7 +247,9 @@ static void say(struct rw *w, int node)
 	rw_name(node, name);
 	snprintf(uuid, sizeof(uuid), "GPU-%s", name);
 	rw_boot_id(w, node, boot);
-	health.boot_id = boot;
+	health.boot_id = w->old_agent[node] ? NULL : boot;
+	if (w->old_agent[node])
+		devices[1].uuid = NULL;
 	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL) {
 		device->since = w->ill_since[node] + w->clock[node];
