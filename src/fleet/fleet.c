@@ -274,8 +274,12 @@ static void follow_health(const struct hf_fleet *fleet, const struct fleet_healt
 {
 	bool spoke = was == NULL ? hf_cache_synced(fleet->health)
 				 : was->observed_at != view->observed_at;
+	/* A write of an earlier report has arrived late, or the node's clock was set back. Until the next report the
+	 * times are read as if the clock were right, so an old report is old. */
+	bool is_older = was != NULL && view->observed_at < was->observed_at;
 
-	view->seen_at = spoke         ? hf_loop_mono(fleet->env.loop)
+	view->seen_at = is_older      ? HF_TIME_NONE
+			: spoke       ? hf_loop_mono(fleet->env.loop)
 			: was != NULL ? was->seen_at
 				      : HF_TIME_NONE;
 	view->weighed_by = was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
