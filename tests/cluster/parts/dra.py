@@ -221,3 +221,27 @@ def check_rank_moves(w):
         want(second != [device], f"the new pod has {second} too")
         want(not s.tainted(), "the node has the taint")
         return f"from {device} to {second[0]} in {took:.1f} s"
+
+
+def check_last_rung(w):
+    """A pod stays on its failed GPU until every remedy was tried: once a person is asked, Kubernetes ends the pod"""
+    w.cluster.kubectl("apply", "--server-side", "-f", "-", text=w.holdfast("manifests", "--mender"))
+    with Story(w, mode="remediate", drain={"graceSeconds": 3600}) as s:
+        make_pod(w, "stays", "one")
+        client.until("it runs", lambda: runs(w, "stays"), 60)
+        device = dra.devices_of(w, "stays")[0]
+        # No rung mends this fault.
+        s.fail(int(device.rpartition("-")[2]), 142)
+        s.until_rules((device, "NoSchedule"))
+        client.pause(5)
+        equal("the rules", s.rules(), [(device, "NoSchedule")])
+        want(runs(w, "stays"), "the pod has ended")
+        w.api.patch("healthpolicies", None, "p", {"spec": {"mend": {}}})
+        began = time.time()
+        client.until("a person is asked", lambda: [r["spec"]["rung"] for r in w.api.list("remediations")] == ["person"], 30)
+        s.until_rules((device, "NoExecute"))
+        client.until("the pod has ended", lambda: not runs(w, "stays"), 60)
+        took = time.time() - began
+        for found in w.api.list("remediations"):
+            w.api.delete("remediations", None, found["metadata"]["name"])
+        return f"the pod ends {took:.1f} s after mending is allowed"
