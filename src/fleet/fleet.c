@@ -20,9 +20,8 @@
  * a policy.
  */
 
-/* Faults with one cause appear within moments of each other. The delay lets the breaker count all
- * of them before the first act. */
-#define GATHER HF_SECOND
+/* How soon a round follows a change that is no fault of a device. */
+#define AFTER_CHANGE HF_SECOND
 /* Longest time between rounds. Some changes come from time alone: an agent becomes silent, or a
  * window ends. */
 #define LOOK_EVERY HF_MINUTE
@@ -132,7 +131,7 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 	fleet->unseen = false;
 	hf_task_post(fleet->reset);
 	if (change == HF_CACHE_SYNCED) {
-		hf_fleet_look_soon(fleet, GATHER);
+		hf_fleet_look_soon(fleet, AFTER_CHANGE);
 		return;
 	}
 	if (now == NULL) {
@@ -143,7 +142,7 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 		put_policy(fleet, now);
 		fleet->version++;
 	}
-	hf_fleet_look_soon(fleet, GATHER);
+	hf_fleet_look_soon(fleet, AFTER_CHANGE);
 }
 
 static void policies_problem(void *arg, int code, const char *message)
@@ -247,19 +246,13 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		wake_node(fleet, now->name);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_fleet_is_same_node(before->view, now->view))
-		hf_fleet_look_soon(fleet, GATHER);
+		hf_fleet_look_soon(fleet, AFTER_CHANGE);
 }
 
 /* No device of the node has a fault: nothing has to be gathered. */
 static bool is_good_news(const struct fleet_health *view)
 {
 	return view->state == HF_HEALTH_HEALTHY || view->state == HF_HEALTH_PROBATION;
-}
-
-static void gather_faults(struct hf_fleet *fleet)
-{
-	fleet->gathers = true;
-	hf_fleet_look_soon(fleet, GATHER);
 }
 
 static bool is_same_trouble(const struct fleet_health *a, const struct fleet_health *b)
@@ -300,13 +293,13 @@ static void health_changed(void *arg, enum hf_cache_change change,
 			wake_node(fleet, now->name);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL)
-		gather_faults(fleet);
+		hf_fleet_gather(fleet);
 	else if (hf_fleet_is_same_health(was, view))
 		return;
 	else if (is_good_news(view))
 		hf_fleet_look_on(fleet);
 	else
-		gather_faults(fleet);
+		hf_fleet_gather(fleet);
 }
 
 static void note_reply(void *arg, const struct hf_reply *reply)
@@ -376,6 +369,7 @@ static void on_reset(void *arg)
 		return;
 	}
 	drop_calls(fleet);
+	fleet->gathers = false;
 	hf_map_clear(fleet->refusals);
 	fleet->nodes = hf_cache_destroy(fleet->nodes);
 	fleet->health = hf_cache_destroy(fleet->health);
@@ -447,7 +441,7 @@ static void start_fleet(struct hf_controller *controller)
 
 static void wake_fleet(struct hf_controller *controller)
 {
-	hf_fleet_look_soon(fleet_of(controller), GATHER);
+	hf_fleet_look_soon(fleet_of(controller), AFTER_CHANGE);
 }
 
 static void stop_fleet(struct hf_controller *controller)

@@ -216,7 +216,8 @@ struct hf_fleet {
 	bool worked;      /* this round stored the breaker, or quarantined or released a node */
 	hf_time on_since; /* monotonic; see hf_fleet_look_on */
 	int on_count;
-	bool gathers; /* the timer waits for further faults of the same cause */
+	bool gathers; /* there are faults that no round has counted yet: see hf_fleet_gather */
+	hf_time gathers_until; /* monotonic: latest start of the round that counts them */
 	unsigned failures;
 	hf_time rests_until; /* monotonic; no round starts before */
 
@@ -252,6 +253,11 @@ void hf_fleet_look_soon(struct hf_fleet *fleet, hf_time within);
 /* Starts a round for work that follows a finished step, or for a node that became better. Such a round
  * has nothing to gather, so it starts within a second, and on small clusters within 0.1 s. */
 void hf_fleet_look_on(struct hf_fleet *fleet);
+/* Faults with one cause appear within moments of each other, and the breaker has to count all of them before the first
+ * act. So the round starts 0.3 s after the last fault, and at most 1 s after the first one. */
+void hf_fleet_gather(struct hf_fleet *fleet);
+/* Returns how long the round that counts the newest faults may still wait; 0: all faults are counted. */
+hf_time hf_fleet_gathers_for(const struct hf_fleet *fleet);
 struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const char *name);
 /* The failure concerns the API server (such as a time-out) and not the object of the request. */
 bool hf_fleet_is_server_failure(int code);

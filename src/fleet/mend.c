@@ -357,6 +357,12 @@ static void decide_step(struct fleet_mend *mend)
 
 	hf_fleet_mend_facts(mend, facts);
 	hf_mend_step(&facts->view, &step);
+	/* The breaker has to count all faults before an act begins. */
+	if (step.approve && !hf_str_is_empty(mend->policy) &&
+	    hf_fleet_gathers_for(mend->fleet) > 0) {
+		end_pass(mend, hf_fleet_gathers_for(mend->fleet));
+		return;
+	}
 	if (hf_fleet_mend_do(mend, facts, &step, &request, &body, &mend->done))
 		send_write(mend, &request);
 	else

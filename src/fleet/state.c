@@ -18,6 +18,8 @@
 /* How soon a round goes on with work that is no new trouble: the more nodes a round looks at, the later. */
 #define ON_MIN (50 * HF_MS)
 #define ON_PER_NODE (HF_MS / 10)
+#define QUIET (300 * HF_MS)
+#define GATHER_MAX HF_SECOND
 /* Most such rounds in a second: another writer that undoes each step causes no flood. */
 #define ON_MAX 5
 
@@ -81,10 +83,38 @@ void hf_fleet_look_on(struct hf_fleet *fleet)
 		fleet->on_since = now;
 		fleet->on_count = 0;
 	}
-	/* The round that gathers faults comes within a second, and must not come earlier. */
-	if (fleet->gathers || ++fleet->on_count > ON_MAX || within > HF_SECOND)
+	if (++fleet->on_count > ON_MAX || within > HF_SECOND)
 		within = HF_SECOND;
+	/* The round that gathers faults must not come earlier than it would. */
+	if (fleet->gathers)
+		within = hf_fleet_gathers_for(fleet);
 	hf_fleet_look_soon(fleet, within);
+}
+
+void hf_fleet_gather(struct hf_fleet *fleet)
+{
+	hf_time now = hf_loop_mono(fleet->env.loop), within;
+
+	if (!fleet->gathers)
+		fleet->gathers_until = now + GATHER_MAX;
+	fleet->gathers = true;
+	within = hf_fleet_gathers_for(fleet);
+	if (within > QUIET)
+		within = QUIET;
+	if (now + within < fleet->rests_until)
+		within = fleet->rests_until - now;
+	if (!fleet->stopped)
+		hf_timer_arm(fleet->timer, within);
+}
+
+hf_time hf_fleet_gathers_for(const struct hf_fleet *fleet)
+{
+	hf_time left = fleet->gathers_until - hf_loop_mono(fleet->env.loop);
+
+	if (!fleet->gathers)
+		return 0;
+	/* An overdue round starts when the step under way has ended. */
+	return left > ON_MIN ? left : ON_MIN;
 }
 
 void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows)

@@ -756,6 +756,30 @@ static void a_thousand_nodes_are_mended_within_the_budget(void **state)
 	assert_true(a->mended >= 12);
 }
 
+/* Seven of ten nodes fail within a second. The breaker counts all of them before the first act. */
+static void no_act_begins_before_the_breaker_has_counted(void **state)
+{
+	(void)state;
+	for (int gap = 0; gap <= 160; gap += 20) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin(w, 10,
+			  "{'mode':'remediate','mend':{},'budget':{'maxUnavailable':{'percent':50},"
+			  "'maxQuarantines':{'count':60}}}");
+		for (int i = 0; i < 7; i++) {
+			rw_say(w, i, RW_RESET);
+			rw_run(w, gap * HF_MS);
+		}
+		rw_run(w, HF_HOUR);
+		assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+		assert_int_equal(rw_count_tainted(w), 0);
+		assert_int_equal(a->acts, 0);
+		rw_teardown((void **)&w);
+	}
+}
+
 /* The operator dies at each of its writes, before and after the write is done. At the end one act
  * has mended the node. */
 static void the_operator_may_die_at_each_write(void **state)
@@ -828,6 +852,7 @@ int main(int argc, char **argv)
 		T(the_external_controller_comes_before_a_person),
 		T(old_acts_are_deleted),
 		T(a_thousand_nodes_are_mended_within_the_budget),
+		cmocka_unit_test(no_act_begins_before_the_breaker_has_counted),
 		cmocka_unit_test(the_operator_may_die_at_each_write),
 	};
 
