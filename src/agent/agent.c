@@ -264,6 +264,14 @@ static bool is_weighty(const struct hf_health_input *input, const struct hf_heal
 	       plan->write_conditions || plan->write_devices;
 }
 
+static bool takes_device_out(const struct hf_health_plan *plan)
+{
+	for (size_t i = 0; i < plan->moves_len; i++)
+		if (hf_health_is_out(plan->moves[i].to) && !hf_health_is_out(plan->moves[i].from))
+			return true;
+	return false;
+}
+
 static void make_step(struct hf_agent *a)
 {
 	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
@@ -316,6 +324,8 @@ static void make_step(struct hf_agent *a)
 	if (plan.changed)
 		hf_agent_move_journal(a, HF_JOURNAL_CHANGED);
 	a->plan = plan;
+	/* DeviceHealth is written at once if a device has failed, also right after another write. */
+	a->urgent |= takes_device_out(&plan);
 	move_step(a, HF_STEP_PLANNED);
 	if (plan.changed && is_weighty(&input, &plan)) {
 		if (save_journal(a))

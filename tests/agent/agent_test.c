@@ -84,6 +84,22 @@ static void a_line_of_the_kernel_becomes_a_condition_and_a_device_health(void **
 	assert_int_equal(hf_memstore_count(w->memstore, &hf_events), 1);
 }
 
+/* DeviceHealth was written a moment before, for another reason. */
+static void a_device_that_fails_is_reported_at_once(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	w->device_writes = 0;
+	kernel_says(w, "NVRM: Xid (PCI:0000:1b:00): 31, pid=1, name=x, Ch 00000008, MMU Fault\n");
+	run_for(w, 300 * HF_MS);
+	assert_int_equal(w->device_writes, 1);
+	kernel_says(w, LOST);
+	run_for(w, 300 * HF_MS);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+}
+
 static void nothing_is_written_at_rest_but_the_heartbeat(void **state)
 {
 	struct world *w = *state;
@@ -921,6 +937,7 @@ int main(void)
 			teardown),
 		TEST(a_rank_that_fences_itself_finds_the_nodes_contact),
 		TEST(a_line_of_the_kernel_becomes_a_condition_and_a_device_health),
+		TEST(a_device_that_fails_is_reported_at_once),
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),
 		TEST(a_holder_that_lives_for_a_second_is_known_and_its_end_is_told),
