@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 /* Longest wait in the library for an event; after it, the child looks for a question. */
-#define EVENT_WAIT_MS 500u
+#define EVENT_WAIT_MS 100u
 
 /* A device as an earlier look saw it, because a lost device no longer reports its name. A device
  * keeps its index while the library is loaded. */

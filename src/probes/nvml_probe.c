@@ -24,6 +24,7 @@ struct nvml_probe {
 	struct hf_timer *again;
 	hf_time renewed_at;
 	hf_time poked_at, asked_at;
+	bool poked; /* a look was asked for, and has not begun */
 	/* The last answer. Lost devices have the names from earlier answers. */
 	struct hf_nvml_record record;
 };
@@ -169,14 +170,19 @@ static void on_outcome(void *arg, enum hf_nvml_outcome outcome, const struct hf_
 	case HF_NVML_TIMED_OUT: timed_out(p); break;
 	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
 	}
+	/* The answer is older than the request for a look. */
+	if (p->poked && outcome != HF_NVML_EVENTS)
+		hf_timer_arm(p->again, 0);
 }
 
 static void ask_library(void *arg)
 {
 	struct nvml_probe *p = arg;
 
-	if (hf_nvml_watch_ask(p->watch))
+	if (hf_nvml_watch_ask(p->watch)) {
 		p->asked_at = hf_intake_now(p->intake);
+		p->poked = false;
+	}
 	hf_timer_arm(p->again, p->options.every);
 }
 
@@ -214,6 +220,7 @@ static void poke_nvml(struct hf_probe *probe)
 	if (!p->watch || now - p->poked_at < HF_SECOND)
 		return;
 	p->poked_at = now;
+	p->poked = true;
 	hf_timer_arm(p->again, 0);
 }
 

@@ -910,6 +910,36 @@ static struct hf_health_sample only_sample(struct bench *b)
 	return s;
 }
 
+static void stop_bench(void *arg)
+{
+	hf_loop_stop(((struct bench *)arg)->t.loop);
+}
+
+/* The driver is asked for the first time, and before it answers, another look is asked for. */
+static void a_look_follows_the_one_under_way(void **state)
+{
+	struct bench *b = *state;
+	struct hf_timer *timer = hf_timer_create(b->t.loop, stop_bench, b);
+	hf_time poked_at;
+
+	script(b, "devices 1\n");
+	b->probe = hf_nvml_probe_create(b->intake, &(struct hf_nvml_options){
+							   .library = b->argv[2],
+							   .child_argv = b->argv,
+							   .every = HF_HOUR,
+							   .deadline = DEADLINE,
+							   .first_deadline = first_deadline(b),
+						   });
+	b->probe->ops->start(b->probe);
+	hf_timer_arm(timer, HF_MS);
+	hf_test_loop_run(&b->t);
+	b->probe->ops->poke(b->probe);
+	poked_at = hf_intake_now(b->intake);
+	while (hf_intake_driver_at(b->intake) < poked_at)
+		hf_test_loop_run(&b->t);
+	hf_timer_destroy(timer);
+}
+
 static void turned_off_or_without_a_library_it_says_so(void **state)
 {
 	struct bench *b = *state;
@@ -969,6 +999,7 @@ int main(int argc, char **argv)
 		T(a_device_without_a_name_is_not_guessed),
 		T(the_recovery_action_is_followed_down_to_none),
 		T(an_xid_becomes_evidence),
+		T(a_look_follows_the_one_under_way),
 		T(turned_off_or_without_a_library_it_says_so),
 	};
 
