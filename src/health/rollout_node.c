@@ -13,20 +13,23 @@
  */
 
 static const char *const phase_names[HF_ROLLOUT_PHASES] = {
-	"Waiting",   "Locked", "Cordoned", "Emptying",   "Changing", "Proving",
-	"Restoring", "Done",   "Failed",   "RolledBack", "Skipped"};
+	"Waiting", "Locked",    "Cordoned", "Emptying", "Baseline",   "Changing", "Proving",
+	"Canary",  "Restoring", "Done",     "Failed",   "RolledBack", "Skipped"};
 static const char *const do_names[HF_ROLLOUT_DOS] = {
-	"nothing", "take-lease", "cordon",   "set-condition",   "evict",        "mark",
-	"change",  "ask-report", "uncordon", "clear-condition", "release-lease"};
+	"nothing",   "take-lease", "cordon",          "set-condition", "evict",
+	"mark",      "change",     "ask-report",      "create-canary", "delete-canary",
+	"keep-pace", "uncordon",   "clear-condition", "release-lease"};
 
 #define BIT(phase) (1u << HF_ROLLOUT_##phase)
 static const unsigned may_follow[HF_ROLLOUT_PHASES] = {
 	[HF_ROLLOUT_WAITING] = BIT(LOCKED) | BIT(RESTORING),
 	[HF_ROLLOUT_LOCKED] = BIT(CORDONED) | BIT(RESTORING),
 	[HF_ROLLOUT_CORDONED] = BIT(EMPTYING) | BIT(RESTORING),
-	[HF_ROLLOUT_EMPTYING] = BIT(CHANGING) | BIT(RESTORING),
+	[HF_ROLLOUT_EMPTYING] = BIT(BASELINE) | BIT(CHANGING) | BIT(RESTORING),
+	[HF_ROLLOUT_BASELINE] = BIT(CHANGING) | BIT(RESTORING),
 	[HF_ROLLOUT_CHANGING] = BIT(PROVING) | BIT(RESTORING),
-	[HF_ROLLOUT_PROVING] = BIT(RESTORING),
+	[HF_ROLLOUT_PROVING] = BIT(CANARY) | BIT(RESTORING),
+	[HF_ROLLOUT_CANARY] = BIT(RESTORING),
 	[HF_ROLLOUT_RESTORING] = BIT(DONE) | BIT(FAILED) | BIT(ROLLED_BACK) | BIT(SKIPPED),
 	/* A proved node may fail later; a rollback begins anew with each changed node. */
 	[HF_ROLLOUT_DONE] = BIT(FAILED) | BIT(WAITING),
@@ -188,6 +191,96 @@ static void step_cordoned(const struct hf_rollout_node_view *view,
 	set_message(step, "waits until no pod of the node requests a device");
 }
 
+/* ---- the canary --------------------------------------------------------------------------------- */
+
+/* A job of the rollout exists. */
+static bool has_canary(const struct hf_rollout_node_view *view)
+{
+	return view->canary.state > HF_ROLLOUT_JOB_OTHERS;
+}
+
+static bool is_measured(const struct hf_rollout_pace *pace)
+{
+	return pace->run_ms > 0;
+}
+
+/* A rollback is proved by the devices alone: it mends, and must not wait for a job. */
+static bool needs_baseline(const struct hf_rollout_node_view *view)
+{
+	return view->canary.wanted && view->canary.slower_percent >= 0 && !view->backwards &&
+	       !is_measured(&view->canary.before);
+}
+
+/* The caller has set the message. outcome: Skipped before the change, Failed after it. */
+static void fail_canary(struct hf_rollout_node_step *step, enum hf_rollout_phase outcome)
+{
+	step->act = HF_ROLLOUT_DO_NOTHING;
+	step->canary_failed = true;
+	/* The node is not emptied again for a canary that fails on it. */
+	step->gives_up = outcome == HF_ROLLOUT_SKIPPED;
+	end_work(step, outcome);
+}
+
+/* Waits for the canary's job. */
+static void await_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+			 const struct hf_rollout_pace *known, enum hf_rollout_phase outcome)
+{
+	const struct hf_rollout_canary *c = &view->canary;
+	hf_time until = hf_time_add(view->since, c->within);
+	const char *when = outcome == HF_ROLLOUT_SKIPPED ? " before the change" : "";
+
+	wake_by(step, until);
+	if (view->now >= until) {
+		set_message(step, "the canary, job %s, has not succeeded%s within %lld s%s%.160s",
+			    c->job, when, (long long)(c->within / HF_SECOND),
+			    c->why != NULL || c->state == HF_ROLLOUT_JOB_OTHERS ? ": " : "",
+			    c->state == HF_ROLLOUT_JOB_OTHERS ? "the job is not of this rollout"
+							      : hf_str_or(c->why, ""));
+		fail_canary(step, outcome);
+		return;
+	}
+	set_message(step, "waits for the canary, job %s", c->job);
+	step->takes_pace = c->seen.step_us > 0 && c->seen.step_us != known->step_us;
+	step->pace = (struct hf_rollout_pace){.step_us = c->seen.step_us};
+	(void)ask_for(step, c->state == HF_ROLLOUT_JOB_NONE, HF_ROLLOUT_CREATE_CANARY);
+}
+
+/* Creates the canary and waits for its end. known: its times as far as the entry has them; complete once the job has
+ * succeeded. */
+static void run_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+		       const struct hf_rollout_pace *known, enum hf_rollout_phase outcome)
+{
+	const struct hf_rollout_canary *c = &view->canary;
+	const char *when = outcome == HF_ROLLOUT_SKIPPED ? " before the change" : "";
+
+	if (c->state == HF_ROLLOUT_JOB_FAILED) {
+		set_message(step, "the canary, job %s, failed%s: %.180s", c->job, when,
+			    hf_str_or(c->why, "no message"));
+		fail_canary(step, outcome);
+	} else if (c->state == HF_ROLLOUT_JOB_SUCCEEDED && c->took > c->within) {
+		set_message(step, "the canary, job %s, succeeded%s after %lld s, and has %lld s",
+			    c->job, when, (long long)(c->took / HF_SECOND),
+			    (long long)(c->within / HF_SECOND));
+		fail_canary(step, outcome);
+	} else if (c->state == HF_ROLLOUT_JOB_SUCCEEDED) {
+		step->takes_pace = true;
+		step->pace = (struct hf_rollout_pace){
+			.step_us = c->seen.step_us > 0 ? c->seen.step_us : known->step_us,
+			.run_ms = c->seen.run_ms > 0 ? c->seen.run_ms : 1};
+		set_message(step, "the canary, job %s, has succeeded", c->job);
+	} else {
+		await_canary(view, step, known, outcome);
+	}
+}
+
+/* ---- emptying ------------------------------------------------------------------------------------ */
+
+static void begin_change(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	step->next = HF_ROLLOUT_CHANGING;
+	set_message(step, view->backwards ? "the change is taken back" : "the node is changed");
+}
+
 static bool is_occupied(const struct hf_rollout_node_view *view)
 {
 	return view->empty != HF_ROLLOUT_EMPTY_NEVER && view->pods_left > 0;
@@ -233,24 +326,52 @@ static void step_emptying(const struct hf_rollout_node_view *view,
 		wake_by(step, until);
 		return;
 	}
-	step->next = HF_ROLLOUT_CHANGING;
-	set_message(step, view->backwards ? "the change is taken back" : "the node is changed");
+	if (needs_baseline(view)) {
+		step->next = HF_ROLLOUT_BASELINE;
+		set_message(step, "a canary runs before the change");
+		return;
+	}
+	begin_change(view, step);
+}
+
+static void step_baseline(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *step)
+{
+	hf_time until = hf_time_add(hf_time_add(view->since, view->canary.within), view->empty_for);
+
+	if (ends_before_change(view, step))
+		return;
+	if (needs_baseline(view)) {
+		run_canary(view, step, &view->canary.before, HF_ROLLOUT_SKIPPED);
+		return;
+	}
+	if (!has_canary(view) && !is_occupied(view)) {
+		begin_change(view, step);
+		return;
+	}
+	set_message(step, "waits until the canary, job %s, has left the node", view->canary.job);
+	(void)ask_for(step, has_canary(view) && !view->canary.leaving, HF_ROLLOUT_DELETE_CANARY);
+	wake_by(step, until);
+	if (view->now < until)
+		return;
+	step->act = HF_ROLLOUT_DO_NOTHING;
+	end_work(step, HF_ROLLOUT_SKIPPED);
 }
 
 /* ---- the change and its proof ------------------------------------------------------------------ */
 
-static hf_time deadline_of(const struct hf_rollout_node_view *view)
+/* The time from which the deadline of the proof counts. */
+static hf_time proof_begins(const struct hf_rollout_node_view *view)
 {
-	hf_time from = view->changed_at != HF_TIME_NONE ? view->changed_at : view->since;
-
-	return hf_time_add(from, view->prove_within);
+	return view->changed_at != HF_TIME_NONE ? view->changed_at : view->since;
 }
 
 /* Sets the message to what was missing, which the caller has written, and ends the work. */
-static void fail_if_late(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+static void fail_if_late(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+			 hf_time from)
 {
 	char missing[HF_ROLLOUT_STEP_MESSAGE_MAX];
-	hf_time until = deadline_of(view);
+	hf_time until = hf_time_add(from, view->prove_within);
 
 	wake_by(step, until);
 	if (view->now < until)
@@ -279,7 +400,7 @@ static void step_changing(const struct hf_rollout_node_view *view,
 						  : "waits until the change is there");
 		(void)(ask_for(step, !view->marked, HF_ROLLOUT_MARK) ||
 		       ask_for(step, true, HF_ROLLOUT_CHANGE));
-		fail_if_late(view, step);
+		fail_if_late(view, step, proof_begins(view));
 		return;
 	}
 	step->next = HF_ROLLOUT_PROVING;
@@ -343,6 +464,19 @@ static bool prove_node(const struct hf_rollout_node_view *view, struct hf_rollou
 	return false;
 }
 
+/* pace: the times of the canary; "": the spec has no canary. */
+static void tell_proof(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+		       const char *pace)
+{
+	set_message(step, "%s: Ready%s%s%s, %zu resource%s as before%s%s",
+		    view->backwards ? "taken back and proved" : "changed and proved",
+		    view->proof.health_exists ? ", all devices well" : "",
+		    view->proof.driver_wanted != NULL ? ", driver version " : "",
+		    hf_str_or(view->proof.driver_wanted, ""), view->proof.resources_len,
+		    view->proof.resources_len == 1 ? "" : "s",
+		    *pace != '\0' ? ", the canary took " : "", pace);
+}
+
 static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
 	if (!view->node_exists) {
@@ -351,16 +485,61 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 		return;
 	}
 	if (!prove_node(view, step)) {
-		fail_if_late(view, step);
+		fail_if_late(view, step, proof_begins(view));
+		return;
+	}
+	if (view->canary.wanted && !view->backwards) {
+		step->next = HF_ROLLOUT_CANARY;
+		set_message(step, "the node is well; a canary runs");
 		return;
 	}
 	end_work(step, view->backwards ? HF_ROLLOUT_ROLLED_BACK : HF_ROLLOUT_DONE);
-	set_message(step, "%s: Ready%s%s%s, %zu resource%s as before",
-		    view->backwards ? "taken back and proved" : "changed and proved",
-		    view->proof.health_exists ? ", all devices well" : "",
-		    view->proof.driver_wanted != NULL ? ", driver version " : "",
-		    hf_str_or(view->proof.driver_wanted, ""), view->proof.resources_len,
-		    view->proof.resources_len == 1 ? "" : "s");
+	tell_proof(view, step, "");
+}
+
+/* Returns true if the canary was slower than before: then the node has failed. */
+static bool fails_by_pace(const struct hf_rollout_node_view *view,
+			  struct hf_rollout_node_step *step, const char *pace)
+{
+	const struct hf_rollout_canary *c = &view->canary;
+
+	if (c->slower_percent < 0 ||
+	    !hf_rollout_is_slower(&c->before, &c->after, c->slower_percent))
+		return false;
+	set_message(step, "the canary, job %s, took %s the change: more than %d %% longer", c->job,
+		    pace, c->slower_percent);
+	fail_canary(step, HF_ROLLOUT_FAILED);
+	return true;
+}
+
+static void step_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	const struct hf_rollout_canary *c = &view->canary;
+	struct hf_rollout_pace before =
+		c->slower_percent < 0 ? (struct hf_rollout_pace){0} : c->before;
+	char pace[HF_ROLLOUT_PACE_TEXT_MAX];
+
+	if (!view->node_exists) {
+		set_message(step, "the node does not exist any more");
+		end_work(step, HF_ROLLOUT_SKIPPED);
+		return;
+	}
+	if (!is_measured(&c->after)) {
+		run_canary(view, step, &c->after, HF_ROLLOUT_FAILED);
+		return;
+	}
+	hf_rollout_pace_text(&before, &c->after, pace);
+	if (fails_by_pace(view, step, pace))
+		return;
+	/* A device may have failed meanwhile. */
+	if (!prove_node(view, step)) {
+		fail_if_late(view, step, hf_time_add(view->since, c->within));
+		return;
+	}
+	if (ask_for(step, c->slower_percent >= 0 && !c->kept, HF_ROLLOUT_KEEP_PACE))
+		return;
+	end_work(step, HF_ROLLOUT_DONE);
+	tell_proof(view, step, pace);
 }
 
 /* ---- putting back ------------------------------------------------------------------------------ */
@@ -368,7 +547,8 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 static bool puts_back(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
 		      bool keeps_cordon)
 {
-	return ask_for(step, view->node_exists && view->own_cordon && !keeps_cordon,
+	return ask_for(step, has_canary(view) && !view->canary.leaving, HF_ROLLOUT_DELETE_CANARY) ||
+	       ask_for(step, view->node_exists && view->own_cordon && !keeps_cordon,
 		       HF_ROLLOUT_UNCORDON) ||
 	       ask_for(step,
 		       view->node_exists && view->in_maintenance &&
@@ -401,8 +581,10 @@ void hf_rollout_node_step(const struct hf_rollout_node_view *view,
 	case HF_ROLLOUT_LOCKED: step_locked(view, ret_step); break;
 	case HF_ROLLOUT_CORDONED: step_cordoned(view, ret_step); break;
 	case HF_ROLLOUT_EMPTYING: step_emptying(view, ret_step); break;
+	case HF_ROLLOUT_BASELINE: step_baseline(view, ret_step); break;
 	case HF_ROLLOUT_CHANGING: step_changing(view, ret_step); break;
 	case HF_ROLLOUT_PROVING: step_proving(view, ret_step); break;
+	case HF_ROLLOUT_CANARY: step_canary(view, ret_step); break;
 	case HF_ROLLOUT_RESTORING: step_restoring(view, ret_step); break;
 	default: step_ended(view, ret_step); break;
 	}

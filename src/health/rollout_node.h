@@ -4,7 +4,7 @@
 #define HF_HEALTH_ROLLOUT_NODE_H
 
 #include "base/time.h"
-#include "health/types.h"
+#include "health/rollout_pace.h"
 
 HF_BEGIN_DECLS
 
@@ -20,6 +20,8 @@ HF_BEGIN_DECLS
  *   holds it.
  * - Only a cordon with the rollout's own annotation is taken off.
  * - Proof is newer than the change.
+ * - A canary runs only on a locked, cordoned and empty node, and at most one at a time.  Its job is deleted before the
+ *   work on the node goes on.
  */
 
 enum hf_rollout_phase {
@@ -27,8 +29,10 @@ enum hf_rollout_phase {
 	HF_ROLLOUT_LOCKED,   /* the Lease is taken */
 	HF_ROLLOUT_CORDONED, /* the node takes no new pods */
 	HF_ROLLOUT_EMPTYING, /* what the node shows is recorded; pods that request a device leave */
-	HF_ROLLOUT_CHANGING, /* the change is made, once */
-	HF_ROLLOUT_PROVING,  /* the change is made; the proof is awaited */
+	HF_ROLLOUT_BASELINE, /* a canary runs before the change, because none is known of this node */
+	HF_ROLLOUT_CHANGING,  /* the change is made, once */
+	HF_ROLLOUT_PROVING,   /* the change is made; the proof is awaited */
+	HF_ROLLOUT_CANARY,    /* the node is well; a canary runs */
 	HF_ROLLOUT_RESTORING, /* cordon, condition and Lease are put back */
 	/* The phases from here on are ends. */
 	HF_ROLLOUT_DONE,
@@ -75,6 +79,30 @@ struct hf_rollout_proof {
 	size_t resources_len;
 };
 
+enum hf_rollout_job {
+	HF_ROLLOUT_JOB_NONE,
+	HF_ROLLOUT_JOB_OTHERS, /* a job of this name exists, and is not of this rollout */
+	HF_ROLLOUT_JOB_RUNS,
+	HF_ROLLOUT_JOB_SUCCEEDED,
+	HF_ROLLOUT_JOB_FAILED
+};
+
+/* The canary of the node: the one before the change, or from phase Proving on the one after it. */
+struct hf_rollout_canary {
+	bool wanted;            /* the spec has a canary */
+	int32_t slower_percent; /* how much slower it may be than before; -1: times are not compared */
+	hf_time within;         /* from the begin of the phase to its success */
+	const char *job;        /* "namespace/name" */
+	enum hf_rollout_job state;
+	bool leaving; /* the job is being deleted */
+	hf_time took; /* from the job's creation to its end; 0: unknown */
+	/* FAILED: the job's message; NONE: why the job could not be created; NULL: unknown */
+	const char *why;
+	struct hf_rollout_pace seen;          /* what the job shows now */
+	struct hf_rollout_pace before, after; /* of the entry */
+	bool kept;                            /* the Node has the record of these times */
+};
+
 struct hf_rollout_node_view {
 	hf_time now;
 
@@ -104,17 +132,21 @@ struct hf_rollout_node_view {
 	/* a pod among them that may not be moved, and why; NULL: all may */
 	const char *stuck_pod, *stuck_why;
 	struct hf_rollout_proof proof;
+	struct hf_rollout_canary canary;
 };
 
 enum hf_rollout_do {
 	HF_ROLLOUT_DO_NOTHING,
 	HF_ROLLOUT_TAKE_LEASE,
-	HF_ROLLOUT_CORDON,          /* with the rollout's annotation */
-	HF_ROLLOUT_SET_CONDITION,   /* MaintenanceInProgress True */
-	HF_ROLLOUT_EVICT,           /* one pod */
-	HF_ROLLOUT_MARK,            /* write the mark on the Node */
-	HF_ROLLOUT_CHANGE,          /* delete the DaemonSet's pod, or write the label */
-	HF_ROLLOUT_ASK_REPORT,      /* ask the agent to look at the devices */
+	HF_ROLLOUT_CORDON,        /* with the rollout's annotation */
+	HF_ROLLOUT_SET_CONDITION, /* MaintenanceInProgress True */
+	HF_ROLLOUT_EVICT,         /* one pod */
+	HF_ROLLOUT_MARK,          /* write the mark on the Node */
+	HF_ROLLOUT_CHANGE,        /* delete the DaemonSet's pod, or write the label */
+	HF_ROLLOUT_ASK_REPORT,    /* ask the agent to look at the devices */
+	HF_ROLLOUT_CREATE_CANARY,
+	HF_ROLLOUT_DELETE_CANARY,
+	HF_ROLLOUT_KEEP_PACE,       /* write the times of the canaries on the Node */
 	HF_ROLLOUT_UNCORDON,        /* and remove the annotation */
 	HF_ROLLOUT_CLEAR_CONDITION, /* MaintenanceInProgress False */
 	HF_ROLLOUT_RELEASE_LEASE,
@@ -126,6 +158,9 @@ struct hf_rollout_node_step {
 	enum hf_rollout_phase outcome; /* with next Restoring: the phase that follows */
 	bool gives_up;                 /* with outcome Skipped: the node is not tried again */
 	enum hf_rollout_do act;
+	bool takes_pace;    /* the entry takes `pace`: before the change, or after it */
+	bool canary_failed; /* the canary has failed, or was slower */
+	struct hf_rollout_pace pace;
 	char message[HF_ROLLOUT_STEP_MESSAGE_MAX]; /* "": the stored message stays */
 	hf_time wake_at; /* when time alone may change the answer; NEVER: it does not */
 };

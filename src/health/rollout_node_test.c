@@ -306,6 +306,208 @@ static void a_rollback_ends_rolled_back(void **state)
 	expect_end(&v, HF_ROLLOUT_ROLLED_BACK, "taken back and proved");
 }
 
+/* ---- the canary ---------------------------------------------------------------------------------- */
+
+#define JOB "team-a/canary-n1-0-b"
+
+/* A node in this phase. The canary has 300 s, and may be 10 % slower than before. */
+static struct hf_rollout_node_view with_canary(enum hf_rollout_phase phase)
+{
+	struct hf_rollout_node_view v = in_phase(phase);
+
+	v.canary = (struct hf_rollout_canary){.wanted = true,
+					      .slower_percent = 10,
+					      .within = 5 * HF_MINUTE,
+					      .job = JOB,
+					      .took = HF_MINUTE};
+	if (phase > HF_ROLLOUT_BASELINE)
+		v.canary.before = (struct hf_rollout_pace){.step_us = 100000, .run_ms = 60000};
+	return v;
+}
+
+static void a_canary_runs_before_the_change_only_without_history(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_EMPTYING), good = v;
+
+	(void)state;
+	expect_phase(&v, HF_ROLLOUT_BASELINE);
+	/* The steps alone are no history: the job did not succeed. */
+	v.canary.before.step_us = 100000;
+	expect_phase(&v, HF_ROLLOUT_BASELINE);
+	v.canary.before.run_ms = 60000;
+	expect_phase(&v, HF_ROLLOUT_CHANGING);
+	v = good;
+	v.canary.slower_percent = -1;
+	expect_phase(&v, HF_ROLLOUT_CHANGING);
+	v = good;
+	v.backwards = true;
+	expect_phase(&v, HF_ROLLOUT_CHANGING);
+	v = good;
+	v.pods_left = 1;
+	expect_act(&v, HF_ROLLOUT_EVICT);
+}
+
+static void the_first_canary_is_created_measured_and_deleted(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_BASELINE);
+	struct hf_rollout_node_step s;
+
+	(void)state;
+	expect_act(&v, HF_ROLLOUT_CREATE_CANARY);
+	v.canary.state = HF_ROLLOUT_JOB_RUNS;
+	v.pods_left = 1; /* of the canary */
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	expect_wait(&v, JOB);
+	assert_false(step(&v).takes_pace);
+	/* The steps are seen while the job runs: their report ends with it. */
+	v.canary.seen.step_us = 101000;
+	s = step(&v);
+	assert_true(s.takes_pace);
+	assert_int_equal(s.pace.step_us, 101000);
+	assert_int_equal(s.pace.run_ms, 0);
+	v.canary.before.step_us = 101000;
+	assert_false(step(&v).takes_pace);
+	v.canary.state = HF_ROLLOUT_JOB_SUCCEEDED;
+	v.canary.seen = (struct hf_rollout_pace){.run_ms = 61000};
+	s = step(&v);
+	assert_true(s.takes_pace);
+	assert_int_equal(s.pace.step_us, 101000);
+	assert_int_equal(s.pace.run_ms, 61000);
+	assert_int_equal(s.act, HF_ROLLOUT_DO_NOTHING);
+	v.canary.before = s.pace;
+	expect_act(&v, HF_ROLLOUT_DELETE_CANARY);
+	v.canary.leaving = true;
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	v.canary.state = HF_ROLLOUT_JOB_NONE;
+	/* Its pods still end. */
+	expect_wait(&v, "has left the node");
+	v.pods_left = 0;
+	expect_phase(&v, HF_ROLLOUT_CHANGING);
+}
+
+static void a_canary_that_fails_before_the_change_skips_the_node(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_BASELINE);
+
+	(void)state;
+	v.canary.state = HF_ROLLOUT_JOB_FAILED;
+	v.canary.why = "BackoffLimitExceeded";
+	expect_end(&v, HF_ROLLOUT_SKIPPED,
+		   "the canary, job " JOB ", failed before the change: BackoffLimitExceeded");
+	assert_true(step(&v).canary_failed);
+	assert_true(step(&v).gives_up);
+	v.canary.state = HF_ROLLOUT_JOB_RUNS;
+	v.canary.why = NULL;
+	v.now = T0 + 5 * HF_MINUTE;
+	expect_end(&v, HF_ROLLOUT_SKIPPED,
+		   "job " JOB ", has not succeeded before the change within 300 s");
+	v.canary.state = HF_ROLLOUT_JOB_NONE;
+	v.canary.why = "forbidden: quota";
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "within 300 s: forbidden: quota");
+	v.canary.state = HF_ROLLOUT_JOB_OTHERS;
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "within 300 s: the job is not of this rollout");
+	/* A job of another owner is not deleted. */
+	v.phase = HF_ROLLOUT_RESTORING;
+	expect_act(&v, HF_ROLLOUT_UNCORDON);
+}
+
+static void a_well_node_runs_its_canary_after_the_change(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_PROVING);
+
+	(void)state;
+	expect_phase(&v, HF_ROLLOUT_CANARY);
+	v.proof.pod_ready = false;
+	expect_phase(&v, HF_ROLLOUT_PROVING);
+	v = with_canary(HF_ROLLOUT_PROVING);
+	v.backwards = true;
+	expect_end(&v, HF_ROLLOUT_ROLLED_BACK, "taken back and proved");
+	v = with_canary(HF_ROLLOUT_CANARY);
+	expect_act(&v, HF_ROLLOUT_CREATE_CANARY);
+	/* A halt or a cancel does not leave a changed node without its proof. */
+	v.stops = v.ends = true;
+	expect_act(&v, HF_ROLLOUT_CREATE_CANARY);
+	v.canary.state = HF_ROLLOUT_JOB_SUCCEEDED;
+	v.canary.seen = (struct hf_rollout_pace){.step_us = 110000, .run_ms = 60000};
+	assert_true(step(&v).takes_pace);
+	v.canary.after = v.canary.seen;
+	expect_act(&v, HF_ROLLOUT_KEEP_PACE);
+	v.canary.kept = true;
+	expect_end(&v, HF_ROLLOUT_DONE,
+		   "resource as before, the canary took 110.0 ms in each step, 100.0 ms before");
+	assert_false(step(&v).canary_failed);
+}
+
+static void a_slower_canary_fails_the_node_with_its_numbers(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_CANARY);
+
+	(void)state;
+	v.canary.state = HF_ROLLOUT_JOB_SUCCEEDED;
+	v.canary.after = (struct hf_rollout_pace){.step_us = 110100, .run_ms = 60000};
+	expect_end(&v, HF_ROLLOUT_FAILED,
+		   "the canary, job " JOB ", took 110.1 ms in each step, 100.0 ms before the "
+		   "change: more than 10 % longer");
+	assert_true(step(&v).canary_failed);
+	assert_false(step(&v).gives_up);
+	v.canary.slower_percent = -1;
+	expect_end(&v, HF_ROLLOUT_DONE, "the canary took 60 s");
+}
+
+static void a_canary_that_fails_after_the_change_fails_the_node(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_CANARY);
+
+	(void)state;
+	v.canary.state = HF_ROLLOUT_JOB_FAILED;
+	expect_end(&v, HF_ROLLOUT_FAILED, "the canary, job " JOB ", failed: no message");
+	v.canary.state = HF_ROLLOUT_JOB_SUCCEEDED;
+	v.canary.took = 301 * HF_SECOND;
+	expect_end(&v, HF_ROLLOUT_FAILED, "succeeded after 301 s, and has 300 s");
+	v.canary.state = HF_ROLLOUT_JOB_RUNS;
+	v.now = T0 + 5 * HF_MINUTE - 1;
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	assert_int_equal(step(&v).wake_at, T0 + 5 * HF_MINUTE);
+	v.now++;
+	expect_end(&v, HF_ROLLOUT_FAILED, "has not succeeded within 300 s");
+	v.node_exists = false;
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "does not exist");
+}
+
+static void a_device_that_fails_beside_the_canary_is_seen(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_CANARY);
+
+	(void)state;
+	v.canary.state = HF_ROLLOUT_JOB_SUCCEEDED;
+	v.canary.after = (struct hf_rollout_pace){.step_us = 100000, .run_ms = 60000};
+	v.proof.sick = "GPU-1";
+	v.proof.sick_class = "gpu-reset";
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	expect_wait(&v, "device GPU-1: gpu-reset");
+	v.now = T0 + 20 * HF_MINUTE;
+	expect_end(&v, HF_ROLLOUT_FAILED, "device GPU-1: gpu-reset");
+}
+
+static void the_canary_is_deleted_before_the_cordon_is_taken_off(void **state)
+{
+	struct hf_rollout_node_view v = with_canary(HF_ROLLOUT_RESTORING);
+
+	(void)state;
+	v.canary.state = HF_ROLLOUT_JOB_RUNS;
+	expect_act(&v, HF_ROLLOUT_DELETE_CANARY);
+	v.outcome = HF_ROLLOUT_FAILED;
+	expect_act(&v, HF_ROLLOUT_DELETE_CANARY);
+	v.outcome = HF_ROLLOUT_DONE;
+	v.canary.leaving = true;
+	expect_act(&v, HF_ROLLOUT_UNCORDON);
+	/* The node that ends before the change ends its canary too. */
+	v = with_canary(HF_ROLLOUT_BASELINE);
+	v.canary.state = HF_ROLLOUT_JOB_RUNS;
+	v.stops = true;
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "nothing was changed");
+}
+
 static void the_table_of_phases_is_closed(void **state)
 {
 	enum hf_rollout_phase phase;
@@ -339,6 +541,14 @@ int main(void)
 		cmocka_unit_test(only_the_own_cordon_is_taken_off),
 		cmocka_unit_test(a_failed_node_keeps_its_cordon_until_the_end),
 		cmocka_unit_test(a_rollback_ends_rolled_back),
+		cmocka_unit_test(a_canary_runs_before_the_change_only_without_history),
+		cmocka_unit_test(the_first_canary_is_created_measured_and_deleted),
+		cmocka_unit_test(a_canary_that_fails_before_the_change_skips_the_node),
+		cmocka_unit_test(a_well_node_runs_its_canary_after_the_change),
+		cmocka_unit_test(a_slower_canary_fails_the_node_with_its_numbers),
+		cmocka_unit_test(a_canary_that_fails_after_the_change_fails_the_node),
+		cmocka_unit_test(a_device_that_fails_beside_the_canary_is_seen),
+		cmocka_unit_test(the_canary_is_deleted_before_the_cordon_is_taken_off),
 		cmocka_unit_test(the_table_of_phases_is_closed),
 	};
 

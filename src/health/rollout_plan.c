@@ -59,17 +59,30 @@ int32_t hf_rollout_wave_size(const struct hf_rollout_limit *wave, int32_t select
 	return size < selected ? (int32_t)size : selected;
 }
 
-bool hf_rollout_is_worse(const struct hf_rollout_totals *changed,
-			 const struct hf_rollout_totals *unchanged)
+/* Whether `count` on changed nodes is far above what `others` on unchanged nodes let expect. */
+static bool is_far_above(const struct hf_rollout_totals *changed, int64_t count,
+			 const struct hf_rollout_totals *unchanged, int64_t others)
 {
 	double expected;
 
 	if (changed->device_minutes <= 0 || unchanged->device_minutes <= 0)
 		return false;
-	expected = (double)unchanged->faults / (double)unchanged->device_minutes *
+	expected = (double)others / (double)unchanged->device_minutes *
 		   (double)changed->device_minutes;
-	return (double)changed->faults >= expected + HF_ROLLOUT_FAULTS_MORE &&
-	       (double)changed->faults >= expected * HF_ROLLOUT_RATE_TIMES;
+	return (double)count >= expected + HF_ROLLOUT_FAULTS_MORE &&
+	       (double)count >= expected * HF_ROLLOUT_RATE_TIMES;
+}
+
+bool hf_rollout_is_worse(const struct hf_rollout_totals *changed,
+			 const struct hf_rollout_totals *unchanged)
+{
+	return is_far_above(changed, changed->faults, unchanged, unchanged->faults);
+}
+
+bool hf_rollout_restarts_more(const struct hf_rollout_totals *changed,
+			      const struct hf_rollout_totals *unchanged)
+{
+	return is_far_above(changed, changed->restarts, unchanged, unchanged->restarts);
 }
 
 HF_PRINTF(2, 3)
@@ -98,6 +111,8 @@ struct tally {
 	const struct hf_rollout_member *blocked; /* the first blocked member; NULL: none */
 	int32_t blocked_len;
 	const struct hf_rollout_member *failed; /* the first failed member */
+	const struct hf_rollout_member
+		*no_canary; /* the first member that is skipped because its canary has failed */
 };
 
 static int compare_members(const void *a, const void *b)
@@ -160,6 +175,9 @@ static void count_members(const struct hf_rollout_view *view, struct tally *tall
 		plan->skipped += m->listed && m->phase == HF_ROLLOUT_SKIPPED;
 		if (m->listed && m->phase == HF_ROLLOUT_FAILED && tally->failed == NULL)
 			tally->failed = m;
+		if (m->listed && m->phase == HF_ROLLOUT_SKIPPED && m->canary_failed &&
+		    tally->no_canary == NULL)
+			tally->no_canary = m;
 		if (!is_candidate(view, m))
 			continue;
 		tally->fresh += m->blocked == NULL;
@@ -297,15 +315,27 @@ static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
 static bool find_rates(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_totals *c = &view->changed, *u = &view->unchanged;
+	const struct hf_rollout_steps *s = &view->steps;
+	bool faults = hf_rollout_is_worse(c, u);
 
-	if (!hf_rollout_is_worse(c, u))
-		return false;
-	return set_halt(
-		plan, "MoreFaults",
-		"changed nodes had %lld faults in %lld device-hours, and unchanged nodes %lld "
-		"in %lld",
-		(long long)c->faults, (long long)(c->device_minutes / 60), (long long)u->faults,
-		(long long)(u->device_minutes / 60));
+	if (faults || hf_rollout_restarts_more(c, u))
+		return set_halt(
+			plan, faults ? "MoreFaults" : "MoreRestarts",
+			"changed nodes had %lld %s in %lld device-hours, and unchanged nodes %lld "
+			"in %lld",
+			(long long)(faults ? c->faults : c->restarts),
+			faults ? "faults" : "restarts of jobs by devices",
+			(long long)(c->device_minutes / 60),
+			(long long)(faults ? u->faults : u->restarts),
+			(long long)(u->device_minutes / 60));
+	if (hf_rollout_steps_are_slower(s))
+		return set_halt(plan, "SlowerSteps",
+				"ranks on %lld changed nodes work %lld.%02lld times as long in "
+				"each step as ranks of the same jobs on %lld unchanged nodes",
+				(long long)s->changed_nodes, (long long)(s->permille / 1000),
+				(long long)(s->permille % 1000 / 10),
+				(long long)s->unchanged_nodes);
+	return false;
 }
 
 static bool must_halt(const struct tally *tally, struct hf_rollout_plan *plan)
@@ -320,6 +350,12 @@ static bool must_halt(const struct tally *tally, struct hf_rollout_plan *plan)
 		return set_halt(plan, "NodeFailed", "%d node%s failed, first %s: %.260s",
 				plan->failed, plan->failed == 1 ? "" : "s", tally->failed->name,
 				hf_str_or(tally->failed->message, "no proof"));
+	/* A canary that has never succeeded may be wrong itself. Each further node would be emptied for nothing. */
+	if (tally->no_canary != NULL && plan->changed == 0)
+		return set_halt(plan, "CanaryFailed",
+				"no node was changed, because of node %s: %.260s",
+				tally->no_canary->name,
+				hf_str_or(tally->no_canary->message, "the canary failed"));
 	return find_rates(view, plan);
 }
 

@@ -31,7 +31,7 @@ enum hf_rollout_state {
 #define HF_ROLLOUT_BEGIN_MAX 64
 #define HF_ROLLOUT_TRIES_MAX                                                                       \
 	2 /* how often the rollout begins with a node; as often again to take it back */
-/* Evidence of the numbers: so many faults more than expected, at this multiple of the rate. */
+/* Evidence of the numbers: so many faults or restarts more than expected, at this multiple of the rate. */
 #define HF_ROLLOUT_FAULTS_MORE 3
 #define HF_ROLLOUT_RATE_TIMES 3
 
@@ -52,12 +52,14 @@ struct hf_rollout_member {
 	const char *blocked;
 	/* A budget permits no further node out of use of this kind now: the wave waits for it. */
 	bool limited;
+	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
 	/* the changed node has a device that failed after the change: which, and how; NULL: none */
 	const char *sick;
 };
 
 struct hf_rollout_totals {
 	int64_t nodes, device_minutes, faults;
+	int64_t restarts; /* of jobs, caused by devices of these nodes */
 };
 
 /* One wave: a number of nodes, or a percentage of the selected nodes; the other is -1. */
@@ -95,6 +97,7 @@ struct hf_rollout_view {
 	const struct hf_rollout_member *members;
 	size_t members_len;
 	struct hf_rollout_totals changed, unchanged;
+	struct hf_rollout_steps steps;
 };
 
 struct hf_rollout_plan {
@@ -122,6 +125,9 @@ int32_t hf_rollout_wave_size(const struct hf_rollout_limit *wave, int32_t select
 /* Whether the faults of changed nodes speak against the change. */
 bool hf_rollout_is_worse(const struct hf_rollout_totals *changed,
 			 const struct hf_rollout_totals *unchanged);
+/* Whether the restarts by devices of changed nodes do. */
+bool hf_rollout_restarts_more(const struct hf_rollout_totals *changed,
+			      const struct hf_rollout_totals *unchanged);
 
 bool hf_rollout_state_is_end(enum hf_rollout_state state);
 bool hf_rollout_state_may_follow(enum hf_rollout_state from, enum hf_rollout_state to);

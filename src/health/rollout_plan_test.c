@@ -329,6 +329,71 @@ static void rates_of_faults_are_compared(void **state)
 	end(s);
 }
 
+static void rates_of_restarts_are_compared(void **state)
+{
+	struct hf_rollout_totals quiet = {.nodes = 90, .device_minutes = 60000, .restarts = 10};
+	struct hf_rollout_totals changed = {.nodes = 10, .device_minutes = 6000, .restarts = 3};
+	struct scene *s = begin(10);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	/* One restart is expected. */
+	s->view.changed = changed;
+	s->view.unchanged = quiet;
+	assert_null(decide(s).halt_reason);
+	s->view.changed.restarts = 4;
+	plan = decide(s);
+	assert_string_equal(plan.halt_reason, "MoreRestarts");
+	assert_string_equal(plan.halt, "changed nodes had 4 restarts of jobs by devices in 100 "
+				       "device-hours, and unchanged nodes 10 in 1000");
+	/* Faults and restarts are not added up. */
+	s->view.changed.restarts = s->view.changed.faults = 2;
+	assert_null(decide(s).halt_reason);
+	end(s);
+}
+
+static void slower_steps_halt(void **state)
+{
+	struct scene *s = begin(10);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.steps = (struct hf_rollout_steps){
+		.changed_nodes = 3, .unchanged_nodes = 5, .permille = 1199};
+	assert_null(decide(s).halt_reason);
+	s->view.steps.permille = 1285;
+	plan = decide(s);
+	assert_string_equal(plan.halt_reason, "SlowerSteps");
+	assert_string_equal(plan.halt,
+			    "ranks on 3 changed nodes work 1.28 times as long in each step as "
+			    "ranks of the same jobs on 5 unchanged nodes");
+	end(s);
+}
+
+static void a_canary_that_never_succeeded_halts(void **state)
+{
+	struct scene *s = begin(10);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.wave = 3;
+	set_phase(s, 2, HF_ROLLOUT_SKIPPED);
+	assert_null(decide(s).halt_reason);
+	s->members[2].canary_failed = true;
+	s->members[2].message = "the canary, job a/b, failed before the change: no such image";
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
+	assert_string_equal(plan.halt_reason, "CanaryFailed");
+	assert_string_equal(plan.halt,
+			    "no node was changed, because of node n02: the canary, job a/b, failed "
+			    "before the change: no such image");
+	assert_string_equal(begins(&plan), "");
+	/* On another node the canary has succeeded: this node is no evidence. */
+	set_phase(s, 3, HF_ROLLOUT_DONE);
+	assert_null(decide(s).halt_reason);
+	end(s);
+}
+
 static void a_rollback_takes_the_newest_change_first(void **state)
 {
 	struct scene *s = begin(6);
@@ -487,6 +552,9 @@ int main(void)
 		cmocka_unit_test(a_failed_node_halts),
 		cmocka_unit_test(a_proved_node_that_gets_sick_fails),
 		cmocka_unit_test(rates_of_faults_are_compared),
+		cmocka_unit_test(rates_of_restarts_are_compared),
+		cmocka_unit_test(slower_steps_halt),
+		cmocka_unit_test(a_canary_that_never_succeeded_halts),
 		cmocka_unit_test(a_rollback_takes_the_newest_change_first),
 		cmocka_unit_test(a_rollback_ends_when_nothing_is_left),
 		cmocka_unit_test(what_is_superseded_halts_and_is_not_taken_back),
