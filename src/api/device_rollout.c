@@ -33,6 +33,14 @@ static void add_text(struct hf_json *object, const char *key, const char *text, 
 		hf_json_set(object, key, hf_write_cut(text, bytes_max));
 }
 
+static void write_times(struct hf_json *json, const struct hf_rollout_times *times)
+{
+	if (times->step_us > 0)
+		hf_json_set_i64(json, "stepMicros", times->step_us);
+	if (times->run_ms > 0)
+		hf_json_set_i64(json, "runMillis", times->run_ms);
+}
+
 static struct hf_json *write_before(const struct hf_rollout_node *n)
 {
 	struct hf_json *json = hf_json_object(), *resources;
@@ -46,6 +54,18 @@ static struct hf_json *write_before(const struct hf_rollout_node *n)
 	}
 	add_text(json, "driverVersion", n->before.driver_version, HF_ROLLOUT_TEXT_MAX);
 	add_text(json, "bootID", n->before.boot_id, HF_ROLLOUT_TEXT_MAX);
+	write_times(json, &n->before.canary);
+	return json;
+}
+
+static struct hf_json *write_canary(const struct hf_rollout_node *n)
+{
+	struct hf_json *json = hf_json_object();
+
+	hf_json_set(json, "job", hf_write_cut(n->canary.job, HF_ROLLOUT_TEXT_MAX));
+	write_times(json, &n->canary.times);
+	if (n->canary.failed)
+		hf_json_set_bool(json, "failed", true);
 	return json;
 }
 
@@ -68,6 +88,8 @@ static struct hf_json *write_node(const struct hf_rollout_node *n)
 		hf_json_set(json, "before", before);
 	else
 		hf_json_unref(before);
+	if (n->canary.job != NULL)
+		hf_json_set(json, "canary", write_canary(n));
 	add_text(json, "message", n->message, HF_ROLLOUT_MESSAGE_MAX);
 	return json;
 }
@@ -79,6 +101,8 @@ static struct hf_json *write_evidence(const struct hf_rollout_evidence *e)
 	hf_json_set_i64(json, "nodes", e->nodes);
 	hf_json_set_i64(json, "deviceMinutes", e->device_minutes);
 	hf_json_set_i64(json, "faults", e->faults);
+	hf_json_set_i64(json, "restarts", e->restarts);
+	hf_json_set_i64(json, "stepNodes", e->step_nodes);
 	return json;
 }
 
@@ -122,6 +146,7 @@ struct hf_json *hf_rollout_status_patch(const char *resource_version,
 	part = hf_json_ensure_object(json, "evidence");
 	hf_json_set(part, "changed", write_evidence(&status->changed));
 	hf_json_set(part, "unchanged", write_evidence(&status->unchanged));
+	hf_json_set_i64(part, "stepPermille", status->step_permille);
 	for (size_t i = 0; i < hf_at_most(status->nodes.len, HF_ROLLOUT_NODES_MAX); i++)
 		hf_json_append(nodes, write_node(&status->nodes.items[i]));
 	hf_json_set(json, "nodes", nodes);
@@ -135,13 +160,30 @@ struct before {
 	uint64_t present;
 	HF_LIST(struct hf_field_pair) resources;
 	const char *driver_version, *boot_id;
+	int64_t step_us, run_ms;
 };
 static const struct hf_field before_fields[] = {
 	HF_FIELD_STRING_MAP("resources", struct before, resources, HF_ROLLOUT_RESOURCES_MAX, 0),
 	TEXT("driverVersion", struct before, driver_version),
 	TEXT("bootID", struct before, boot_id),
+	HF_FIELD_INT64("stepMicros", struct before, step_us, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("runMillis", struct before, run_ms, 0, INT64_MAX, 0),
 };
 static const struct hf_field_table before_table = HF_FIELD_TABLE(before_fields, struct before);
+
+struct canary {
+	uint64_t present;
+	const char *job;
+	int64_t step_us, run_ms;
+	bool failed;
+};
+static const struct hf_field canary_fields[] = {
+	TEXT("job", struct canary, job),
+	HF_FIELD_INT64("stepMicros", struct canary, step_us, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("runMillis", struct canary, run_ms, 0, INT64_MAX, 0),
+	HF_FIELD_BOOL("failed", struct canary, failed, 0),
+};
+static const struct hf_field_table canary_table = HF_FIELD_TABLE(canary_fields, struct canary);
 
 struct node {
 	uint64_t present;
@@ -150,6 +192,7 @@ struct node {
 	bool cordoned;
 	int32_t tries;
 	struct before before;
+	struct canary canary;
 };
 enum { NODE_SINCE, NODE_CHANGED };
 static const struct hf_field node_fields[] = {
@@ -162,28 +205,33 @@ static const struct hf_field node_fields[] = {
 	HF_FIELD_BOOL("cordonedByUs", struct node, cordoned, 0),
 	HF_FIELD_INT32("tries", struct node, tries, 0, COUNT_MAX, 0),
 	HF_FIELD_OBJECT("before", struct node, before, &before_table, 0),
+	HF_FIELD_OBJECT("canary", struct node, canary, &canary_table, 0),
 	HF_FIELD_STRING("message", struct node, message, MESSAGE_BYTES, 0),
 };
 static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
 
 struct numbers {
 	uint64_t present;
-	int64_t nodes, device_minutes, faults;
+	int64_t nodes, device_minutes, faults, restarts, step_nodes;
 };
 static const struct hf_field numbers_fields[] = {
 	HF_FIELD_INT64("nodes", struct numbers, nodes, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("deviceMinutes", struct numbers, device_minutes, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("faults", struct numbers, faults, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("restarts", struct numbers, restarts, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("stepNodes", struct numbers, step_nodes, 0, INT64_MAX, 0),
 };
 static const struct hf_field_table numbers_table = HF_FIELD_TABLE(numbers_fields, struct numbers);
 
 struct evidence {
 	uint64_t present;
 	struct numbers changed, unchanged;
+	int64_t step_permille;
 };
 static const struct hf_field evidence_fields[] = {
 	HF_FIELD_OBJECT("changed", struct evidence, changed, &numbers_table, 0),
 	HF_FIELD_OBJECT("unchanged", struct evidence, unchanged, &numbers_table, 0),
+	HF_FIELD_INT64("stepPermille", struct evidence, step_permille, 0, INT64_MAX, 0),
 };
 static const struct hf_field_table evidence_table =
 	HF_FIELD_TABLE(evidence_fields, struct evidence);
@@ -285,15 +333,22 @@ static struct hf_rollout_node node_of(const struct node *n)
 		.tries = n->tries,
 		.before = {.resources = {n->before.resources.items, n->before.resources.len},
 			   .driver_version = n->before.driver_version,
-			   .boot_id = n->before.boot_id},
+			   .boot_id = n->before.boot_id,
+			   .canary = {.step_us = n->before.step_us, .run_ms = n->before.run_ms}},
+		.canary = {.job = n->canary.job,
+			   .times = {.step_us = n->canary.step_us, .run_ms = n->canary.run_ms},
+			   .failed = n->canary.failed},
 		.message = n->message,
 	};
 }
 
 static struct hf_rollout_evidence evidence_of(const struct numbers *n)
 {
-	return (struct hf_rollout_evidence){
-		.nodes = n->nodes, .device_minutes = n->device_minutes, .faults = n->faults};
+	return (struct hf_rollout_evidence){.nodes = n->nodes,
+					    .device_minutes = n->device_minutes,
+					    .faults = n->faults,
+					    .restarts = n->restarts,
+					    .step_nodes = n->step_nodes};
 }
 
 static struct hf_rollout_status status_of(const struct status *s, struct hf_arena *arena)
@@ -312,6 +367,7 @@ static struct hf_rollout_status status_of(const struct status *s, struct hf_aren
 			   .skipped = s->counts.skipped},
 		.changed = evidence_of(&s->evidence.changed),
 		.unchanged = evidence_of(&s->evidence.unchanged),
+		.step_permille = s->evidence.step_permille,
 		.nodes = {HF_ARENA_ARRAY(arena, struct hf_rollout_node, s->nodes.len + 1),
 			  s->nodes.len},
 		.conditions = {HF_ARENA_ARRAY(arena, struct hf_rollout_condition,

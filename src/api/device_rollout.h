@@ -27,6 +27,8 @@ HF_BEGIN_DECLS
 #define HF_ROLLOUT_ANNOTATION "holdfast.dev/rollout"
 /* On a Node: JSON of struct hf_rollout_mark, written before the node is changed. */
 #define HF_ROLLOUT_MARK_ANNOTATION "holdfast.dev/rollout-change"
+/* On a Node: JSON of struct hf_canary_history (api/canary.h): how long a canary took on the node. */
+#define HF_ROLLOUT_CANARY_ANNOTATION "holdfast.dev/rollout-canary"
 
 /* Limits of the CRD's schema. */
 #define HF_ROLLOUT_WAVES_MAX 16
@@ -65,12 +67,26 @@ struct hf_rollout_spec {
 		hf_time within;             /* from the change to the proof */
 		const char *driver_version; /* NULL: any */
 		HF_LIST(const char *) resources;
+		/* "canary": a job on each changed node; api/canary.h makes it from the template of the
+		 * document */
+		struct {
+			bool wanted;
+			const char *api_version, *kind, *ns; /* of the template */
+			hf_time within;                      /* "seconds" */
+			int32_t slower_percent;              /* -1: times are not compared */
+		} canary;
 	} proof;
 	bool rolls_back; /* "onFailure": Rollback */
 	int32_t failures_max;
 	struct hf_policy_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
 	size_t windows_len;
 	bool paused, cancel;
+};
+
+/* How long a canary took; 0: unknown. */
+struct hf_rollout_times {
+	int64_t step_us; /* "stepMicros": own work of the slowest rank in a step */
+	int64_t run_ms;  /* "runMillis": the whole job */
 };
 
 /* An entry of status.nodes. */
@@ -86,13 +102,22 @@ struct hf_rollout_node {
 	struct {
 		HF_LIST(struct hf_field_pair) resources; /* allocatable */
 		const char *driver_version, *boot_id;    /* NULL: unknown */
+		struct hf_rollout_times canary;
 	} before;
+	/* The newest canary of the node. */
+	struct {
+		const char *job; /* "namespace/name"; NULL: none yet */
+		struct hf_rollout_times times;
+		bool failed;
+	} canary;
 	const char *message;
 };
 
 /* Numbers of all changed nodes, or of all unchanged nodes. */
 struct hf_rollout_evidence {
 	int64_t nodes, device_minutes, faults;
+	int64_t restarts;   /* of jobs, caused by devices */
+	int64_t step_nodes; /* nodes with ranks that are compared with ranks on the other nodes */
 };
 
 struct hf_rollout_condition {
@@ -114,6 +139,9 @@ struct hf_rollout_status {
 		int32_t selected, changed, failed, skipped;
 	} counts;
 	struct hf_rollout_evidence changed, unchanged;
+	/* "stepPermille": a rank's own work in a step on changed nodes, in thousandths of that of ranks of the
+	 * same jobs on unchanged nodes; 0: unknown */
+	int64_t step_permille;
 	HF_LIST(struct hf_rollout_node) nodes;
 	HF_LIST(struct hf_rollout_condition) conditions;
 };

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/device_rollout.h"
 
+#include "api/canary.h"
 #include "api/window_internal.h"
 #include "base/str.h"
 
@@ -46,15 +47,31 @@ static const struct hf_field change_fields[] = {
 };
 static const struct hf_field_table change_table = HF_FIELD_TABLE(change_fields, struct change);
 
+struct canary {
+	uint64_t present;
+	int32_t seconds, slower_percent;
+};
+enum { CANARY_TEMPLATE, CANARY_SECONDS, CANARY_SLOWER };
+static const struct hf_field canary_fields[] = {
+	/* A job: hf_canary_template_check looks at it. */
+	[CANARY_TEMPLATE] = HF_FIELD_PRESENCE("template", HF_FIELD_REQUIRED),
+	[CANARY_SECONDS] = HF_FIELD_INT32("seconds", struct canary, seconds, 10, DAY_SECONDS, 0),
+	[CANARY_SLOWER] =
+		HF_FIELD_INT32("slowerPercent", struct canary, slower_percent, 0, 1000, 0),
+};
+static const struct hf_field_table canary_table = HF_FIELD_TABLE(canary_fields, struct canary);
+
 struct proof {
 	uint64_t present;
 	int32_t seconds;
 	const char *driver_version;
 	HF_LIST(const char *) resources;
+	struct canary canary;
 };
-enum { PROOF_SECONDS };
+enum { PROOF_SECONDS, PROOF_CANARY };
 static const struct hf_field proof_fields[] = {
 	[PROOF_SECONDS] = HF_FIELD_INT32("seconds", struct proof, seconds, 30, DAY_SECONDS, 0),
+	[PROOF_CANARY] = HF_FIELD_OBJECT("canary", struct proof, canary, &canary_table, 0),
 	HF_FIELD_STRING("driverVersion", struct proof, driver_version, 64, HF_FIELD_NONEMPTY),
 	HF_FIELD_STRINGS("resources", struct proof, resources, HF_ROLLOUT_RESOURCES_MAX, 0),
 };
@@ -225,6 +242,26 @@ static hf_time span_or(uint64_t present, unsigned field, int32_t seconds, hf_tim
 	return hf_field_has(present, field) ? (hf_time)seconds * HF_SECOND : fallback;
 }
 
+static const struct hf_json *template_of(const struct hf_json *spec)
+{
+	return hf_json_path(spec, "proof", "canary", "template", NULL);
+}
+
+static void fill_canary(const struct canary *read, const struct hf_json *template,
+			struct hf_arena *arena, struct hf_rollout_spec *spec)
+{
+	spec->proof.canary.wanted = true;
+	spec->proof.canary.api_version =
+		hf_arena_strdup(arena, hf_json_path_str(template, "apiVersion", NULL));
+	spec->proof.canary.kind = hf_arena_strdup(arena, hf_json_path_str(template, "kind", NULL));
+	spec->proof.canary.ns =
+		hf_arena_strdup(arena, hf_json_path_str(template, "metadata", "namespace", NULL));
+	spec->proof.canary.within =
+		span_or(read->present, CANARY_SECONDS, read->seconds, 600 * HF_SECOND);
+	spec->proof.canary.slower_percent =
+		hf_field_has(read->present, CANARY_SLOWER) ? read->slower_percent : -1;
+}
+
 static void fill_proof(const struct proof *read, struct hf_rollout_spec *spec)
 {
 	spec->proof.within = span_or(read->present, PROOF_SECONDS, read->seconds, 900 * HF_SECOND);
@@ -269,6 +306,8 @@ int hf_rollout_spec_read(struct hf_doc *doc, struct hf_arena *arena,
 		rc = check_change(&read.change, err);
 	if (rc == 0)
 		rc = check_words(&read, err);
+	if (rc == 0 && hf_field_has(read.proof.present, PROOF_CANARY))
+		rc = hf_canary_template_check(template_of(json), "spec.proof.canary.template", err);
 	if (rc == 0 && hf_field_has(read.present, SPEC_WAVES))
 		rc = read_waves(hf_json_get(json, "waves"), &spec, err);
 	if (rc == 0)
@@ -279,6 +318,8 @@ int hf_rollout_spec_read(struct hf_doc *doc, struct hf_arena *arena,
 	if (spec.waves_len == 0)
 		set_default_waves(&spec);
 	fill_spec(&read, &spec);
+	if (hf_field_has(read.proof.present, PROOF_CANARY))
+		fill_canary(&read.proof.canary, template_of(json), arena, &spec);
 	*ret_spec = spec;
 	return 0;
 }

@@ -13,6 +13,9 @@
 #define ARENA_BYTES ((size_t)1 << 20)
 #define T0 (1700000000 * HF_SECOND)
 #define DRIVER "'change':{'daemonSet':{'namespace':'gpu','name':'driver'}}"
+#define CANARY                                                                                     \
+	"'template':{'apiVersion':'batch/v1','kind':'Job','metadata':{'namespace':'team-a'},"      \
+	"'spec':{'template':{'spec':{}}}}"
 
 /* In these texts ' stands for ". */
 static int read_spec(const char *spec, struct hf_arena *arena, struct hf_rollout_spec *ret_spec,
@@ -50,6 +53,11 @@ static void a_spec_gets_its_defaults(void **state)
 	assert_int_equal(spec.failures_max, 0);
 	assert_null(spec.group_by);
 	assert_false(spec.has_selector);
+	assert_false(spec.proof.canary.wanted);
+	assert_ok(read_spec(DRIVER ",'proof':{'canary':{" CANARY "}}", arena, &spec, &err), &err);
+	assert_true(spec.proof.canary.wanted);
+	assert_int_equal(spec.proof.canary.within, 600 * HF_SECOND);
+	assert_int_equal(spec.proof.canary.slower_percent, -1);
 }
 
 static void every_field_of_a_spec_is_read(void **state)
@@ -60,14 +68,16 @@ static void every_field_of_a_spec_is_read(void **state)
 
 	(void)state;
 	assert_ok(
-		read_spec("'change':{'nodeLabel':{'key':'x.y/driver','value':''}},"
-			  "'nodeSelector':{'matchLabels':{'a':'b'}},'waves':[2,'10','50%'],"
-			  "'groupBy':'zone','atOnce':3,'soakSeconds':0,'empty':'Wait',"
-			  "'emptySeconds':60,'proof':{'seconds':30,'driverVersion':'570.1',"
-			  "'resources':['nvidia.com/gpu']},'onFailure':'Rollback','maxFailures':2,"
-			  "'windows':[{'days':['Monday'],'start':'22:00','end':'04:00'}],"
-			  "'paused':true,'cancel':true",
-			  arena, &spec, &err),
+		read_spec(
+			"'change':{'nodeLabel':{'key':'x.y/driver','value':''}},"
+			"'nodeSelector':{'matchLabels':{'a':'b'}},'waves':[2,'10','50%'],"
+			"'groupBy':'zone','atOnce':3,'soakSeconds':0,'empty':'Wait',"
+			"'emptySeconds':60,'proof':{'seconds':30,'driverVersion':'570.1',"
+			"'resources':['nvidia.com/gpu'],'canary':{" CANARY
+			",'seconds':20,'slowerPercent':0}},'onFailure':'Rollback','maxFailures':2,"
+			"'windows':[{'days':['Monday'],'start':'22:00','end':'04:00'}],"
+			"'paused':true,'cancel':true",
+			arena, &spec, &err),
 		&err);
 	assert_null(spec.daemon_set.name);
 	assert_string_equal(spec.label.key, "x.y/driver");
@@ -85,6 +95,11 @@ static void every_field_of_a_spec_is_read(void **state)
 	assert_int_equal(spec.proof.within, 30 * HF_SECOND);
 	assert_string_equal(spec.proof.driver_version, "570.1");
 	assert_int_equal(spec.proof.resources.len, 1);
+	assert_string_equal(spec.proof.canary.api_version, "batch/v1");
+	assert_string_equal(spec.proof.canary.kind, "Job");
+	assert_string_equal(spec.proof.canary.ns, "team-a");
+	assert_int_equal(spec.proof.canary.within, 20 * HF_SECOND);
+	assert_int_equal(spec.proof.canary.slower_percent, 0);
 	assert_true(spec.rolls_back);
 	assert_int_equal(spec.failures_max, 2);
 	assert_int_equal(spec.windows_len, 1);
@@ -122,7 +137,13 @@ static void a_wrong_spec_names_its_field(void **state)
 		{DRIVER ",'onFailure':'Pray'", "spec.onFailure"},
 		{DRIVER ",'groupBy':'a b'", "spec.groupBy"},
 		{DRIVER ",'proof':{'resources':['a b']}", "spec.proof.resources[0]"},
-		{DRIVER ",'proof':{'canary':{}}", "spec.proof.canary"},
+		{DRIVER ",'proof':{'canary':{}}", "spec.proof.canary.template"},
+		{DRIVER ",'proof':{'canary':{'template':{}}}", "spec.proof.canary.template.kind"},
+		{DRIVER ",'proof':{'canary':{" CANARY ",'seconds':9}}",
+		 "spec.proof.canary.seconds"},
+		{DRIVER ",'proof':{'canary':{" CANARY ",'slowerPercent':-1}}",
+		 "spec.proof.canary.slowerPercent"},
+		{DRIVER ",'proof':{'canary':{" CANARY ",'slower':1}}", "spec.proof.canary.slower"},
 		{DRIVER ",'windows':[{'start':'10:00','end':'10:00'}]", "spec.windows[0].end"},
 		{DRIVER ",'windows':[{'start':'24:00','end':'10:00'}]", "spec.windows[0].start"},
 		{DRIVER ",'windows':[{'days':['Mon'],'start':'1:00','end':'10:00'}]",
@@ -154,7 +175,13 @@ static struct hf_rollout_status full_status(void)
 		 .previous = "",
 		 .cordoned_by_us = true,
 		 .tries = 2,
-		 .before = {.resources = {resources, 1}, .driver_version = "565", .boot_id = "b1"},
+		 .before = {.resources = {resources, 1},
+			    .driver_version = "565",
+			    .boot_id = "b1",
+			    .canary = {.step_us = 101, .run_ms = 9000}},
+		 .canary = {.job = "a/canary",
+			    .times = {.step_us = 130, .run_ms = 12000},
+			    .failed = true},
 		 .message = "proved"},
 		{.name = "n2", .phase = "Waiting", .since = T0, .changed_at = HF_TIME_NONE},
 	};
@@ -173,8 +200,13 @@ static struct hf_rollout_status full_status(void)
 		.target_revision = "b7c",
 		.from_revision = "a11",
 		.counts = {.selected = 100, .changed = 1, .failed = 3, .skipped = 4},
-		.changed = {.nodes = 1, .device_minutes = 80, .faults = 1},
+		.changed = {.nodes = 1,
+			    .device_minutes = 80,
+			    .faults = 1,
+			    .restarts = 2,
+			    .step_nodes = 1},
 		.unchanged = {.nodes = 99, .device_minutes = 900, .faults = 5},
+		.step_permille = 1040,
 		.nodes = {nodes, 2},
 		.conditions = {conditions, 1},
 	};
@@ -228,6 +260,14 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_string_equal(n->before.resources.items[0].value, "8");
 	assert_string_equal(n->before.driver_version, "565");
 	assert_string_equal(n->before.boot_id, "b1");
+	assert_int_equal(n->before.canary.step_us, 101);
+	assert_int_equal(n->before.canary.run_ms, 9000);
+	assert_string_equal(n->canary.job, "a/canary");
+	assert_int_equal(n->canary.times.step_us, 130);
+	assert_int_equal(n->canary.times.run_ms, 12000);
+	assert_true(n->canary.failed);
+	assert_null(r.status.nodes.items[1].canary.job);
+	assert_int_equal(r.status.step_permille, 1040);
 	assert_string_equal(n->message, "proved");
 	assert_null(r.status.nodes.items[1].previous);
 	assert_int_equal(r.status.nodes.items[1].changed_at, HF_TIME_NONE);

@@ -226,6 +226,13 @@ static void a_rollout_is_checked(void **state)
 		    "  waves: ['1', '50%', '100%']\n  proof: {driverVersion: '570.86.15'}\n"));
 	cli_world_run(w, "lint", "good.yaml", NULL);
 	assert_said(w, 0, "good.yaml: DeviceRollout 'r' is valid\n", "");
+	put("good.yaml",
+	    ROLLOUT("{name: r}", "  proof:\n    canary:\n      slowerPercent: 10\n      template:\n"
+				 "        apiVersion: batch/v1\n        kind: Job\n"
+				 "        metadata: {namespace: a}\n"
+				 "        spec: {template: {spec: {containers: []}}}\n"));
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(w, 0, "good.yaml: DeviceRollout 'r' is valid\n", "");
 }
 
 static void a_wrong_rollout_names_the_line_and_the_field(void **state)
@@ -243,7 +250,15 @@ static void a_wrong_rollout_names_the_line_and_the_field(void **state)
 		{ROLLOUT("{name: R_}", ""),
 		 "bad.yaml:3: metadata.name: a lowercase RFC 1123 subdomain"},
 		{ROLLOUT("{name: r}", "  proof: {canary: {}}\n"),
-		 "bad.yaml:7: spec.proof.canary: "},
+		 "bad.yaml:7: spec.proof.canary.template: Required value"},
+		{ROLLOUT("{name: r}",
+			 "  proof:\n    canary:\n      template:\n        apiVersion: batch/v1\n"
+			 "        kind: CronJob\n"),
+		 "bad.yaml:11: spec.proof.canary.template.kind: Unsupported value: "},
+		{ROLLOUT("{name: r}",
+			 "  proof:\n    canary:\n      template:\n        apiVersion: batch/v1\n"
+			 "        kind: Job\n        metadata: {name: n, namespace: a}\n"),
+		 "bad.yaml:12: spec.proof.canary.template.metadata.name: Forbidden: "},
 		{"apiVersion: holdfast.dev/v1alpha1\nkind: DeviceRollout\n",
 		 "bad.yaml:1: metadata: Required value: name is missing"},
 	};

@@ -102,6 +102,15 @@ const struct hf_resource hf_autoscalers = {
 	.namespaced = true,
 };
 
+const struct hf_resource hf_batch_jobs = {
+	.group = "batch",
+	.version = "v1",
+	.plural = "jobs",
+	.singular = "job",
+	.kind = "Job",
+	.namespaced = true,
+};
+
 #define POD_GROUPS(var, group_, version_)                                                          \
 	const struct hf_resource var = {.group = (group_),                                         \
 					.version = (version_),                                     \

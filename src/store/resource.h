@@ -34,6 +34,7 @@ extern const struct hf_resource hf_jaxjobs;
 
 /* Kinds that exist on an API server only. The table does not contain them. */
 extern const struct hf_resource hf_autoscalers;
+extern const struct hf_resource hf_batch_jobs;
 extern const struct hf_resource hf_daemonsets;
 extern const struct hf_resource hf_controllerrevisions;
 extern const struct hf_resource hf_nodemaintenances;
