@@ -36,6 +36,13 @@ struct hf_limit_question {
 	const char **ret_limits;
 };
 
+/* A restart of a job that a device caused, or the end of the job for that reason, by the job's ledger. */
+struct hf_device_restart {
+	const char *node; /* the node of the device; never NULL */
+	hf_time at;       /* when the operator saw it */
+};
+typedef void (*hf_device_restart_fn)(void *arg, const struct hf_device_restart *restart);
+
 struct hf_controller_ops {
 	/* Begins to list and watch. */
 	void (*start)(struct hf_controller *controller);
@@ -79,6 +86,8 @@ struct hf_controller_env {
 	bool (*is_restarting)(void *arg, const char *key);
 	/* Finds the limits of HealthPolicies that forbid nodes to go out of use. */
 	void (*find_limits)(void *arg, const struct hf_limit_question *question);
+	/* Calls fn for each restart by a device that the ledgers of all jobs still have. */
+	void (*each_device_restart)(void *arg, hf_device_restart_fn fn, void *fn_arg);
 };
 
 /* Most controllers that the program may join to the controller for jobs. */

@@ -5,10 +5,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/model/status.h"
+#include "operator/look.h"
 
 /*
  * The controllers that run beside the operator (src/fleet, src/rollout), and what the operator answers
- * to them: the time, the log, the job that owns a pod, whether a job restarts, and the limits of nodes.
+ * to them: the time, the log, the job that owns a pod, whether a job restarts, restarts by devices, and
+ * the limits of nodes.
  *
  * Input: the caches.  Output: answers.  Replies that the other controllers receive set the
  * operator's clock; nothing else is changed.
@@ -85,6 +87,11 @@ static void find_limits(void *arg, const struct hf_limit_question *question)
 	}
 }
 
+static void each_device_restart(void *arg, hf_device_restart_fn fn, void *fn_arg)
+{
+	hf_operator_each_device_restart(arg, fn, fn_arg);
+}
+
 void hf_companions_create(struct hf_operator *op)
 {
 	const struct hf_controller_env env = {
@@ -103,6 +110,7 @@ void hf_companions_create(struct hf_operator *op)
 		.find_job = find_owner,
 		.is_restarting = is_restarting,
 		.find_limits = find_limits,
+		.each_device_restart = each_device_restart,
 	};
 
 	for (size_t i = 0; i < HF_CONTROLLERS_MAX; i++)

@@ -8,7 +8,10 @@
 
 #include "operator/operator_internal.h"
 
+#include "api/job.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "core/model/status.h"
 
 /* The most pods of one node that are looked at; a kubelet runs 110 by default. */
 #define NODE_PODS_MAX 1024
@@ -110,4 +113,48 @@ void hf_operator_each_job_on(const struct hf_operator *op, const char *node,
 			fn(arg, &job);
 	}
 	hf_map_destroy(told);
+}
+
+/* ---- restarts by devices -------------------------------------------------------------------- */
+
+static void tell_record(const struct hf_json *record, hf_device_restart_fn fn, void *arg)
+{
+	struct hf_device_restart restart = {.node = hf_json_path_str(record, "node", NULL)};
+	const char *at = hf_json_path_str(record, "detectedAt", NULL);
+
+	if (!hf_str_is_empty(restart.node) && at != NULL &&
+	    hf_class_parse(hf_json_path_str(record, "cause", NULL)) == HF_CLASS_DEVICE &&
+	    hf_time_parse(at, &restart.at, NULL) == 0)
+		fn(arg, &restart);
+}
+
+/* The ledger of the job, without a tree of the whole job: there may be thousands. */
+static struct hf_json *read_ledger(struct hf_doc *doc)
+{
+	HF_AUTO_JSON job = hf_json_object();
+	static const char *const members[] = {"status", "metadata"};
+	struct hf_json *ledger = NULL;
+
+	/* The metadata matters only if the status has no ledger. */
+	for (size_t i = 0; i < HF_ARRAY_LEN(members) && ledger == NULL; i++) {
+		hf_json_set(job, members[i], hf_doc_member_json(doc, members[i]));
+		ledger = hf_job_recovery(job);
+	}
+	return ledger;
+}
+
+void hf_operator_each_device_restart(const struct hf_operator *op, hf_device_restart_fn fn,
+				     void *arg)
+{
+	struct hf_operator_iterator it = {0};
+	struct hf_operator_job job;
+
+	while (hf_operator_next_job(op, &it, &job)) {
+		HF_AUTO_JSON ledger = read_ledger(job.doc);
+		const struct hf_json *history = hf_json_get(ledger, "history");
+
+		tell_record(hf_json_get(ledger, "last"), fn, arg);
+		for (size_t i = 0; i < hf_json_len(history); i++)
+			tell_record(hf_json_item(history, i), fn, arg);
+	}
 }

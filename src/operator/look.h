@@ -3,6 +3,7 @@
 #ifndef HF_OPERATOR_LOOK_H
 #define HF_OPERATOR_LOOK_H
 
+#include "ctl/controller.h"
 #include "operator/operator.h"
 
 /*
@@ -32,5 +33,9 @@ size_t hf_operator_find_pods(const struct hf_operator *op, const char *uid, stru
  * nodes nor agents. */
 void hf_operator_each_job_on(const struct hf_operator *op, const char *node,
 			     void (*fn)(void *arg, const struct hf_operator_job *job), void *arg);
+/* Calls fn for each record of a restart by a device in the ledgers of all jobs. A ledger keeps its newest
+ * HF_RECORDS_MAX records, as long as the job exists. */
+void hf_operator_each_device_restart(const struct hf_operator *op, hf_device_restart_fn fn,
+				     void *arg);
 
 #endif

@@ -65,12 +65,46 @@ static void test_changes_of_a_job_and_of_its_pods_are_told_by_the_key(void **sta
 	assert_int_equal(bench->n_told, told + 2);
 }
 
+static void add_restart(void *arg, const struct hf_device_restart *restart)
+{
+	struct hf_strbuf *text = arg;
+	char at[HF_TIME_TEXT_MAX];
+
+	hf_time_format(restart->at, at);
+	hf_strbuf_addf(text, "%s %s\n", restart->node, at);
+}
+
+static void test_restarts_by_devices_are_read_from_ledgers(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+	struct hf_doc *jobs[] = {
+		job_doc("a", "u-1", 7,
+			",\"status\":{\"recovery\":{\"last\":{\"cause\":\"device\",\"node\":"
+			"\"n1\",\"detectedAt\":\"2026-01-02T03:04:05.000000Z\"},\"history\":["
+			"{\"cause\":\"application\",\"node\":\"n2\",\"detectedAt\":"
+			"\"2026-01-02T03:04:00.000000Z\"},{\"cause\":\"device\",\"node\":\"n3\","
+			"\"detectedAt\":\"2026-01-02T03:03:00.000000Z\"},{\"cause\":\"device\","
+			"\"detectedAt\":\"2026-01-02T03:02:00.000000Z\"},{\"cause\":\"device\","
+			"\"node\":\"n4\",\"detectedAt\":7}]}}"),
+		job_doc("b", "u-2", 8, ""),
+		/* A ledger of a wrong type is none. */
+		job_doc("c", "u-3", 9, ",\"status\":{\"recovery\":[]}"),
+	};
+
+	start_with(bench, jobs, 3);
+	turn(bench);
+	hf_operator_each_device_restart(bench->op, add_restart, &text);
+	assert_string_equal(text.data, "n1 2026-01-02T03:04:05Z\nn3 2026-01-02T03:03:00Z\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_jobs_are_iterated_and_found_by_name),
 		T(test_the_pods_of_a_job_are_those_that_it_controls),
 		T(test_changes_of_a_job_and_of_its_pods_are_told_by_the_key),
+		T(test_restarts_by_devices_are_read_from_ledgers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
