@@ -202,6 +202,18 @@ static void add_resource(struct ro *ro, const struct hf_json *allocatable, const
 	entry->before.resources.len++;
 }
 
+/* The times of an earlier canary of this node, so that none has to run before the change. */
+static void take_history(struct ro *ro, struct hf_rollout_node *entry)
+{
+	struct hf_rollout_times history;
+
+	if (!ro->pass.spec.proof.canary.wanted || ro->pass.spec.proof.canary.slower_percent < 0)
+		return;
+	history = hf_ro_canary_history(ro);
+	if (history.run_ms > 0)
+		entry->before.canary = history;
+}
+
 /* Records what the node shows before the change. A rollback is proved by the same numbers. */
 static void record_before(struct ro *ro, const struct ro_facts *facts,
 			  struct hf_rollout_node *entry)
@@ -225,9 +237,33 @@ static void record_before(struct ro *ro, const struct ro_facts *facts,
 			add_resource(ro, allocatable, key, entry);
 	entry->before.driver_version = facts->view.proof.driver_version;
 	entry->before.boot_id = facts->view.proof.health_boot_id;
+	if (!facts->view.backwards)
+		take_history(ro, entry);
 	if (spec->label.key != NULL && !facts->view.backwards)
 		entry->previous =
 			hf_json_path_str(node, "metadata", "labels", spec->label.key, NULL);
+}
+
+/* A new canary: the entry has no times of it yet. */
+static void begin_canary(struct ro *ro, bool before, struct hf_rollout_node *entry)
+{
+	memset(&entry->canary, 0, sizeof(entry->canary));
+	entry->canary.job = hf_arena_printf(ro->pass.arena, "%s/%s", ro->pass.spec.proof.canary.ns,
+					    hf_ro_canary_name(&ro->pass, before));
+}
+
+static bool take_pace(const struct ro_facts *facts, const struct hf_rollout_node_step *step,
+		      struct hf_rollout_node *entry)
+{
+	struct hf_rollout_times *times = facts->view.phase == HF_ROLLOUT_BASELINE
+						 ? &entry->before.canary
+						 : &entry->canary.times;
+
+	if (!step->takes_pace)
+		return false;
+	times->step_us = step->pace.step_us;
+	times->run_ms = step->pace.run_ms;
+	return true;
 }
 
 /* Moves the entry to the next phase. */
@@ -244,6 +280,9 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 		entry->cordoned_by_us = facts->view.own_cordon;
 	if (step->next == HF_ROLLOUT_EMPTYING)
 		record_before(ro, facts, entry);
+	if (step->next == HF_ROLLOUT_BASELINE || step->next == HF_ROLLOUT_CANARY)
+		begin_canary(ro, step->next == HF_ROLLOUT_BASELINE, entry);
+	entry->canary.failed |= step->canary_failed;
 	if (step->next == HF_ROLLOUT_PROVING)
 		entry->changed_at = facts->view.now;
 	if (step->next > HF_ROLLOUT_RESTORING && step->next != HF_ROLLOUT_FAILED)
@@ -258,6 +297,7 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 	bool put_back = !moves && hf_rollout_phase_is_end(facts->view.phase) && facts->view.ends &&
 			entry->cordoned_by_us;
 	bool tells = *step->message != '\0' && !hf_streq(step->message, entry->message);
+	bool measured = take_pace(facts, step, entry);
 
 	if (tells)
 		entry->message = step->message;
@@ -265,7 +305,29 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 		move_entry(ro, facts, step, entry);
 	if (put_back)
 		entry->cordoned_by_us = false;
-	return moves || put_back || tells;
+	return moves || put_back || tells || measured;
+}
+
+static bool keep_pace(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
+		      struct hf_doc **ret_body)
+{
+	struct hf_json *patch;
+
+	if (facts->history == NULL)
+		return false;
+	patch = hf_json_object();
+	hf_json_set_str(annotations_of(patch), HF_ROLLOUT_CANARY_ANNOTATION, facts->history);
+	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+/* The pods of a deleted job of batch/v1 would stay without this propagation. */
+static bool delete_canary(struct ro *ro, struct hf_request *ret_request)
+{
+	if (!delete_object(hf_ro_canary_kind(&ro->pass.spec), ro->pass.docs[RO_READ_CANARY],
+			   ret_request))
+		return false;
+	ret_request->propagation = HF_PROPAGATE_BACKGROUND;
+	return true;
 }
 
 static bool perform_step(struct ro *ro, const struct ro_facts *facts,
@@ -281,6 +343,9 @@ static bool perform_step(struct ro *ro, const struct ro_facts *facts,
 	case HF_ROLLOUT_MARK: return write_mark(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_CHANGE: return make_change(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_ASK_REPORT: return ask_report(ro, facts, ret_request, ret_body);
+	case HF_ROLLOUT_CREATE_CANARY: return hf_ro_create_canary(ro, ret_request, ret_body);
+	case HF_ROLLOUT_DELETE_CANARY: return delete_canary(ro, ret_request);
+	case HF_ROLLOUT_KEEP_PACE: return keep_pace(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_UNCORDON: return uncordon_node(ro, ret_request, ret_body);
 	case HF_ROLLOUT_CLEAR_CONDITION:
 		return write_condition(ro, facts, false, ret_request, ret_body);

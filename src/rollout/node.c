@@ -375,4 +375,5 @@ void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts)
 	see_health(ro, ret_facts);
 	see_resources(ro, ret_facts);
 	see_request(ro, ret_facts);
+	hf_ro_see_canary(ro, ret_facts);
 }

@@ -220,6 +220,8 @@ static bool is_needed(const struct ro_pass *pass, enum ro_read read)
 
 	if (read == RO_READ_OBJECT)
 		return true;
+	if (read == RO_READ_CANARY)
+		return *pass->node != '\0' && hf_ro_may_have_canary(pass);
 	if (*pass->node == '\0')
 		return daemon_set && read <= RO_READ_DRIVERS &&
 		       (read == RO_READ_DAEMON_SET ||
@@ -277,6 +279,11 @@ static void fill_request(const struct ro_pass *pass, struct hf_request *request)
 		request->resource = &hf_daemonsets;
 		request->ns = HF_KURED_NAMESPACE;
 		request->name = HF_KURED_NAME;
+		break;
+	case RO_READ_CANARY:
+		request->resource = hf_ro_canary_kind(&pass->spec);
+		request->ns = pass->spec.proof.canary.ns;
+		request->name = hf_ro_present_canary(pass);
 		break;
 	case RO_READ_MAINTENANCE:
 	case RO_READS:

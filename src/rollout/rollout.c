@@ -221,6 +221,13 @@ static void take_written(void *arg, const struct hf_reply *reply)
 		take_evicted(ro, reply);
 		return;
 	}
+	/* A missing kind or namespace is a refusal too: NOT_FOUND. */
+	if (ro->doing == HF_ROLLOUT_CREATE_CANARY && reply->code != 0 &&
+	    reply->code != HF_E_EXISTS) {
+		hf_ro_note_refusal(ro, reply->message);
+		hf_ro_fail_pass(ro, reply->code, reply->message);
+		return;
+	}
 	if (is_refused_condition(ro, reply)) {
 		ro->env.problem(ro->env.arg, "nodes/status", reply->code, reply->message);
 		ro->no_condition = true;

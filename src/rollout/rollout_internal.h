@@ -3,6 +3,7 @@
 #ifndef HF_ROLLOUT_ROLLOUT_INTERNAL_H
 #define HF_ROLLOUT_ROLLOUT_INTERNAL_H
 
+#include "api/canary.h"
 #include "api/device_rollout.h"
 #include "base/map.h"
 #include "ctl/cache.h"
@@ -16,6 +17,7 @@
  *   views.c    what the caches keep of DeviceRollouts, Nodes and DeviceHealth objects
  *   read.c     the live reads of a pass
  *   node.c     a pass on one node: facts for health/rollout_node.h
+ *   canary.c   a pass on one node: the canary's job
  *   act.c      a pass on one node: the one write that the step asks for
  *   whole.c    a pass on the whole: facts for health/rollout_plan.h
  *   status.c   the status of the object: entries, counts, conditions, events, metrics
@@ -27,9 +29,12 @@
  */
 
 #define RO_OBJECTS_MAX 1000
-#define RO_PODS_MAX 1024     /* pods of one node */
-#define RO_DRIVERS_MAX 20000 /* pods of the DaemonSet */
-#define RO_FAULTS_MAX 64     /* faults of a node that are counted */
+#define RO_PODS_MAX 1024      /* pods of one node */
+#define RO_DRIVERS_MAX 20000  /* pods of the DaemonSet */
+#define RO_FAULTS_MAX 64      /* faults of a node that are counted */
+#define RO_RANKS_MAX 16       /* ranks of a node that are compared */
+#define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
+#define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
 #define RO_ARENA_MAX ((size_t)64 << 20)
 
 /* The view of a DeviceRollout. */
@@ -51,6 +56,12 @@ struct ro_node {
 	bool marked;
 };
 
+/* A rank that reports how long it works in a step. */
+struct ro_rank {
+	const char *ns, *pod, *uid, *group;
+	int64_t own_us;
+};
+
 /* The view of a DeviceHealth. All times but seen_at are of the node's clock. */
 struct ro_health {
 	struct hf_arena *arena;
@@ -61,6 +72,8 @@ struct ro_health {
 	hf_time sick_at;               /* when its state began */
 	hf_time faults[RO_FAULTS_MAX]; /* when each fault came first */
 	size_t faults_len;
+	struct ro_rank *ranks;
+	size_t ranks_len;
 };
 
 /* A pod of the DaemonSet. */
@@ -84,6 +97,8 @@ enum ro_read {
 	/* Before the change. */
 	RO_READ_KURED,
 	RO_READ_MAINTENANCE,
+	/* While the node may have a canary. */
+	RO_READ_CANARY,
 	RO_READS
 };
 
@@ -130,6 +145,8 @@ struct ro {
 	bool stopped, unseen;
 	bool woken;        /* what the pass under way is about has changed since its begin */
 	bool no_condition; /* the API server refuses writes of the Node's conditions */
+	/* Why the API server refused the last canary of "NAME/NODE", for the message; "": it did not. */
+	char refused_for[512], refusal[HF_ROLLOUT_STEP_MESSAGE_MAX];
 	unsigned failures, writes;
 	const char *done; /* of the write under way: a phase or state, for events; NULL: none */
 	enum hf_rollout_do doing;
@@ -146,6 +163,8 @@ struct ro_facts {
 	const char *request;    /* text of HF_REPORT_ANNOTATION */
 	struct hf_doc *driver;  /* the node's pod of the DaemonSet; NULL: none */
 	struct hf_doc *evictee; /* NULL: no pod can be evicted now */
+	/* What the Node's record of canaries should be, as text; NULL: it needs no change. */
+	const char *history;
 };
 
 /* --- state.c --- */
@@ -190,6 +209,22 @@ void hf_ro_decide(struct ro *ro);
 
 /* --- node.c --- */
 void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts);
+
+/* --- canary.c --- */
+/* The kind of the canary; NULL: the spec has none. */
+const struct hf_resource *hf_ro_canary_kind(const struct hf_rollout_spec *spec);
+/* True if the node of the pass may have a canary, so that the pass has to read it. */
+bool hf_ro_may_have_canary(const struct ro_pass *pass);
+/* The name of the node's canary; before: the one before the change. */
+const char *hf_ro_canary_name(const struct ro_pass *pass, bool before);
+/* The name of the newest canary of the node, by its entry; "": none yet. */
+const char *hf_ro_present_canary(const struct ro_pass *pass);
+void hf_ro_see_canary(struct ro *ro, struct ro_facts *facts);
+/* The shortest times of canaries on the node, by its record. All are 0: there is no record for this template. */
+struct hf_rollout_times hf_ro_canary_history(struct ro *ro);
+bool hf_ro_create_canary(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body);
+/* Keeps the reason for the message, and tells it as an event. */
+void hf_ro_note_refusal(struct ro *ro, const char *message);
 
 /* --- act.c --- */
 /* Makes the request of the step; the caller sends it. False: nothing to do. */

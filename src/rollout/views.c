@@ -87,6 +87,23 @@ static void read_device(struct ro_health *view, const struct hf_device_report *d
 		view->faults[view->faults_len++] = device->faults.items[k].first;
 }
 
+static void read_ranks(struct ro_health *view, const struct hf_device_health *health)
+{
+	view->ranks = HF_ARENA_ARRAY(view->arena, struct ro_rank, RO_RANKS_MAX);
+	for (size_t i = 0; i < health->ranks.len && view->ranks_len < RO_RANKS_MAX; i++) {
+		const struct hf_rank_report *rank = &health->ranks.items[i];
+
+		if (rank->own_us <= 0 || !hf_streq(rank->state, HF_RANK_ADVANCING))
+			continue;
+		view->ranks[view->ranks_len++] =
+			(struct ro_rank){.ns = copy_text(view->arena, rank->ns),
+					 .pod = copy_text(view->arena, rank->pod),
+					 .uid = copy_text(view->arena, rank->uid),
+					 .group = copy_text(view->arena, rank->group),
+					 .own_us = rank->own_us};
+	}
+}
+
 void *hf_ro_read_health(void *arg, struct hf_doc *doc)
 {
 	HF_AUTO_ARENA scratch = hf_arena_create(VIEW_MAX);
@@ -100,6 +117,7 @@ void *hf_ro_read_health(void *arg, struct hf_doc *doc)
 	view->seen_at = HF_TIME_NONE;
 	for (size_t i = 0; i < health.devices.len; i++)
 		read_device(view, &health.devices.items[i]);
+	read_ranks(view, &health);
 	return view;
 }
 

@@ -28,11 +28,21 @@
 /* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
 #define PLANS_MAX 8
 
+/* A restart of a job by a device of the node. */
+struct restart {
+	const char *node; /* must stay the first member */
+	hf_time at;
+};
+
 struct whole {
 	struct ro *ro;
 	struct hf_rollout_view view;
 	struct hf_rollout_member *members;
 	struct hf_selector *selector;
+	struct restart *restarts; /* sorted by node */
+	size_t restarts_len;
+	struct hf_rollout_rank *ranks;
+	size_t ranks_len;
 	bool waits; /* the DaemonSet's controller has not seen the newest template yet */
 };
 
@@ -192,12 +202,56 @@ static const char *find_sick(struct ro *ro, const char *name, const struct ro_he
 			       health->sick, health->sick_class);
 }
 
-static void add_totals(const struct ro *ro, const char *name, const struct ro_health *health,
+/* ---- evidence -------------------------------------------------------------------------------------- */
+
+static void add_restart(void *arg, const struct hf_device_restart *restart)
+{
+	struct whole *whole = arg;
+
+	if (whole->restarts_len < RO_RESTARTS_MAX)
+		whole->restarts[whole->restarts_len++] = (struct restart){
+			.node = hf_arena_strdup(whole->ro->pass.arena, restart->node),
+			.at = restart->at};
+}
+
+static void see_restarts(struct whole *whole)
+{
+	struct ro *ro = whole->ro;
+
+	whole->restarts = HF_ARENA_ARRAY(ro->pass.arena, struct restart, RO_RESTARTS_MAX);
+	ro->env.each_device_restart(ro->env.arg, add_restart, whole);
+	if (whole->restarts_len > 0)
+		qsort(whole->restarts, whole->restarts_len, sizeof(struct restart),
+		      hf_compare_by_name);
+}
+
+static int64_t count_restarts(const struct whole *whole, const char *node, hf_time since)
+{
+	const struct restart key = {.node = node};
+	const struct restart *found = whole->restarts_len == 0
+					      ? NULL
+					      : bsearch(&key, whole->restarts, whole->restarts_len,
+							sizeof(key), hf_compare_by_name);
+	const struct restart *end = whole->restarts + whole->restarts_len;
+	int64_t count = 0;
+
+	/* bsearch finds any of the node's restarts. */
+	while (found != NULL && found > whole->restarts && hf_streq(found[-1].node, node))
+		found--;
+	for (; found != NULL && found < end && hf_streq(found->node, node); found++)
+		count += found->at >= since;
+	return count;
+}
+
+static void add_totals(const struct whole *whole, const char *name, const struct ro_health *health,
 		       hf_time since, struct hf_rollout_totals *totals)
 {
+	const struct ro *ro = whole->ro;
 	hf_time now = hf_ro_now(ro);
 
 	totals->nodes++;
+	if (since != HF_TIME_NONE)
+		totals->restarts += count_restarts(whole, name, since);
 	if (health == NULL || since == HF_TIME_NONE || since >= now)
 		return;
 	totals->device_minutes += (now - since) / HF_MINUTE * health->devices;
@@ -226,6 +280,7 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 	m->listed = true;
 	m->tries = entry->tries;
 	m->message = entry->message;
+	m->canary_failed = entry->canary.failed;
 	if (m->phase == HF_ROLLOUT_DONE && entry->since > whole->view.newest_end)
 		whole->view.newest_end = entry->since;
 }
@@ -243,6 +298,32 @@ static const char *find_group(const struct whole *whole, const struct ro_node *n
 	const char *key = whole->ro->pass.spec.group_by;
 
 	return key == NULL ? "" : hf_str_or(hf_json_path_str(node->labels, key, NULL), "");
+}
+
+/* Adds the ranks of the node. They are compared with ranks of the same job and group, on nodes with the same value of
+ * the label of spec.groupBy. */
+static void add_ranks(struct whole *whole, const struct hf_rollout_member *m,
+		      const struct ro_health *health, bool ours)
+{
+	struct ro *ro = whole->ro;
+
+	/* Another change than that of the rollout. */
+	if (health == NULL || (m->changed && !ours))
+		return;
+	for (size_t i = 0; i < health->ranks_len && whole->ranks_len < RO_COMPARED_MAX; i++) {
+		const struct ro_rank *rank = &health->ranks[i];
+		const char *job = ro->env.find_job(ro->env.arg, hf_str_or(rank->ns, ""),
+						   hf_str_or(rank->pod, ""), rank->uid);
+
+		if (job == NULL)
+			continue;
+		whole->ranks[whole->ranks_len++] = (struct hf_rollout_rank){
+			.set = hf_arena_printf(ro->pass.arena, "%s %s %s", job,
+					       hf_str_or(rank->group, ""), m->group),
+			.node = m->name,
+			.changed = ours,
+			.own_us = rank->own_us};
+	}
 }
 
 static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
@@ -275,7 +356,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 		m->sick = find_sick(ro, cached->name, health, m->changed_at);
 	if (ours && m->sick == NULL && (!m->listed || m->phase == HF_ROLLOUT_DONE))
 		m->sick = find_broken_pod(ro, cached->name, driver);
-	add_totals(ro, cached->name, health, ours ? m->changed_at : ro->pass.r.status.started_at,
+	add_ranks(whole, m, health, ours);
+	add_totals(whole, cached->name, health, ours ? m->changed_at : ro->pass.r.status.started_at,
 		   ours ? &whole->view.changed : &whole->view.unchanged);
 	whole->view.members_len++;
 }
@@ -315,12 +397,16 @@ static void see_nodes(struct whole *whole)
 			hf_arena_printf(ro->pass.arena, "spec.nodeSelector: %s", err.text);
 		return;
 	}
+	see_restarts(whole);
+	whole->ranks = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_rank, RO_COMPARED_MAX);
 	if (ro->pass.drivers_len > 0)
 		qsort(ro->pass.drivers, ro->pass.drivers_len, sizeof(struct ro_driver),
 		      hf_compare_by_name);
 	for (size_t it = 0; (entry = hf_cache_next(ro->nodes, &it)) != NULL;)
 		see_member(whole, entry);
 	see_lost(whole);
+	whole->view.steps =
+		hf_rollout_compare_steps(whole->ranks, whole->ranks_len, ro->pass.arena);
 	whole->selector = hf_selector_destroy(whole->selector);
 }
 
@@ -542,11 +628,12 @@ static bool set_numbers(const struct whole *whole, const struct hf_rollout_plan 
 			struct hf_rollout_status *status)
 {
 	const struct hf_rollout_totals *c = &whole->view.changed, *u = &whole->view.unchanged;
-	bool differs = status->counts.selected != plan->selected ||
-		       status->counts.changed != plan->changed ||
-		       status->counts.failed != plan->failed ||
-		       status->counts.skipped != plan->skipped ||
-		       status->changed.faults != c->faults || status->unchanged.faults != u->faults;
+	bool differs =
+		status->counts.selected != plan->selected ||
+		status->counts.changed != plan->changed || status->counts.failed != plan->failed ||
+		status->counts.skipped != plan->skipped || status->changed.faults != c->faults ||
+		status->unchanged.faults != u->faults || status->changed.restarts != c->restarts ||
+		status->unchanged.restarts != u->restarts;
 
 	status->counts.selected = plan->selected;
 	status->counts.changed = plan->changed;
@@ -558,6 +645,11 @@ static bool set_numbers(const struct whole *whole, const struct hf_rollout_plan 
 	status->unchanged.nodes = u->nodes;
 	status->unchanged.device_minutes = u->device_minutes;
 	status->unchanged.faults = u->faults;
+	status->changed.restarts = c->restarts;
+	status->unchanged.restarts = u->restarts;
+	status->changed.step_nodes = whole->view.steps.changed_nodes;
+	status->unchanged.step_nodes = whole->view.steps.unchanged_nodes;
+	status->step_permille = whole->view.steps.permille;
 	return differs;
 }
 

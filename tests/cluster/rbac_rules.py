@@ -121,7 +121,11 @@ ROLLOUT = {
                              "patch": ("src/rollout/whole.c", ".resource = &hf_daemonsets")},
     ("apps", "controllerrevisions"): {"list": ("src/rollout/read.c", "&hf_controllerrevisions")},
     ("nodemaintenance.medik8s.io", "nodemaintenances"): {
-        "list": ("src/rollout/read.c", "request->resource = &maintenances")},
+        "list": ("src/rollout/read.c", "request->resource = &hf_nodemaintenances")},
+    **{(group, plural): {"get": ("src/rollout/read.c", "request->resource = hf_ro_canary_kind"),
+                         "create": ("src/rollout/canary.c", "HF_VERB_CREATE"),
+                         "delete": ("src/rollout/act.c", "delete_object(hf_ro_canary_kind")}
+       for group, plurals in (("kubeflow.org", KINDS), ("batch", ("jobs",))) for plural in plurals},
     ("holdfast.dev", "devicehealths"): {"get": ("src/rollout/read.c", "request->resource = &hf_devicehealths"),
                                         "patch": ("src/rollout/act.c", ".resource = &hf_devicehealths")},
 }
