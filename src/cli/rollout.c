@@ -71,9 +71,31 @@ static void add_evidence(const struct hf_rollout_evidence *evidence, struct hf_s
 {
 	hf_strbuf_addf(text,
 		       "%" PRId64 " node(s), %" PRId64 ".%" PRId64 " device-hours, %" PRId64
-		       " fault(s)",
+		       " fault(s), %" PRId64 " restart(s) of jobs by devices",
 		       evidence->nodes, evidence->device_minutes / 60,
-		       evidence->device_minutes % 60 / 6, evidence->faults);
+		       evidence->device_minutes % 60 / 6, evidence->faults, evidence->restarts);
+}
+
+static void add_steps(const struct hf_rollout_status *status, struct hf_strbuf *text)
+{
+	hf_strbuf_addf(text,
+		       "ranks on %" PRId64 " changed node(s) work %" PRId64 ".%02" PRId64
+		       " times as long in each step as ranks of the same jobs on %" PRId64
+		       " other node(s)",
+		       status->changed.step_nodes, status->step_permille / 1000,
+		       status->step_permille % 1000 / 10, status->unchanged.step_nodes);
+}
+
+static void add_canary(const struct hf_rollout_spec *spec, struct hf_strbuf *text)
+{
+	char within[HF_TIME_TEXT_MAX];
+
+	hf_span_format(spec->proof.canary.within, within);
+	hf_strbuf_addf(text, "%s in namespace %s, within %s", spec->proof.canary.kind,
+		       spec->proof.canary.ns, within);
+	if (spec->proof.canary.slower_percent >= 0)
+		hf_strbuf_addf(text, ", at most %d %% slower than before",
+			       spec->proof.canary.slower_percent);
 }
 
 static void add_node(const struct hf_rollout_node *node, struct hf_strbuf *text)
@@ -165,6 +187,7 @@ static void print_spec(FILE *out, const struct seen_rollout *seen)
 	const struct hf_rollout_spec *spec = &seen->spec;
 	HF_AUTO_STRBUF change = HF_STRBUF_INIT(TEXT_MAX);
 	HF_AUTO_STRBUF waves = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_STRBUF canary = HF_STRBUF_INIT(TEXT_MAX);
 	char soak[HF_TIME_TEXT_MAX];
 
 	hf_output_field(out, "Name:", "%s", seen->rollout.name);
@@ -179,6 +202,10 @@ static void print_spec(FILE *out, const struct seen_rollout *seen)
 	hf_output_field(out, "Waves:", "%s; %s after each", waves.data, soak);
 	hf_output_field(out, "At once:", "%d", spec->at_once);
 	hf_output_field(out, "Empty:", "%s", spec->empty);
+	if (spec->proof.canary.wanted) {
+		add_canary(spec, &canary);
+		hf_output_field(out, "Canary:", "%s", canary.data);
+	}
 	hf_output_field(out, "On failure:", "%s, after %d failed node(s)",
 			spec->rolls_back ? "Rollback" : "Halt", spec->failures_max + 1);
 	if (spec->paused || spec->cancel)
@@ -192,6 +219,7 @@ static void print_status(FILE *out, const struct hf_rollout_status *status)
 	HF_AUTO_STRBUF counts = HF_STRBUF_INIT(TEXT_MAX);
 	HF_AUTO_STRBUF changed = HF_STRBUF_INIT(TEXT_MAX);
 	HF_AUTO_STRBUF unchanged = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_STRBUF steps = HF_STRBUF_INIT(TEXT_MAX);
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_output_field(out, "Phase:", "%s%s", hf_str_or(status->phase, "Pending"),
@@ -213,6 +241,10 @@ static void print_status(FILE *out, const struct hf_rollout_status *status)
 	add_evidence(&status->unchanged, &unchanged);
 	hf_output_field(out, "Changed:", "%s", changed.data);
 	hf_output_field(out, "Unchanged:", "%s", unchanged.data);
+	if (status->step_permille > 0) {
+		add_steps(status, &steps);
+		hf_output_field(out, "Steps:", "%s", steps.data);
+	}
 }
 
 static void print_nodes(FILE *out, const struct hf_rollout_status *status)
@@ -336,6 +368,7 @@ static void add_node_reasons(const struct hf_rollout_status *status, struct hf_j
 static void add_evidence_reasons(const struct hf_rollout_status *status, struct hf_json *reasons)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_STRBUF steps = HF_STRBUF_INIT(TEXT_MAX);
 
 	if (status->changed.nodes == 0)
 		return;
@@ -344,6 +377,10 @@ static void add_evidence_reasons(const struct hf_rollout_status *status, struct 
 	hf_strbuf_addstr(&text, "; not changed: ");
 	add_evidence(&status->unchanged, &text);
 	add_reason(reasons, HF_TIME_NONE, "evidence", text.data);
+	if (status->step_permille > 0) {
+		add_steps(status, &steps);
+		add_reason(reasons, HF_TIME_NONE, "evidence", steps.data);
+	}
 }
 
 static void add_next_reason(const struct hf_rollout_status *status, struct hf_json *reasons)

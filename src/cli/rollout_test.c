@@ -31,8 +31,8 @@ static void put_rollout(struct cli_world *w, const char *name, const char *more,
 	"'targetRevision':'7f9','fromRevision':'5c4',"                                                                 \
 	"'startedTime':'2023-11-14T22:00:00Z',"                                                                        \
 	"'counts':{'selected':8,'changed':1,'failed':1,'skipped':2},"                                                  \
-	"'evidence':{'changed':{'nodes':1,'deviceMinutes':75,'faults':3},"                                             \
-	"'unchanged':{'nodes':7,'deviceMinutes':600,'faults':0}},"                                                     \
+	"'evidence':{'changed':{'nodes':1,'deviceMinutes':75,'faults':3,'restarts':2,'stepNodes':1},"                  \
+	"'unchanged':{'nodes':7,'deviceMinutes':600,'faults':0,'stepNodes':4},'stepPermille':1285},"                   \
 	"'nodes':[{'name':'gpu-1','phase':'Failed','since':'2023-11-14T22:10:00Z','tries':1,"                          \
 	"'message':'0000:1a:00.0 is Unhealthy'},"                                                                      \
 	"{'name':'gpu-2','phase':'Done','since':'2023-11-14T22:05:00Z'}],"                                             \
@@ -67,7 +67,11 @@ static void one_rollout_is_described(void **state)
 {
 	struct cli_world *w = *state;
 
-	put_rollout(w, "driver", "", HALTED);
+	put_rollout(w, "driver",
+		    ",'proof':{'canary':{'slowerPercent':10,'template':{'apiVersion':'batch/v1',"
+		    "'kind':'Job','metadata':{'namespace':'team-a'},'spec':{'template':{'spec':{}}}"
+		    "}}}",
+		    HALTED);
 	cli_world_run(w, "describe", "rollout", "driver", NULL);
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "Name:          driver\n"
@@ -75,14 +79,20 @@ static void one_rollout_is_described(void **state)
 			   "Waves:         1, 50%, 100%; 10m after each\n"
 			   "At once:       1\n"
 			   "Empty:         Save\n"
+			   "Canary:        Job in namespace team-a, within 10m, at most 10 % "
+			   "slower than before\n"
 			   "On failure:    Halt, after 1 failed node(s)\n"
 			   "Phase:         Halted\n"
 			   "Message:       gpu-1: a device has a fault\n"
 			   "Wave:          1\n"
 			   "Nodes:         1 of 8 nodes changed, 1 failed, 2 skipped\n"
 			   "Started:       2023-11-14T22:00:00Z\n"
-			   "Changed:       1 node(s), 1.2 device-hours, 3 fault(s)\n"
-			   "Unchanged:     7 node(s), 10.0 device-hours, 0 fault(s)\n");
+			   "Changed:       1 node(s), 1.2 device-hours, 3 fault(s), 2 restart(s) "
+			   "of jobs by devices\n"
+			   "Unchanged:     7 node(s), 10.0 device-hours, 0 fault(s), 0 restart(s) "
+			   "of jobs by devices\n"
+			   "Steps:         ranks on 1 changed node(s) work 1.28 times as long in "
+			   "each step as ranks of the same jobs on 4 other node(s)\n");
 	assert_has(w->out, "\nNODE    PHASE    SINCE                  MESSAGE\n"
 			   "gpu-1   Failed   2023-11-14T22:10:00Z   0000:1a:00.0 is Unhealthy\n");
 	assert_has(w->out,
@@ -116,8 +126,10 @@ static void a_halt_is_explained(void **state)
 	assert_null(strstr(w->out, "RolledBack"));
 	assert_has(w->out, "node      gpu-1 is Failed: 0000:1a:00.0 is Unhealthy\n");
 	assert_null(strstr(w->out, "gpu-2"));
-	assert_has(w->out, "evidence  changed: 1 node(s), 1.2 device-hours, 3 fault(s); "
-			   "not changed: 7 node(s)");
+	assert_has(w->out, "evidence  changed: 1 node(s), 1.2 device-hours, 3 fault(s), 2 "
+			   "restart(s) of jobs by devices; not changed: 7 node(s)");
+	assert_has(w->out, "evidence  ranks on 1 changed node(s) work 1.28 times as long in each "
+			   "step as ranks of the same jobs on 4 other node(s)\n");
 	assert_has(
 		w->out,
 		"next      no more nodes are changed, and changed nodes stay as they are; "
