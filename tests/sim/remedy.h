@@ -24,6 +24,8 @@ enum rw_death {
 	RW_AFTER,  /* the request is done, but its reply never arrives */
 };
 
+struct hf_device_health;
+
 struct rw_met {
 	unsigned quarantines, releases; /* taints of Holdfast that were put on and taken off */
 	/* opened: the breaker opened by itself; closed: a person closed it */
@@ -69,6 +71,9 @@ struct rw {
 	/* Wraps the store of each life of the operator; NULL: not set. */
 	struct hf_store *(*wrap)(void *arg, struct hf_store *client);
 	void *wrap_arg;
+	/* Adds the ranks of the node to its report; NULL: not set. */
+	void (*ranks)(void *arg, int node, struct hf_device_health *health);
+	void *ranks_arg;
 	void (*end)(void *arg); /* called by rw_teardown; NULL: not set */
 	void *end_arg;
 	const char *victim; /* a name for the use of `fault` */

@@ -262,6 +262,8 @@ static void say(struct rw *w, int node)
 		holder.uid = hf_json_path_str(rw_get(w, &hf_pods, "default", holder.pod),
 					      "metadata", "uid", NULL);
 	devices[1].holders.len = holder.uid != NULL;
+	if (w->ranks != NULL)
+		w->ranks(w->ranks_arg, node, &health);
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	body = hf_doc_from_json(root);
 	patch_doc(w, &hf_devicehealths, NULL, name, "status", body);

@@ -13,31 +13,6 @@
 #define LABEL "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}}"
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
 
-static struct rd *begin(struct rw *w, int nodes, const char *spec)
-{
-	struct rd *d = rd_create(w, nodes);
-
-	rw_start(w);
-	rw_run(w, 5 * HF_SECOND);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", spec);
-	return d;
-}
-
-static void expect_phase(struct rd *d, const char *phase)
-{
-	if (!hf_streq(rd_phase(d, "r"), phase))
-		fail_msg("%s instead of %s: %s", rd_phase(d, "r"), phase, rd_message(d, "r"));
-}
-
-static void expect_condition(struct rd *d, const char *type, const char *start, const char *part)
-{
-	const char *text = rd_condition(d, "r", type);
-
-	if (!hf_str_has_prefix(text, start) || strstr(text, part) == NULL)
-		fail_msg("%s: '%s', expected '%s' and '%s'", type, text, start, part);
-}
-
 static void all_effects(struct rd *d, int version, enum rd_effect effect)
 {
 	for (int i = 0; i < d->w->nodes; i++)
@@ -57,16 +32,16 @@ static void patch_node(struct rd *d, int node, const char *text)
 static void a_rollout_changes_each_node_once(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST ",'atOnce':4");
+	struct rd *d = rd_begin(w, 20, DRIVER FAST ",'atOnce':4");
 
 	d->at_once = 4;
 	rw_run(w, 50 * HF_SECOND);
 	/* The first wave is one node, which soaks. */
 	assert_int_equal(rd_count_running(d, 2), 1);
-	expect_phase(d, "Soaking");
+	rd_expect_phase(d, "Soaking");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Done");
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 20);
 	assert_int_equal(d->total_deletes, 20);
 	for (int i = 0; i < 20; i++)
@@ -85,7 +60,7 @@ static void a_hundred_nodes_take_little_more_than_their_soaks(void **state)
 {
 	struct rw *w = *state;
 	struct rd *d =
-		begin(w, 100, DRIVER ",'soakSeconds':600,'atOnce':10,'waves':[1,'10%','100%']");
+		rd_begin(w, 100, DRIVER ",'soakSeconds':600,'atOnce':10,'waves':[1,'10%','100%']");
 	hf_time began = hf_loop_mono(w->loop), took;
 
 	d->at_once = 10;
@@ -93,7 +68,7 @@ static void a_hundred_nodes_take_little_more_than_their_soaks(void **state)
 	       hf_loop_mono(w->loop) - began < 3 * HF_HOUR)
 		rw_run(w, 10 * HF_SECOND);
 	took = hf_loop_mono(w->loop) - began;
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 100);
 	assert_int_equal(d->total_deletes, 100);
 	print_message("100 nodes: %lld s, of which 1800 s soak; %llu writes\n",
@@ -107,13 +82,13 @@ static void a_hundred_nodes_take_little_more_than_their_soaks(void **state)
 static void a_thousand_nodes_stay_within_the_budget(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 1000, DRIVER ",'soakSeconds':30,'atOnce':64,'waves':[1,'5%']");
+	struct rd *d = rd_begin(w, 1000, DRIVER ",'soakSeconds':30,'atOnce':64,'waves':[1,'5%']");
 
 	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'count':16}}}");
 	w->limit = 16;
 	d->at_once = 16;
 	rw_run(w, 5 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 50);
 	assert_int_equal(d->total_deletes, 50);
 	assert_true(d->most_cordoned > 8);
@@ -130,7 +105,7 @@ static void a_label_is_rolled_out(void **state)
 	patch_node(d, 5, "{'metadata':{'labels':{'example.com/driver':'two'}}}");
 	rd_rollout(d, "r", LABEL FAST ",'nodeSelector':{'matchLabels':{'pool':'odd'}}");
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	/* Node 5 had the value before. */
 	assert_int_equal(rd_count(d, "r", "selected"), 2);
 	for (int i = 0; i < 6; i++) {
@@ -150,12 +125,12 @@ static void a_label_is_rolled_out(void **state)
 static void a_budget_of_the_policy_limits_the_nodes_in_work(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST ",'atOnce':8,'waves':['100%']");
+	struct rd *d = rd_begin(w, 20, DRIVER FAST ",'atOnce':8,'waves':['100%']");
 
 	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'count':2}}}");
 	w->limit = d->at_once = 2;
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->most_cordoned, 2);
 }
 
@@ -163,13 +138,13 @@ static void a_domain_of_the_policy_limits_the_nodes_in_work(void **state)
 {
 	struct rw *w = *state;
 	/* Racks r0 to r2 of four nodes. */
-	struct rd *d = begin(w, 12, DRIVER FAST ",'atOnce':8,'waves':['100%']");
+	struct rd *d = rd_begin(w, 12, DRIVER FAST ",'atOnce':8,'waves':['100%']");
 
 	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':100},"
 		     "'perDomain':{'topologyKey':'rack','max':1}}}");
 	d->at_once = 3;
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->most_cordoned, 3);
 }
 
@@ -204,7 +179,7 @@ static void a_held_node_is_skipped_and_named(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST);
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 2);
 	assert_non_null(strstr(rd_message(d, "r"), "n001: annotation holdfast.dev/hold"));
 }
@@ -212,7 +187,7 @@ static void a_held_node_is_skipped_and_named(void **state)
 static void another_tool_at_work_keeps_the_rollout_away(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 2, DRIVER FAST ",'emptySeconds':3600");
+	struct rd *d = rd_begin(w, 2, DRIVER FAST ",'emptySeconds':3600");
 
 	rw_patch_status(w, &hf_nodes, "n000",
 			"{'status':{'conditions':[{'type':'Ready','status':'True'},{'type':"
@@ -223,18 +198,18 @@ static void another_tool_at_work_keeps_the_rollout_away(void **state)
 	rw_patch_status(w, &hf_nodes, "n000",
 			"{'status':{'conditions':[{'type':'Ready','status':'True'}]}}");
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 1);
 }
 
 static void a_cordon_of_a_person_stays(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 3, DRIVER FAST);
+	struct rd *d = rd_begin(w, 3, DRIVER FAST);
 
 	patch_node(d, 1, "{'spec':{'unschedulable':true}}");
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 3);
 	assert_true(rd_is_cordoned(d, 1));
 	assert_false(rd_is_cordoned(d, 0));
@@ -253,7 +228,7 @@ static void pods_leave_before_the_change(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST);
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_null(rw_get(w, &hf_pods, "default", "train-0"));
 	assert_null(rw_get(w, &hf_pods, "default", "train-1"));
 }
@@ -269,7 +244,7 @@ static void a_pod_without_a_controller_is_never_evicted(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':60");
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 1);
 	assert_non_null(rw_get(w, &hf_pods, "default", "bare"));
 	/* Nothing is moved from a node that cannot be emptied. */
@@ -293,7 +268,7 @@ static void a_disruption_budget_holds(void **state)
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	w->refuse_evictions = false;
 	rw_run(w, 5 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 }
 
 static void waiting_moves_no_pod(void **state)
@@ -309,7 +284,7 @@ static void waiting_moves_no_pod(void **state)
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	rd_end_pod(d, "train-0");
 	rw_run(w, 5 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 }
 
 /* ---- what halts ------------------------------------------------------------------------------------ */
@@ -317,15 +292,15 @@ static void waiting_moves_no_pod(void **state)
 static void the_first_sick_node_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 100, DRIVER FAST ",'atOnce':10");
+	struct rd *d = rd_begin(w, 100, DRIVER FAST ",'atOnce':10");
 
 	d->breaks_after = 0;
 	all_effects(d, 2, RD_BREAKS_DEVICE);
 	rw_run(w, HF_HOUR);
-	expect_phase(d, "Halted");
+	rd_expect_phase(d, "Halted");
 	assert_int_equal(d->total_deletes, 1);
-	expect_condition(d, "Halted", "True NodeFailed", "n000");
-	expect_condition(d, "Halted", "True NodeFailed", "GPU-n000");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "n000");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "GPU-n000");
 	assert_true(rd_is_cordoned(d, 0));
 	assert_true(rw_event(w, "RolloutHalted", "r"));
 	assert_true(rw_event(w, "RolloutNodeFailed", "n000"));
@@ -334,72 +309,72 @@ static void the_first_sick_node_halts(void **state)
 static void a_device_that_fails_in_the_soak_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
+	struct rd *d = rd_begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
 
 	d->breaks_after = 2 * HF_MINUTE;
 	all_effects(d, 2, RD_BREAKS_DEVICE);
 	rw_run(w, 5 * HF_MINUTE);
-	expect_phase(d, "Halted");
+	rd_expect_phase(d, "Halted");
 	assert_int_equal(d->total_deletes, 1);
-	expect_condition(d, "Halted", "True NodeFailed", "after the change was proved");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "after the change was proved");
 }
 
 static void a_lost_resource_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST);
+	struct rd *d = rd_begin(w, 20, DRIVER FAST);
 
 	all_effects(d, 2, RD_LOSES_GPU);
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Halted");
-	expect_condition(d, "Halted", "True NodeFailed",
-			 "offers 7 of nvidia.com/gpu, and offered 8");
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "offers 7 of nvidia.com/gpu, and offered 8");
 	assert_int_equal(d->total_deletes, 1);
 }
 
 static void a_pod_that_never_becomes_ready_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST);
+	struct rd *d = rd_begin(w, 20, DRIVER FAST);
 
 	all_effects(d, 2, RD_NEVER_READY);
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Halted");
-	expect_condition(d, "Halted", "True NodeFailed", "not Ready");
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "not Ready");
 }
 
 static void a_pod_that_crashes_again_and_again_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST);
+	struct rd *d = rd_begin(w, 20, DRIVER FAST);
 
 	all_effects(d, 2, RD_CRASHES);
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Halted");
-	expect_condition(d, "Halted", "True NodeFailed", "not Ready");
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "not Ready");
 	assert_int_equal(d->total_deletes, 1);
 }
 
 static void a_pod_that_ends_after_its_proof_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
+	struct rd *d = rd_begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
 
 	all_effects(d, 2, RD_ENDS_LATER);
 	rw_run(w, 5 * HF_MINUTE);
-	expect_phase(d, "Halted");
-	expect_condition(d, "Halted", "True NodeFailed", "has not been Ready for a minute");
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "has not been Ready for a minute");
 	assert_int_equal(d->total_deletes, 1);
 }
 
 static void as_many_nodes_may_fail_as_the_spec_says(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 10, DRIVER FAST ",'maxFailures':1");
+	struct rd *d = rd_begin(w, 10, DRIVER FAST ",'maxFailures':1");
 
 	d->effect[3][2] = RD_NEVER_READY;
 	rw_run(w, 30 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count(d, "r", "failed"), 1);
 	assert_int_equal(rd_count_running(d, 2), 9);
 	/* No work begins on the failed node until the rollout is deleted. */
@@ -413,13 +388,13 @@ static void as_many_nodes_may_fail_as_the_spec_says(void **state)
 static void a_template_that_changes_again_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST ",'onFailure':'Rollback'");
+	struct rd *d = rd_begin(w, 20, DRIVER FAST ",'onFailure':'Rollback'");
 
 	rw_run(w, 50 * HF_SECOND);
 	rd_set_version(d, 3);
 	rw_run(w, 10 * HF_MINUTE);
-	expect_phase(d, "Halted");
-	expect_condition(d, "Halted", "True Superseded", "from revision h2 to h3");
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True Superseded", "from revision h2 to h3");
 	assert_int_equal(rd_count_running(d, 2), 1);
 	assert_int_equal(d->undos, 0);
 }
@@ -429,17 +404,17 @@ static void a_template_that_changes_again_halts(void **state)
 static void a_rollback_takes_all_nodes_back(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 100, DRIVER FAST ",'atOnce':8,'onFailure':'Rollback'");
+	struct rd *d = rd_begin(w, 100, DRIVER FAST ",'atOnce':8,'onFailure':'Rollback'");
 
 	d->at_once = 9;
 	d->effect[20][2] = RD_BREAKS_DEVICE;
 	rw_run(w, 2 * HF_HOUR);
-	expect_phase(d, "Failed");
+	rd_expect_phase(d, "Failed");
 	assert_int_equal(d->undos, 1);
 	assert_int_equal(d->version, 1);
 	assert_int_equal(rd_count_running(d, 1), 100);
-	expect_condition(d, "Halted", "True NodeFailed", "n020");
-	expect_condition(d, "RolledBack", "True Proved", "");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "n020");
+	rd_expect_condition(d, "RolledBack", "True Proved", "");
 	assert_string_equal(rd_node_phase(d, "r", 20), "RolledBack");
 	for (int i = 0; i < 100; i++)
 		assert_true(d->deletes[i] == 0 || d->deletes[i] == 2);
@@ -462,13 +437,13 @@ static void a_rollback_of_a_label_restores_each_value(void **state)
 	/* Most entries have left the status by now. */
 	for (int i = 0; i < 60 && !hf_streq(rd_phase(d, "r"), "Soaking"); i++)
 		rw_run(w, 30 * HF_SECOND);
-	expect_phase(d, "Soaking");
+	rd_expect_phase(d, "Soaking");
 	rw_say(w, 7, RW_RESET);
 	rw_run(w, HF_SECOND);
 	rw_run(w, HF_MINUTE);
 	rw_say(w, 7, RW_WELL);
 	rw_run(w, 2 * HF_HOUR);
-	expect_phase(d, "Failed");
+	rd_expect_phase(d, "Failed");
 	for (int i = 0; i < 80; i++) {
 		char name[16];
 
@@ -497,7 +472,7 @@ static void a_cancel_puts_cordons_back(void **state)
 	assert_true(rd_is_cordoned(d, 0));
 	rd_patch_spec(d, "r", "'cancel':true");
 	rw_run(w, HF_MINUTE);
-	expect_phase(d, "Cancelled");
+	rd_expect_phase(d, "Cancelled");
 	assert_int_equal(d->total_deletes, 0);
 	rd_expect_clean(d);
 }
@@ -505,7 +480,7 @@ static void a_cancel_puts_cordons_back(void **state)
 static void a_deleted_rollout_puts_everything_back_first(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 20, DRIVER FAST ",'atOnce':5,'waves':['100%']");
+	struct rd *d = rd_begin(w, 20, DRIVER FAST ",'atOnce':5,'waves':['100%']");
 
 	rw_run(w, 2 * HF_SECOND);
 	rw_delete(w, &hf_devicerollouts, "r");
@@ -546,7 +521,7 @@ static void a_node_that_is_deleted_in_the_middle_is_skipped(void **state)
 	w->silent[0] = w->by_test[0] = true;
 	rw_delete(w, &hf_nodes, "n000");
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[1] + d->deletes[2], 2);
 	assert_null(rw_get(w, &hf_leases, "holdfast-mend", "holdfast-mend-n000"));
 }
@@ -554,13 +529,13 @@ static void a_node_that_is_deleted_in_the_middle_is_skipped(void **state)
 static void a_paused_rollout_begins_with_no_node(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 5, DRIVER FAST ",'paused':true");
+	struct rd *d = rd_begin(w, 5, DRIVER FAST ",'paused':true");
 
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(d->total_deletes, 0);
 	rd_patch_spec(d, "r", "'paused':false");
 	rw_run(w, 30 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 }
 
 /* ---- bad input ------------------------------------------------------------------------------------- */
@@ -568,18 +543,18 @@ static void a_paused_rollout_begins_with_no_node(void **state)
 static void a_wrong_spec_is_named(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 3, DRIVER ",'waves':['50%','20%']");
+	struct rd *d = rd_begin(w, 3, DRIVER ",'waves':['50%','20%']");
 
 	rw_run(w, HF_MINUTE);
-	expect_phase(d, "Pending");
-	expect_condition(d, "Accepted", "False Invalid", "spec.waves[1]");
+	rd_expect_phase(d, "Pending");
+	rd_expect_condition(d, "Accepted", "False Invalid", "spec.waves[1]");
 	assert_int_equal(d->total_deletes, 0);
 }
 
 static void a_daemon_set_with_rolling_update_is_refused(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 3, DRIVER FAST);
+	struct rd *d = rd_begin(w, 3, DRIVER FAST);
 
 	d->strategy = "RollingUpdate";
 	rw_run(w, 2 * HF_MINUTE);
@@ -596,18 +571,18 @@ static void a_daemon_set_that_does_not_exist_is_named(void **state)
 	rw_start(w);
 	rd_rollout(d, "r", DRIVER FAST);
 	rw_run(w, HF_MINUTE);
-	expect_phase(d, "Pending");
-	expect_condition(d, "Accepted", "False Invalid", "default/driver does not exist");
+	rd_expect_phase(d, "Pending");
+	rd_expect_condition(d, "Accepted", "False Invalid", "default/driver does not exist");
 	d->gone = false;
 	rd_set_version(d, 2);
 	rw_run(w, 30 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 }
 
 static void of_two_rollouts_the_older_goes_on(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 5, DRIVER FAST);
+	struct rd *d = rd_begin(w, 5, DRIVER FAST);
 
 	rw_run(w, 2 * HF_SECOND);
 	rd_rollout(d, "a", DRIVER FAST);
@@ -615,7 +590,7 @@ static void of_two_rollouts_the_older_goes_on(void **state)
 	assert_string_equal(rd_phase(d, "a"), "Pending");
 	assert_non_null(strstr(rd_message(d, "a"), "DeviceRollout r"));
 	rw_run(w, 30 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	assert_string_equal(rd_phase(d, "a"), "Succeeded");
 	assert_int_equal(d->total_deletes, 5);
 }
@@ -645,7 +620,7 @@ static bool run_with_death(struct rw *w, unsigned long long at, enum rw_death ho
 			rw_start(w);
 	}
 	died = w->met.deaths > 0;
-	expect_phase(d, sick ? "Failed" : "Succeeded");
+	rd_expect_phase(d, sick ? "Failed" : "Succeeded");
 	assert_int_equal(rd_count_running(d, sick ? 1 : 2), 3);
 	for (int i = 0; i < 3; i++)
 		assert_true(d->deletes[i] <= (sick ? 2 : 1));
@@ -691,7 +666,7 @@ static void a_rollback_goes_on_after_a_death_after_each_write(void **state)
 static void two_leaders_change_each_node_once(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 30, DRIVER FAST ",'atOnce':4");
+	struct rd *d = rd_begin(w, 30, DRIVER FAST ",'atOnce':4");
 	struct hf_operator *first = w->op;
 	struct hf_store *client = w->client;
 
@@ -699,7 +674,7 @@ static void two_leaders_change_each_node_once(void **state)
 	w->op = NULL;
 	rw_start(w);
 	rw_run(w, HF_HOUR);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	for (int i = 0; i < 30; i++)
 		assert_int_equal(d->deletes[i], 1);
 	rd_expect_clean(d);
@@ -711,14 +686,15 @@ static void lost_requests_change_nothing_twice(void **state)
 {
 	struct rw *w = *state;
 	/* A lost reply costs a pass the timeout of its request. */
-	struct rd *d = begin(w, 20, DRIVER ",'soakSeconds':60,'proof':{'seconds':3600},'atOnce':4");
+	struct rd *d =
+		rd_begin(w, 20, DRIVER ",'soakSeconds':60,'proof':{'seconds':3600},'atOnce':4");
 
 	d->at_once = 4;
 	w->refuse_permille = 100;
 	rw_run(w, 3 * HF_HOUR);
 	w->refuse_permille = 0;
 	rw_run(w, HF_HOUR);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(d->deletes[i], 1);
 	rd_expect_clean(d);
@@ -736,11 +712,11 @@ static bool count_read(const struct rw *w, const struct hf_request *request,
 static void a_rollout_at_its_end_reads_nothing(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = begin(w, 3, DRIVER FAST);
+	struct rd *d = rd_begin(w, 3, DRIVER FAST);
 	unsigned reads = 0;
 
 	rw_run(w, 20 * HF_MINUTE);
-	expect_phase(d, "Succeeded");
+	rd_expect_phase(d, "Succeeded");
 	w->reads = &reads;
 	w->fault = count_read;
 	rw_run(w, HF_HOUR);

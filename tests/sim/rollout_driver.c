@@ -401,6 +401,7 @@ static void tick(void *arg)
 	struct rd *d = arg;
 
 	kubelet(d);
+	rd_tick_jobs(d);
 	for (int i = 0; i < d->w->nodes; i++)
 		tick_node(d, i);
 	hf_timer_arm(d->timer, EVERY);
@@ -496,6 +497,8 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	const struct hf_json *before = hf_doc_json(change->before);
 	const struct hf_json *after = hf_doc_json(change->after);
 
+	d->canaries_made += change->resource == &hf_pytorchjobs && change->before == NULL &&
+			    hf_str_has_prefix(hf_doc_name(change->after), "canary-");
 	if (change->before == NULL || change->after == NULL)
 		return;
 	if (change->resource == &hf_nodes)
@@ -563,13 +566,24 @@ struct rd *rd_create(struct rw *w, int nodes)
 
 void rd_rollout(struct rd *d, const char *name, const char *spec)
 {
-	char text[2048];
+	char text[4096];
 
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceRollout','metadata':{'name':"
 		 "'%s'},'spec':{%s}}",
 		 name, spec);
 	rw_create(d->w, &hf_devicerollouts, NULL, text);
+}
+
+struct rd *rd_begin(struct rw *w, int nodes, const char *spec)
+{
+	struct rd *d = rd_create(w, nodes);
+
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", spec);
+	return d;
 }
 
 void rd_patch_spec(struct rd *d, const char *name, const char *spec)
@@ -620,7 +634,7 @@ const char *rd_message(struct rd *d, const char *name)
 	return hf_str_or(hf_json_path_str(status_of(d, name), "message", NULL), "");
 }
 
-const char *rd_node_phase(struct rd *d, const char *name, int node)
+const struct hf_json *rd_entry(struct rd *d, const char *name, int node)
 {
 	const struct hf_json *list = hf_json_get(status_of(d, name), "nodes");
 	char text[16];
@@ -628,8 +642,13 @@ const char *rd_node_phase(struct rd *d, const char *name, int node)
 	rw_name(node, text);
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), text))
-			return hf_json_path_str(hf_json_item(list, i), "phase", NULL);
-	return "";
+			return hf_json_item(list, i);
+	return NULL;
+}
+
+const char *rd_node_phase(struct rd *d, const char *name, int node)
+{
+	return hf_str_or(hf_json_path_str(rd_entry(d, name, node), "phase", NULL), "");
 }
 
 const char *rd_condition(struct rd *d, const char *name, const char *type)
@@ -647,6 +666,20 @@ const char *rd_condition(struct rd *d, const char *name, const char *type)
 		return text;
 	}
 	return "";
+}
+
+void rd_expect_phase(struct rd *d, const char *phase)
+{
+	if (!hf_streq(rd_phase(d, "r"), phase))
+		fail_msg("%s instead of %s: %s", rd_phase(d, "r"), phase, rd_message(d, "r"));
+}
+
+void rd_expect_condition(struct rd *d, const char *type, const char *start, const char *part)
+{
+	const char *text = rd_condition(d, "r", type);
+
+	if (!hf_str_has_prefix(text, start) || strstr(text, part) == NULL)
+		fail_msg("%s: '%s', expected '%s' and '%s'", type, text, start, part);
 }
 
 int rd_count(struct rd *d, const char *name, const char *key)
@@ -675,6 +708,8 @@ int rd_count_running(struct rd *d, int version)
 
 void rd_expect_clean(struct rd *d)
 {
+	if (rd_count_canaries(d) > 0)
+		fail_msg("%d canaries are left", rd_count_canaries(d));
 	for (int i = 0; i < d->w->nodes; i++) {
 		char name[16], lease[32];
 		const struct hf_json *node, *list;

@@ -3,6 +3,8 @@
 #ifndef HF_TESTS_SIM_ROLLOUT_DRIVER_H
 #define HF_TESTS_SIM_ROLLOUT_DRIVER_H
 
+#include "api/device_health.h"
+#include "harness/json_text.h"
 #include "sim/remedy.h"
 #include "store/backend.h"
 
@@ -17,6 +19,8 @@
 #define RD_VERSIONS_MAX 8
 #define RD_CALLS_MAX 256
 #define RD_GPUS 8
+#define RD_RUNS_MAX 128 /* pods of jobs */
+#define RD_RANKS_MAX 8  /* ranks of a node */
 
 /* What a version of the driver does on a node. */
 enum rd_effect {
@@ -26,6 +30,21 @@ enum rd_effect {
 	RD_NEVER_READY,   /* the pod never becomes Ready */
 	RD_CRASHES,       /* the pod ends 2 s after it became Ready, again and again */
 	RD_ENDS_LATER,    /* the pod ends a minute after it became Ready, and does not come back */
+};
+
+/* How a canary goes on a node with a version of the driver. */
+struct rd_canary {
+	int seconds; /* how long it runs; 0: it never ends */
+	bool fails;
+	int64_t own_us; /* of its rank; 0: the rank reports no steps */
+};
+
+/* A pod of a job on a node. */
+struct rd_run {
+	char pod[64], uid[64];
+	int node;
+	hf_time since;
+	bool running, seen;
 };
 
 struct rd {
@@ -42,6 +61,13 @@ struct rd {
 	hf_time ready_at[RW_NODES_MAX]; /* when the pod becomes Ready */
 	bool ready[RW_NODES_MAX], asked[RW_NODES_MAX], bare[RW_NODES_MAX];
 	int pods_made;
+	struct rd_canary canary[RD_VERSIONS_MAX];
+	int canary_fails_on; /* the node on which each canary fails, plus 1; 0: on none */
+	int64_t own_us[RD_VERSIONS_MAX]; /* of a rank of the job "train" */
+	int canaries_made;               /* jobs */
+	struct rd_run jobs[RD_RUNS_MAX];
+	size_t jobs_len;
+	struct hf_rank_report reports[RD_RANKS_MAX];
 	hf_time breaks_after; /* a device fails so long after the pod is Ready */
 	/* Of the invariants. */
 	int at_once;      /* most nodes with a cordon of the rollout; -1: any number */
@@ -53,15 +79,22 @@ struct rd {
 };
 
 struct rd *rd_create(struct rw *w, int nodes);
+/* The same with an operator, a new version of the driver, and DeviceRollout "r" with this spec. */
+struct rd *rd_begin(struct rw *w, int nodes, const char *spec);
 /* A person changes the template to this version. */
 void rd_set_version(struct rd *d, int version);
 /* In this text ' stands for ". Creates the DeviceRollout; spec without its braces. */
 void rd_rollout(struct rd *d, const char *name, const char *spec);
 void rd_patch_spec(struct rd *d, const char *name, const char *spec);
+void rd_expect_phase(struct rd *d, const char *phase);
+/* The condition begins with `start` and has `part`. */
+void rd_expect_condition(struct rd *d, const char *type, const char *start, const char *part);
 /* Parts of the status; "": absent. */
 const char *rd_phase(struct rd *d, const char *name);
 const char *rd_message(struct rd *d, const char *name);
 const char *rd_node_phase(struct rd *d, const char *name, int node);
+/* The entry of the node in the status; NULL: none. */
+const struct hf_json *rd_entry(struct rd *d, const char *name, int node);
 /* "True ReasonOfIt message"; "": no such condition. */
 const char *rd_condition(struct rd *d, const char *name, const char *type);
 int rd_count(struct rd *d, const char *name, const char *key);
@@ -72,5 +105,17 @@ void rd_expect_clean(struct rd *d);
 /* A pod that requests a device. owner NULL: it has no controller. */
 void rd_pod(struct rd *d, const char *name, int node, const char *owner);
 void rd_end_pod(struct rd *d, const char *name);
+
+/* --- rollout_jobs.c --- */
+/* Ranks report their steps from now on. */
+void rd_use_jobs(struct rd *d);
+void rd_tick_jobs(struct rd *d);
+/* The agent of the node reports, if the node is well. */
+void rd_report(struct rd *d, int node);
+/* Creates the job "train", with rank i on node i. */
+void rd_train(struct rd *d, int ranks);
+int rd_count_canaries(struct rd *d);
+/* A person deletes a canary. */
+void rd_delete_canary(struct rd *d);
 
 #endif
