@@ -28,7 +28,7 @@ GROUPS = {
     "podgroups.volcano": "scheduling.volcano.sh/v1beta1",
     "podgroups.plugins": "scheduling.x-k8s.io/v1alpha1",
     "csinodes": "storage.k8s.io/v1", "deployments": "apps/v1", "daemonsets": "apps/v1",
-    "controllerrevisions": "apps/v1",
+    "controllerrevisions": "apps/v1", "jobs": "batch/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",

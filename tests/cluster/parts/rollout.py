@@ -221,7 +221,8 @@ class Story:
         for name in ALL:
             w.api.patch("nodes", None, name, {"spec": {"unschedulable": None, "taints": None}, "metadata": {
                 "annotations": {"holdfast.dev/rollout": None, "holdfast.dev/rollout-change": None,
-                                "holdfast.dev/hold": None, "holdfast.dev/quarantine": None}}})
+                                "holdfast.dev/rollout-canary": None, "holdfast.dev/hold": None,
+                                "holdfast.dev/quarantine": None}}})
         if w.api.find("devicehealths", None, NODE):
             w.api.delete("devicehealths", None, NODE)
         for found in w.api.list("daemonsets", self.ns):
@@ -415,6 +416,134 @@ def check_gang_saves(w):
         return f"saved {driver_at - last:.0f} s before the change; the job's last record: {recovery.get('last')}"
 
 
+class Canary:
+    """A job that sleeps for the seconds, and ends with the code, that files on the real node have when it begins."""
+
+    def __init__(self, w, seconds, code=0):
+        self.path = w.cluster.path("canary")
+        os.makedirs(self.path, mode=0o777, exist_ok=True)
+        self.set(seconds, code)
+
+    def set(self, seconds, code=0):
+        for name, value in (("seconds", seconds), ("code", code)):
+            with open(os.path.join(self.path, name), "w", encoding="ascii") as f:
+                f.write(str(value))
+
+    def pod(self, name):
+        return {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                "volumes": [{"name": "v", "hostPath": {"path": self.path}}],
+                "containers": [{"name": name, "image": IMAGE,
+                                "command": ["sh", "-c", f"sleep $(cat {self.path}/seconds); exit $(cat {self.path}/code)"],
+                                "volumeMounts": [{"name": "v", "mountPath": self.path}],
+                                "resources": {"limits": {RESOURCE: "1"}}}]}
+
+    def job(self, ns):
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": ns},
+                "spec": {"backoffLimit": 0, "template": {"spec": self.pod("c")}}}
+
+    def tfjob(self, ns):
+        return {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"namespace": ns}, "spec": {
+            "tfReplicaSpecs": {"Worker": {"replicas": 1, "restartPolicy": "Never", "template": {
+                "spec": self.pod("tensorflow")}}}}}
+
+
+def made(s, resource):
+    """The names of the canaries that the operator has created."""
+    return [c["name"] for c in s.calls("create", resource) if c["code"] < 300]
+
+
+def roll_canary(s, template, name="r", percent=50, **spec):
+    """On the real node alone: kwok ends no program."""
+    s.roll(name, nodeSelector={"matchLabels": {"kubernetes.io/hostname": NODE}}, waves=["1"], soakSeconds=0, proof={
+        "seconds": 60, "canary": {"seconds": 60, "slowerPercent": percent, "template": template}}, **spec)
+
+
+def refused_patch(w, spec, name="r"):
+    try:
+        w.api.patch("devicerollouts", None, name, {"spec": spec})
+    except client.Refused as e:
+        return e.message
+    raise Fail(f"{spec} was taken")
+
+
+def check_canary(w):
+    """A Job of batch/v1 runs on the cordoned node before and after the change; the next rollout runs it once"""
+    canary = Canary(w, 2)
+    with Story(w) as s:
+        roll_canary(s, canary.job(s.ns))
+        client.until("it runs before the change", lambda: s.node(NODE).get("phase") == "Baseline" and any(
+            p["status"].get("phase") == "Running" for p in s.w.api.list("pods", s.ns) if p["metadata"]["name"].startswith(
+                "canary-")), 60)
+        equal("changed meanwhile", s.changed(), [])
+        job = w.api.list("jobs", s.ns)[0]
+        equal("its owner", job["metadata"]["ownerReferences"][0]["name"], "r")
+        said = refused_patch(w, {"proof": {"canary": {"template": {"spec": {"backoffLimit": 1}}}}})
+        want("only paused and cancel may change" in said, said)
+        s.until_phase("Succeeded", timeout_s=180)
+        equal("changed", s.changed(), [NODE])
+        entry = s.node(NODE)
+        want(entry["before"]["runMillis"] >= 1000 and entry["canary"]["runMillis"] >= 1000, json.dumps(entry))
+        want("the canary took" in entry["message"], entry["message"])
+        client.until("its jobs are gone", lambda: not w.api.list("jobs", s.ns), 30)
+        equal("its pods", [p for p in w.api.list("pods", s.ns) if p["metadata"]["name"].startswith("canary-")], [])
+        equal("left on nodes", s.left(), [])
+        s.change(version="576")
+        roll_canary(s, canary.job(s.ns), "s")
+        s.until_phase("Succeeded", "s", timeout_s=180)
+        equal("jobs", len(made(s, "jobs")), 3)
+        why = w.holdfast("describe", "rollout/s")
+        want("Canary:" in why and "at most 50 % slower than before" in why, why)
+        return entry["message"]
+
+
+def check_canary_slower(w):
+    """The canary takes longer after the change: the node has failed, with both numbers; then one that ends with 1"""
+    canary = Canary(w, 3)
+    with Story(w) as s:
+        roll_canary(s, canary.job(s.ns))
+        client.until("the first has been measured", lambda: s.node(NODE).get("before", {}).get("runMillis"), 90)
+        canary.set(9)
+        s.until_phase("Halted", timeout_s=120)
+        slower = s.condition("Halted")["message"]
+        want("more than 50 % longer" in slower and f"canary-{NODE}-" in slower, slower)
+        client.until("its jobs are gone", lambda: not w.api.list("jobs", s.ns), 30)
+        equal("left on nodes", s.left(), [f"{NODE} is cordoned", f"{NODE} has the annotation"])
+        s.order(cancel=True)
+        s.until_phase("Cancelled")
+        client.until("cordons are put back", lambda: s.left() == [], 30)
+    canary.set(1, 1)
+    with Story(w) as s:
+        roll_canary(s, canary.job(s.ns))
+        s.until_phase("Halted", timeout_s=120)
+        halt = s.condition("Halted")
+        equal("the reason", halt["reason"], "CanaryFailed")
+        equal("changed", s.changed(), [])
+        client.until("nothing is left", lambda: s.left() == [] and not w.api.list("jobs", s.ns), 30)
+        return f"{slower}; {halt['message']}"
+
+
+def check_canary_operator_dies(w):
+    """A TFJob as canary, and kill -9 of the operator before and while it runs on each side: each job is made once"""
+    canary, hit = Canary(w, 4), []
+    with Story(w) as s:
+        roll_canary(s, canary.tfjob(s.ns), percent=500)
+        for phase in ("Emptying", "Baseline", "Changing", "Proving", "Canary", "Restoring"):
+            with contextlib.suppress(TimeoutError):
+                client.until(f"the node is {phase}", lambda p=phase: s.node(NODE).get("phase") == p, 20, 0.01)
+                if phase in ("Baseline", "Canary"):
+                    client.until("its job is there", lambda: w.api.list("tfjobs", s.ns), 20, 0.01)
+                s.operator.kill()
+                hit.append(phase)
+                s.operator.start()
+        s.until_phase("Succeeded", timeout_s=180)
+        equal("canaries", len(made(s, "tfjobs")), 2)
+        equal("changed", s.changed(), [NODE])
+        client.until("its jobs are gone", lambda: not w.api.list("tfjobs", s.ns), 30)
+        equal("left on nodes", s.left(), [])
+        want("Baseline" in hit and "Canary" in hit, f"only hit {hit}")
+        return f"killed in {', '.join(hit)}; {s.node(NODE)['message']}"
+
+
 def check_second_waits(w):
     """Two rollouts of one DaemonSet: the older goes on, the other says so and begins after it"""
     with Story(w) as s:
@@ -451,7 +580,11 @@ def check_bad(w):
                         ({"change": {**change, "nodeLabel": {"key": "a", "value": "b"}}}, "spec.change"),
                         ({"change": change, "atOnce": 0}, "spec.atOnce"),
                         ({"change": change, "windows": [{"start": "25:00", "end": "01:00"}]}, "spec.windows"),
-                        ({"change": change, "onFailure": "Pray"}, "spec.onFailure")):
+                        ({"change": change, "onFailure": "Pray"}, "spec.onFailure"),
+                        ({"change": change, "proof": {"canary": {"seconds": 60}}}, "spec.proof.canary.template"),
+                        ({"change": change, "proof": {"canary": {"template": {
+                            "apiVersion": "batch/v1", "kind": "TFJob", "metadata": {"namespace": "a"}, "spec": {}}}}},
+                         "spec.proof.canary.template.kind")):
         said = refused(w, spec)
         want(field in said, f"{field} is not named: {said}")
     with Story(w) as s:
@@ -633,3 +766,17 @@ def check_rights_of_people(w):
         "subjects": [{"kind": "ServiceAccount", "name": "person", "namespace": "default"}],
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "person"}})
     w.until("it is allowed with the person's own right", lambda: create(driver) == "", 30)
+    canary = {"canary": {"template": {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "default"},
+                                      "spec": {"template": {"spec": {}}}}}}
+    said = create(driver, proof=canary)
+    want("spec.proof.canary.template: the user may not create this job" in said, said)
+    canary["canary"]["template"].update(apiVersion="kubeflow.org/v1", kind="PyTorchJob")
+    said = create(driver, proof=canary)
+    want("spec.proof.canary.template: the user may not create this job" in said, said)
+    w.api.create("roles", "default", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {
+        "name": "trainer"}, "rules": [{"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]}]})
+    w.api.create("rolebindings", "default", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "trainer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "person", "namespace": "default"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "trainer"}})
+    w.until("the canary is allowed with the person's own right", lambda: create(driver, proof=canary) == "", 30)
