@@ -46,9 +46,16 @@ static void name_rendezvous(struct hf_exec_run *x)
 	}
 }
 
+/* Below another exec, ranks report to the outer exec: it alone gets orders, so it asks the ranks to save and tells the
+ * agent their steps.  --hang-after and --save-signal of this exec need the reports here. */
+static bool leaves_reports_to_outer(const struct hf_exec_run *x)
+{
+	return x->nested && x->options->hang_after_s == 0 && x->options->save_signal == 0;
+}
+
 void hf_exec_set_environment(struct hf_exec_run *x)
 {
-	if (x->link.report_fd >= 0)
+	if (x->link.report_fd >= 0 && !leaves_reports_to_outer(x))
 		(void)setenv(REPORT_ENV, x->link.report_name, 1);
 	if (x->orders.own.known) {
 		set_number(GENERATION_ENV, x->orders.own.generation);
@@ -61,7 +68,7 @@ void hf_exec_read_environment(struct hf_exec_run *x)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
 		x->rendezvous[i] = getenv(rendezvous_names[i]);
-	x->nested = !hf_str_is_empty(getenv(REPORT_ENV));
+	x->nested = hf_exec_link_is_there(getenv(REPORT_ENV));
 	/* Both are for this exec: an exec that CMD runs must not wait as well, and its output passes through this one. */
 	(void)unsetenv(HF_EXEC_HOLD_ENV);
 	(void)unsetenv(HF_EXEC_RULES_ENV);

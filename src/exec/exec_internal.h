@@ -45,6 +45,8 @@ struct hf_exec_link {
 	char report_name[HF_EXEC_LINK_NAME_MAX]; /* "@0a1b2" */
 };
 void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
+/* Whether an exec of this host listens under the name, such as "@0a1b2"; NULL: false. */
+bool hf_exec_link_is_there(const char *name);
 /* Sends a report to the agent.  Does not block; a report that cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
 /* Takes the next report of a descendant, and its sender.  Each datagram takes one off *left, also a datagram of a

@@ -60,6 +60,24 @@ void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket)
 	link->agent_fd = open_socket();
 }
 
+bool hf_exec_link_is_there(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t len = hf_str_is_empty(name) ? 0 : strlen(name);
+	bool there;
+	int fd;
+
+	if (len < 2 || name[0] != '@' || len > sizeof(address.sun_path))
+		return false;
+	memcpy(address.sun_path + 1, name + 1, len - 1);
+	fd = open_socket();
+	there = fd >= 0 && connect(fd, (const struct sockaddr *)&address,
+				   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) == 0;
+	if (fd >= 0)
+		(void)close(fd);
+	return there;
+}
+
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat)
 {
 	char text[HF_BEAT_BYTES_MAX];

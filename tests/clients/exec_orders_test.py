@@ -449,6 +449,20 @@ class Orders(unittest.TestCase):
         self.agent.until("down", generation=2)
         self.assertLess(time.monotonic() - since, 40)
 
+    def test_ranks_below_two_execs_save(self):
+        self.start_ranks("exec $EXEC -- RANK a", EXEC=" ".join(EXEC))
+        self.wait_for_lines("a up")
+        self.agent.target(2, hold=1, save=50, grace=30)
+        self.agent.until("down", generation=2, saved=7)
+        self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
+
+    def test_the_socket_of_another_host_counts_for_nothing(self):
+        # srun and mpirun copy the environment of an exec to other hosts.
+        self.start_ranks("exec RANK a", HOLDFAST_REPORT_SOCKET="@none0")
+        self.wait_for_lines("a up")
+        self.agent.target(2, hold=1, save=50, grace=30)
+        self.agent.until("down", generation=2, saved=7)
+
     def test_a_dead_rank_is_not_waited_for(self):
         # The second rank is killed while it saves; the first rank has saved.
         self.start_ranks('RANK a & SECONDS=100 RANK b & echo $! >"$OUT/b"; wait')
