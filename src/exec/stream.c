@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,6 +65,16 @@ void hf_exec_stream_stop(struct hf_exec_stream *stream)
 		end_line(stream);
 }
 
+/* If the own file has room, the bytes go out before took_line sees their lines.  Else exec's own line about a log rule
+ * would stand between the program's line and its line feed: unbuffered programs write these apart. */
+static void write_at_once(struct hf_exec_stream *stream)
+{
+	struct pollfd to = {.fd = stream->to, .events = POLLOUT};
+
+	if (poll(&to, 1, 0) == 1 && (to.revents & POLLOUT) != 0)
+		hf_exec_stream_write(stream);
+}
+
 void hf_exec_stream_read(struct hf_exec_stream *stream, bool ended)
 {
 	ssize_t n = read(stream->from, stream->chunk, sizeof(stream->chunk));
@@ -73,8 +84,10 @@ void hf_exec_stream_read(struct hf_exec_stream *stream, bool ended)
 		stream->at = 0;
 		if (stream->took_bytes != NULL)
 			stream->took_bytes(stream->arg, stream->chunk, (size_t)n);
-		if (stream->took_line != NULL)
+		if (stream->took_line != NULL) {
+			write_at_once(stream);
 			split_lines(stream, stream->chunk, (size_t)n);
+		}
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR) || ended) {
 		hf_exec_stream_stop(stream);
 	}
