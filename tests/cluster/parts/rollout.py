@@ -430,10 +430,11 @@ class Canary:
                 f.write(str(value))
 
     def pod(self, name):
+        script = f"sleep $(cat {self.path}/seconds); exit $(cat {self.path}/code)"
         return {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
                 "volumes": [{"name": "v", "hostPath": {"path": self.path}}],
                 "containers": [{"name": name, "image": IMAGE,
-                                "command": ["sh", "-c", f"sleep $(cat {self.path}/seconds); exit $(cat {self.path}/code)"],
+                                "command": ["sh", "-c", script],
                                 "volumeMounts": [{"name": "v", "mountPath": self.path}],
                                 "resources": {"limits": {RESOURCE: "1"}}}]}
 
@@ -450,6 +451,10 @@ class Canary:
 def made(s, resource):
     """The names of the canaries that the operator has created."""
     return [c["name"] for c in s.calls("create", resource) if c["code"] < 300]
+
+
+def pods_of_canaries(s):
+    return [p for p in s.w.api.list("pods", s.ns) if p["metadata"]["name"].startswith("canary-")]
 
 
 def roll_canary(s, template, name="r", percent=50, **spec):
@@ -472,8 +477,7 @@ def check_canary(w):
     with Story(w) as s:
         roll_canary(s, canary.job(s.ns))
         client.until("it runs before the change", lambda: s.node(NODE).get("phase") == "Baseline" and any(
-            p["status"].get("phase") == "Running" for p in s.w.api.list("pods", s.ns) if p["metadata"]["name"].startswith(
-                "canary-")), 60)
+            p["status"].get("phase") == "Running" for p in pods_of_canaries(s)), 60)
         equal("changed meanwhile", s.changed(), [])
         job = w.api.list("jobs", s.ns)[0]
         equal("its owner", job["metadata"]["ownerReferences"][0]["name"], "r")
@@ -485,7 +489,7 @@ def check_canary(w):
         want(entry["before"]["runMillis"] >= 1000 and entry["canary"]["runMillis"] >= 1000, json.dumps(entry))
         want("the canary took" in entry["message"], entry["message"])
         client.until("its jobs are gone", lambda: not w.api.list("jobs", s.ns), 30)
-        equal("its pods", [p for p in w.api.list("pods", s.ns) if p["metadata"]["name"].startswith("canary-")], [])
+        equal("its pods", pods_of_canaries(s), [])
         equal("left on nodes", s.left(), [])
         s.change(version="576")
         roll_canary(s, canary.job(s.ns), "s")
@@ -773,8 +777,9 @@ def check_rights_of_people(w):
     canary["canary"]["template"].update(apiVersion="kubeflow.org/v1", kind="PyTorchJob")
     said = create(driver, proof=canary)
     want("spec.proof.canary.template: the user may not create this job" in said, said)
-    w.api.create("roles", "default", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {
-        "name": "trainer"}, "rules": [{"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]}]})
+    rule = {"apiGroups": ["kubeflow.org"], "resources": ["pytorchjobs"], "verbs": ["create"]}
+    w.api.create("roles", "default", {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+                                      "metadata": {"name": "trainer"}, "rules": [rule]})
     w.api.create("rolebindings", "default", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "trainer"},
         "subjects": [{"kind": "ServiceAccount", "name": "person", "namespace": "default"}],
