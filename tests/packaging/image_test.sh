@@ -58,7 +58,7 @@ cat >"$top/one.yaml" <<-END
 	metadata: {name: one}
 	spec:
 	  pytorchReplicaSpecs:
-	    Master: {restartPolicy: Never, template: {spec: {containers: [{name: pytorch, image: none, command: [/bin/echo, it runs]}]}}}
+	    Master: {replicas: 1, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, image: none, command: [/bin/echo, it runs]}]}}}
 END
 if [ -n "$root" ]; then
 	grep -q '"architecture": "arm64"' "$work/layer"/*.json || fail 'the image is not for arm64'
