@@ -227,9 +227,9 @@ static bool is_news(const struct hf_cache_entry *before, const struct hf_cache_e
 	       (before == NULL || !hf_streq(before->resource_version, now->resource_version));
 }
 
-static void wake_node(struct hf_fleet *fleet, const char *name)
+static void wake_node(struct hf_fleet *fleet, const char *name, enum mend_read read)
 {
-	hf_fleet_mend_wake_node(fleet->mend, name);
+	hf_fleet_mend_wake_node(fleet->mend, name, read);
 	hf_fleet_taints_wake_node(fleet->taints, name);
 }
 
@@ -243,7 +243,7 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		tell_disowned(fleet, before, now);
 	}
 	if (is_news(before, now))
-		wake_node(fleet, now->name);
+		wake_node(fleet, now->name, MEND_READ_NODE);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_fleet_is_same_node(before->view, now->view))
 		hf_fleet_look_soon(fleet, AFTER_CHANGE);
@@ -290,7 +290,7 @@ static void health_changed(void *arg, enum hf_cache_change change,
 	if (view != NULL) {
 		follow_health(fleet, was, view);
 		if (is_news(before, now))
-			wake_node(fleet, now->name);
+			wake_node(fleet, now->name, MEND_READ_HEALTH);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL)
 		hf_fleet_gather(fleet);

@@ -107,6 +107,19 @@ static bool can_see(const struct fleet_mend *mend)
 	       fleet->env.knows_pods(fleet->env.arg);
 }
 
+/* The Remediation gets a pass at once, since an object that passes take with this read has changed. If its pass is under
+ * way, and has read the object already, another pass follows. A change that the pass will read is no news: else two
+ * passes that read the same node would wake each other for ever. */
+static void wake_object(struct fleet_mend *mend, const char *name, enum mend_read read)
+{
+	if (!hf_streq(name, mend->name)) {
+		hf_map_remove(mend->due, name);
+		look_soon(mend, 0);
+	} else if (!mend->creates && mend->read > read) {
+		mend->changed = true;
+	}
+}
+
 /* ---- the end of a pass ----------------------------------------------------------------------- */
 
 static void drop_reads(struct fleet_mend *mend)
@@ -366,7 +379,7 @@ static void decide_step(struct fleet_mend *mend)
 	if (hf_fleet_mend_do(mend, facts, &step, &request, &body, &mend->done))
 		send_write(mend, &request);
 	else
-		end_pass(mend, next_look(mend, facts, &step));
+		end_pass(mend, mend->changed ? 0 : next_look(mend, facts, &step));
 }
 
 /* ---- the reads ------------------------------------------------------------------------------- */
@@ -614,6 +627,7 @@ static void begin_pass(struct fleet_mend *mend)
 	mend->in_maintenance = false;
 	mend->external_problem = NULL;
 	mend->before_act = false;
+	mend->changed = false;
 	read_next(mend);
 }
 
@@ -648,8 +662,7 @@ static void actor_changed(void *arg, enum hf_cache_change change,
 	if (change == HF_CACHE_SYNCED || !hf_str_has_prefix(pod->name, HF_MEND_POD_PREFIX) ||
 	    (before != NULL && now != NULL && is_same_actor(before->view, now->view)))
 		return;
-	hf_map_remove(mend->due, pod->name + strlen(HF_MEND_POD_PREFIX));
-	look_soon(mend, 0);
+	wake_object(mend, pod->name + strlen(HF_MEND_POD_PREFIX), MEND_READ_POD);
 }
 
 /* Watches the namespace of the actors once there is an unfinished Remediation, until this leader stops. Without
@@ -747,7 +760,7 @@ void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen)
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node)
+void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read)
 {
 	const struct hf_cache_entry *entry;
 
@@ -757,10 +770,9 @@ void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node)
 		const struct mend_object *object = entry->view;
 
 		if (!object->unfinished || !object->readable ||
-		    !hf_streq(object->r.spec.node, node) || hf_streq(entry->name, mend->name))
+		    !hf_streq(object->r.spec.node, node))
 			continue;
-		hf_map_remove(mend->due, entry->name);
-		look_soon(mend, 0);
+		wake_object(mend, entry->name, read);
 	}
 }
 
@@ -800,7 +812,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	    !is_step_changed(before->view, now->view))
 		return;
 	if (before != NULL || now != NULL)
-		hf_map_remove(mend->due, now != NULL ? now->name : before->name);
+		wake_object(mend, now != NULL ? now->name : before->name, MEND_READ_OBJECT);
 	look_soon(mend, 0);
 	/* Attempts and running acts are part of a policy's plan, so the fleet looks at its policies
 	 * again. An act that has ended may be followed by the next rung. */

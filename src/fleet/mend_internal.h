@@ -142,6 +142,8 @@ struct fleet_mend {
 	struct hf_doc *act_body; /* NULL: the write under way is no such intent */
 	const char *done;        /* verb of the write under way, for logs and events */
 	unsigned failures, writes;
+	/* an object that the pass has read already has changed: the next pass follows at once */
+	bool changed;
 	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
@@ -188,8 +190,9 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet);
 struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend); /* returns NULL */
 void hf_fleet_mend_start(struct fleet_mend *mend);
 void hf_fleet_mend_stop(struct fleet_mend *mend);
-/* Call this after a fact about the node has changed: its Remediations get a pass at once. */
-void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node);
+/* Call this after the object of the node that passes take with this read has changed: its Remediations get a pass at
+ * once. */
+void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read);
 /* Keeps which acts the plan of a policy asks for; later passes create them. */
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
 void hf_fleet_mend_update_metrics(struct fleet_mend *mend);

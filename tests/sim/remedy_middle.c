@@ -589,6 +589,44 @@ static void an_act_is_not_repeated_by_its_manifest(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* ---- what happens in the middle of a pass ----------------------------------------------------------------- */
+
+static bool lease_is_slow(const struct rw *w, const struct hf_request *request,
+			  struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->verb == HF_VERB_GET && request->resource == &hf_leases)
+		ret_fault->delay_before = 400 * HF_MS;
+	return false;
+}
+
+/* A pass looks every five seconds, and waits for the Lease after it has read DeviceHealth. The report of the proof comes
+ * at each moment of these five seconds. */
+static void a_report_in_the_middle_of_a_pass_counts_at_once(void **state)
+{
+	(void)state;
+	for (hf_time at = 0; at < 5 * HF_SECOND; at += 100 * HF_MS) {
+		struct middle m = {.w = NULL};
+		hf_time waits = 0;
+
+		begin(&m, &stages[4]);
+		assert_string_equal(phase_of_act(m.w), "Verifying");
+		m.w->fault = lease_is_slow;
+		rw_run(m.w, 12 * HF_SECOND + at);
+		assert_string_equal(phase_of_act(m.w), "Verifying");
+		m.a->keeps[NODE] = false;
+		rw_say(m.w, NODE, RW_WELL);
+		while (hf_streq(phase_of_act(m.w), "Verifying") && waits < 6 * HF_SECOND) {
+			rw_run(m.w, 100 * HF_MS);
+			waits += 100 * HF_MS;
+		}
+		if (waits > HF_SECOND)
+			fail_msg("%lld ms: the proof waits for %lld ms", (long long)(at / HF_MS),
+				 (long long)(waits / HF_MS));
+		rw_teardown((void **)&m.w);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -601,6 +639,7 @@ int main(int argc, char **argv)
 		T(a_forged_quarantine_is_no_fault),
 		cmocka_unit_test(an_old_report_begins_no_act),
 		T(an_act_is_not_repeated_by_its_manifest),
+		cmocka_unit_test(a_report_in_the_middle_of_a_pass_counts_at_once),
 	};
 
 	/* One test alone, by a pattern. */
