@@ -235,6 +235,14 @@ static bool save_before_signal(struct hf_exec_run *x)
 	return true;
 }
 
+/* A stopped CMD would take a signal to end only at the end of the pod's grace period, by SIGKILL. */
+static void forward_signal(struct hf_exec_run *x, int signum)
+{
+	(void)kill(x->child, signum);
+	if (is_end_signal((uint32_t)signum) && !x->stopped)
+		(void)kill(x->child, SIGCONT);
+}
+
 static void handle_signals(struct hf_exec_run *x)
 {
 	struct signalfd_siginfo info;
@@ -262,7 +270,7 @@ static void handle_signals(struct hf_exec_run *x)
 				continue;
 		}
 		if (!x->ended)
-			(void)kill(x->child, (int)info.ssi_signo);
+			forward_signal(x, (int)info.ssi_signo);
 	}
 }
 

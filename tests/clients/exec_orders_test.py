@@ -481,6 +481,13 @@ class Orders(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE), 1)
         self.assertEqual(self.lines(), ["a up", "a saves", "a saved", "a told to end"])
 
+    def test_sigterm_continues_a_stopped_process(self):
+        process = self.start('trap "echo told; exit 3" TERM; echo up; kill -STOP $$; while :; do sleep 0.1; done')
+        self.wait_for_lines("up")
+        PAUSE.wait(0.3)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 3)
+
     def test_a_second_sigterm_does_not_wait(self):
         process = self.start_ranks("exec RANK a", HOLDFAST_SAVE_SECONDS="50", MUTE="1")
         self.wait_for_lines("a up")
