@@ -23,8 +23,6 @@ expect "... and the message names the rule" \
 	"exit code 137, given as 228 .log-rule.: log rule 'loss': nan is not finite, 1 line in a row" cat "$log"
 expect "a bad number on stderr too, behind a carriage return" 'code 228' code 228 run \
 	--log-rule 'norm must be below 10 for 2 lines: norm (\S+)' -- sh -c 'printf "norm 11\rnorm 12\r" >&2; cat "$HOLD"'
-expect "the message stands on a line of its own, also if the program writes the line feed apart" 'loss=nan.holdfast exec: ' code 228 run \
-	--log-rule 'loss must be finite: loss=(\S+)' -- sh -c 'printf loss=nan; sleep 0.3; echo; cat "$HOLD"'
 expect "with FailJob the code asks for no restart" 'code 229' code 229 run \
 	--log-rule 'loss must be finite or FailJob: loss=(\S+)' -- sh -c 'echo loss=inf; cat "$HOLD"'
 # shellcheck disable=SC2046 # the words become arguments
