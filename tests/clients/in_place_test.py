@@ -405,7 +405,7 @@ class Run(unittest.TestCase):
                 self.assertRegex(out, rf"(?m)^{rank} *\| start 1$")
                 self.assertRegex(out, rf"(?m)^{rank} *\| start 2$")
             self.assertIn("restarts=1", out)
-            self.assertRegex(holdfast("why", "@latest"), "all ranks restart in their pods as generation 2")
+            self.assertRegex(holdfast("why", "@latest"), "all ranks restart as generation 2, in their pods where they can")
             objects = json.loads(holdfast("describe", "@latest", "-o", "json"))["items"]
             pods = [one for one in objects if one["kind"] == "Pod"]
             self.assertEqual(len(pods), 2)

@@ -139,8 +139,9 @@ static void say_decision(const struct hf_brain *b, const struct hf_record *recor
 	if (at == HF_TIME_NONE)
 		return;
 	if (hf_streq(record->scope, "Job"))
-		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart%s as generation %lld",
-		       record->in_place ? " in their pods" : "", (long long)record->generation);
+		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart as generation %lld%s",
+		       (long long)record->generation,
+		       record->in_place ? ", in their pods where they can" : "");
 	else if (hf_streq(record->scope, "Container"))
 		hf_say(b, at, HF_TOPIC_DECISION,
 		       "the kubelet restarts %s, and the restart is counted",

@@ -261,6 +261,8 @@ void hf_status_message_write(const char *message, char ret_text[HF_STATUS_MESSAG
 			 message + tail);
 	}
 	blank_controls(ret_text);
+	for (len = strlen(ret_text); len > 0 && ret_text[len - 1] == ' '; len--)
+		ret_text[len - 1] = '\0';
 }
 
 const char *hf_status_message_clean(struct hf_arena *arena, const char *message)

@@ -41,7 +41,7 @@ const char *hf_container_reason_next(const struct hf_container_reason *row);
 
 /*
  * Write a node's message as one line of text: at most HF_STATUS_MESSAGE_MAX bytes, whole
- * characters, control characters as blanks.  A longer message loses its middle, because Go's errors
+ * characters, control characters as blanks, without blanks at the end.  A longer message loses its middle, because Go's errors
  * name the cause last.  NULL and "" become "".
  */
 #define HF_STATUS_MESSAGE_MAX 400

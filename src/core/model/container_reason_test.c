@@ -138,6 +138,8 @@ static void a_message_becomes_one_line_of_text(void **state)
 	assert_string_equal(hf_status_message_clean(arena, "a\nb\x1b[31mc\x7f\xc2\x9b"
 							   "d\xc3\xa4"),
 			    "a b [31mc   d\xc3\xa4");
+	assert_string_equal(hf_status_message_clean(arena, "exit code 93\r\n"), "exit code 93");
+	assert_string_equal(hf_status_message_clean(arena, " \n"), "");
 	hf_arena_destroy(arena);
 }
 
