@@ -5,6 +5,7 @@
  * that failed first. */
 #include "app/failure.h"
 
+#include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/facts.h"
@@ -98,10 +99,45 @@ struct line {
 	size_t len;
 };
 
-/* Reads the next line. A carriage return begins the line anew, as progress bars do on a terminal. */
+static const char TRACEBACK[] = "Traceback (most recent call last):";
+
+/* Steps back over "[rank3]: ", with which PyTorch begins each line of a traceback. */
+static const char *before_rank(const char *start, const char *head)
+{
+	const char *at = head;
+
+	if (at - start < 3 || memcmp(at - 3, "]: ", 3) != 0)
+		return head;
+	at -= 3;
+	while (at > start && hf_ascii_is_digit(at[-1]))
+		at--;
+	return at - start >= 5 && memcmp(at - 5, "[rank", 5) == 0 ? at - 5 : head;
+}
+
+/* Finds a traceback that stands behind other text in the line. A progress bar leaves its line without an end, so the
+ * traceback of the exception that ended the program is written into the same line: "5.00it/s]   Traceback (…". */
+static const char *find_traceback_behind(const char *text, const char *stop)
+{
+	const char *head = memmem(text, (size_t)(stop - text), TRACEBACK, sizeof(TRACEBACK) - 1);
+	const char *bar;
+
+	if (head == NULL)
+		return NULL;
+	head = before_rank(text, head);
+	bar = head;
+	while (bar > text && bar[-1] == ' ')
+		bar--;
+	/* A quoted traceback follows a quotation mark or, in the summary of torchrun, a colon. */
+	return bar > text && (bar[-1] == ']' || (bar == head && strchr("\"'`", bar[-1]) == NULL))
+		       ? head
+		       : NULL;
+}
+
+/* Reads the next line. A carriage return begins the line anew, as progress bars do on a terminal. A traceback behind a
+ * progress bar is a line of its own. */
 static bool next_line(const char **at, const char *end, struct line *ret_line)
 {
-	const char *stop, *text = *at;
+	const char *stop, *traceback, *text = *at;
 
 	if (text >= end)
 		return false;
@@ -113,6 +149,13 @@ static bool next_line(const char **at, const char *end, struct line *ret_line)
 	for (const char *cr = text; cr < stop; cr++)
 		if (*cr == '\r')
 			text = cr + 1;
+	traceback = find_traceback_behind(text, stop);
+	if (traceback != NULL) {
+		*at = traceback;
+		stop = traceback;
+		while (stop > text && stop[-1] == ' ')
+			stop--;
+	}
 	*ret_line = (struct line){text, (size_t)(stop - text)};
 	return true;
 }
@@ -124,9 +167,8 @@ static bool has_text(const struct line *line, const char *text)
 
 static bool begins_traceback(const struct line *line)
 {
-	static const char head[] = "Traceback (most recent call last):";
-
-	return line->len >= sizeof(head) - 1 && memcmp(line->text, head, sizeof(head) - 1) == 0;
+	return line->len >= sizeof(TRACEBACK) - 1 &&
+	       memcmp(line->text, TRACEBACK, sizeof(TRACEBACK) - 1) == 0;
 }
 
 /* True if the line is of the report in which a launcher (torchrun, for instance) says that its
@@ -535,8 +577,12 @@ void hf_failure_write_waiting(const struct hf_failure *failure, struct hf_strbuf
 {
 	const char *replica = hf_json_path_str(failure->late, "replica", NULL);
 
-	hf_strbuf_addf(sb, "holdfast: job %s was stopped while %s waited for its next start: %s ",
-		       hf_json_path_str(failure->job, "metadata", "name", NULL), replica, replica);
+	hf_strbuf_addf(sb, "holdfast: job %s was stopped while %s waited for its next start: ",
+		       hf_json_path_str(failure->job, "metadata", "name", NULL), replica);
+	if (failure->init != NULL)
+		hf_strbuf_addf(sb, "init container '%s' ", failure->init);
+	else
+		hf_strbuf_addf(sb, "%s ", replica);
 	add_end(failure->late, sb);
 	hf_strbuf_addch(sb, '\n');
 	add_log(failure, replica, sb);

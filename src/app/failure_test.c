@@ -323,6 +323,31 @@ static void the_exception_comes_from_the_record_or_the_traceback(void **state)
 			 "{\"message\":\"" CLOSED "\"}", "KeyError: 'x'");
 }
 
+/* tqdm ends no line before the program ends, and fills a line that became shorter with blanks. */
+#define BAR "  0%|   | 0/50 [00:00<?, ?it/s]\r 46%|###| 23/50 [00:04<00:05,  5.00it/s]"
+
+static void a_traceback_may_follow_a_progress_bar_in_the_same_line(void **state)
+{
+	static const char log[] = BAR "   " TRACE("KeyError: 'x'");
+	HF_AUTO_JSON job = parse(JOB("{\"replica\":\"master-0\",\"exitCode\":1}"));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FAILURE_BYTES_MAX);
+	const struct hf_failure failure = {
+		.job = job, .exit_code = 1, .log = log, .log_len = sizeof(log) - 1};
+
+	assert_exception(BAR TRACE("KeyError: 'x'"), NULL, "KeyError: 'x'");
+	assert_exception(BAR "   " TRACE("KeyError: 'x'"), NULL, "KeyError: 'x'");
+	assert_exception(BAR "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t\"\n"
+			     "[rank1]: ValueError: z\n",
+			 NULL, "ValueError: z");
+	/* Tracebacks that the program quotes are not its end. */
+	assert_exception("text = \"" TRACE("KeyError: 'x'"), NULL, NULL);
+	assert_exception("  traceback : " TRACE("KeyError: 'x'"), NULL, NULL);
+
+	hf_failure_write(&failure, &sb);
+	assert_non_null(strstr(sb.data, "\n  |  46%|###| 23/50 [00:04<00:05,  5.00it/s]\n"
+					"  | Traceback (most recent call last):\n"));
+}
+
 static void a_rank_that_lost_its_connection_is_not_the_first_to_fail(void **state)
 {
 	static const char log[] = TRACE("KeyError: 'x'") TRACE(CLOSED) ELASTIC
@@ -390,6 +415,7 @@ int main(void)
 		cmocka_unit_test(what_the_launcher_prints_is_left_out),
 		cmocka_unit_test(torchrun_names_the_first_rank_and_its_exception),
 		cmocka_unit_test(the_exception_comes_from_the_record_or_the_traceback),
+		cmocka_unit_test(a_traceback_may_follow_a_progress_bar_in_the_same_line),
 		cmocka_unit_test(a_rank_that_lost_its_connection_is_not_the_first_to_fail),
 		cmocka_unit_test(a_failed_init_container_has_its_log),
 		cmocka_unit_test(the_advice_of_torchrun_about_threads_is_left_out),
