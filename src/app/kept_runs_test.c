@@ -240,6 +240,9 @@ static void many_bytes_are_removed_but_never_the_newest_run(void **state)
 	"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"ddp-master-0\",\"namespace\":" \
 	"\"team-a\",\"uid\":\"u-1\",\"resourceVersion\":\"77\"},\"status\":{\"phase\":\"Failed\","       \
 	"\"containerStatuses\":[{\"name\":\"pytorch\",\"restartCount\":1}]}}"
+#define JOB                                                                                           \
+	"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"," \
+	"\"namespace\":\"team-a\",\"uid\":\"u-2\",\"resourceVersion\":\"76\"}}"
 #define LINE(stamp, text) "2026-11-26T04:00:0" stamp ".000000Z stdout F " text "\n"
 
 static struct hf_strbuf read_bytes = HF_STRBUF_INIT(4096);
@@ -276,6 +279,8 @@ static const char *read_log(struct hf_loop *loop, struct hf_store *store, bool p
 static void a_kept_run_is_read_like_a_server(void **state)
 {
 	HF_AUTO_DOC pod = hf_doc_from_text(POD, sizeof(POD) - 1);
+	HF_AUTO_DOC job = hf_doc_from_text(JOB, sizeof(JOB) - 1);
+	struct hf_doc *const objects[] = {job, pod};
 	HF_AUTO_KEPT_RUNS runs = {.n = 0};
 	struct hf_kept_store *kept;
 	struct hf_store *store;
@@ -285,7 +290,7 @@ static void a_kept_run_is_read_like_a_server(void **state)
 	begin();
 	make_run("ddp", 1, true);
 	hf_kept_runs_list(base, &runs);
-	assert_ok(hf_kept_run_save_objects(runs.items[0].path, HF_KEPT_OBJECTS, &pod, 1, &err),
+	assert_ok(hf_kept_run_save_objects(runs.items[0].path, HF_KEPT_OBJECTS, objects, 2, &err),
 		  &err);
 	write_file("runs/ddp-2147480001/logs/u-1/pytorch.0.log", LINE("1", "first run"),
 		   sizeof(LINE("1", "first run")) - 1);
@@ -325,6 +330,42 @@ static void damaged_objects_are_an_error(void **state)
 	end();
 }
 
+/* Opens the newest run, which must fail with the text. */
+static void assert_refused(struct hf_loop *loop, const char *text)
+{
+	HF_AUTO_KEPT_RUNS runs = {.n = 0};
+	struct hf_kept_store *kept;
+	struct hf_store *store;
+	struct hf_error err;
+
+	hf_kept_runs_list(base, &runs);
+	assert_int_equal(hf_kept_store_open(loop, &runs.items[0], &kept, &store, &err),
+			 HF_E_NOT_FOUND);
+	assert_string_equal(err.text, text);
+}
+
+static void a_run_that_ended_before_its_job_says_so(void **state)
+{
+	struct hf_loop *loop;
+	struct hf_error err;
+
+	begin();
+	assert_ok(hf_loop_create(&loop, &err), &err);
+	make_run("ddp", 1, false);
+	assert_refused(
+		loop,
+		"run ddp-2147480001 ended when the process of 'holdfast run' was killed before its job was created; no rank ran");
+	write_file("runs/ddp-2147480001/objects.json", "[]", 2);
+	assert_refused(
+		loop,
+		"run ddp-2147480001 ended when the process of 'holdfast run' was killed before its job was created; no rank ran");
+	make_run("ddp", 2, true);
+	assert_refused(loop, "run ddp-2147480002 ended before its job was created: "
+			     "master-0 exited with code 3");
+	(void)hf_loop_destroy(loop);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +379,7 @@ int main(void)
 		cmocka_unit_test(many_bytes_are_removed_but_never_the_newest_run),
 		cmocka_unit_test(a_kept_run_is_read_like_a_server),
 		cmocka_unit_test(damaged_objects_are_an_error),
+		cmocka_unit_test(a_run_that_ended_before_its_job_says_so),
 	};
 
 	return cmocka_run_group_tests_name("kept_runs", tests, NULL, NULL);

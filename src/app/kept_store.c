@@ -110,19 +110,41 @@ static struct hf_log_stream *start_log(void *arg, struct hf_doc *pod,
 	return hf_kubelet_kept_logs(kept->loop, before, replaced, &last, fn, fn_arg);
 }
 
-static int restore_objects(struct hf_kept_store *kept, struct hf_error *err)
+static int refuse_no_job(const struct hf_kept_run *run, struct hf_error *err)
+{
+	if (run->alive)
+		return hf_error_set(err, HF_E_NOT_FOUND, "run %s is starting: it has no job yet",
+				    run->id);
+	if (!hf_str_is_empty(run->end) || run->ended == HF_TIME_NONE)
+		return hf_error_set(err, HF_E_NOT_FOUND,
+				    "run %s %s before its job was created; no rank ran", run->id,
+				    !hf_str_is_empty(run->end) ? run->end : "was killed");
+	return hf_error_set(err, HF_E_NOT_FOUND, "run %s ended before its job was created: %s",
+			    run->id, hf_str_is_empty(run->cause) ? run->state : run->cause);
+}
+
+/* HF_E_NOT_FOUND: the run has no job, and so nothing that a verb could show. */
+static int restore_objects(struct hf_kept_store *kept, const struct hf_kept_run *run,
+			   struct hf_error *err)
 {
 	HF_AUTO_JSON list = hf_kept_run_objects(kept->path, HF_KEPT_OBJECTS, err);
+	bool has_job = false;
 	int rc = 0;
 
-	if (list == NULL)
-		return err->code;
+	if (list == NULL && err->code != HF_E_NOT_FOUND)
+		return hf_error_wrap(err, "cannot read the kept run %s", run->id);
 	for (size_t i = 0; rc == 0 && i < hf_json_len(list); i++) {
 		HF_AUTO_DOC doc = hf_doc_from_json(hf_json_ref(hf_json_item(list, i)));
+		const struct hf_json *root = hf_doc_json(doc);
 
+		has_job = has_job ||
+			  hf_framework_by_kind(hf_json_path_str(root, "apiVersion", NULL),
+					       hf_json_path_str(root, "kind", NULL)) != NULL;
 		rc = hf_memstore_restore(kept->memstore, doc, err);
 	}
-	return rc;
+	if (rc != 0)
+		return hf_error_wrap(err, "cannot read the kept run %s", run->id);
+	return has_job ? 0 : refuse_no_job(run, err);
 }
 
 int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
@@ -137,10 +159,10 @@ int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
 	kept->path = hf_xstrdup(run->path);
 	rc = hf_memstore_create(loop, &options, &kept->memstore, err);
 	if (rc == 0)
-		rc = restore_objects(kept, err);
+		rc = restore_objects(kept, run, err);
 	if (rc != 0) {
 		(void)hf_kept_store_close(kept);
-		return hf_error_wrap(err, "cannot read the kept run %s", run->id);
+		return rc;
 	}
 	hf_memstore_set_logs(kept->memstore,
 			     &(struct hf_memstore_logs){.start = start_log, .arg = kept});

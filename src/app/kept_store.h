@@ -13,7 +13,8 @@
  */
 struct hf_kept_store;
 
-/* Open the run.  *ret_client is a client of the store; destroy it before the kept store. */
+/* Open the run.  *ret_client is a client of the store; destroy it before the kept store.  HF_E_NOT_FOUND: the run ended
+ * before its job was created, or its job is not created yet. */
 int hf_kept_store_open(struct hf_loop *loop, const struct hf_kept_run *run,
 		       struct hf_kept_store **ret_kept, struct hf_store **ret_client,
 		       struct hf_error *err) HF_MUST_CHECK;

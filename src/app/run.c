@@ -767,6 +767,19 @@ static void create_timers(struct run *run, hf_time timeout)
 			hf_timer_create(run->loop, on_injection, &run->injections[i]);
 }
 
+/* A signal from here on waits for the loop, so it ends the run in order even while the run begins. */
+static int create_signals(struct run *run, struct hf_error *err)
+{
+	int rc = hf_signal_create(run->loop, SIGINT, on_signal, run, &run->sigint, err);
+
+	if (rc == 0)
+		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
+	/* Closing the terminal ends the job, except under nohup, which ignores SIGHUP. */
+	if (rc == 0 && !hf_signal_is_ignored(SIGHUP))
+		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
+	return rc;
+}
+
 static int begin_run(struct run *run, struct hf_error *err)
 {
 	struct hf_plane_options options = {
@@ -788,22 +801,14 @@ static int begin_run(struct run *run, struct hf_error *err)
 		.heard = on_heard,
 		.arg = run,
 	};
-	int rc = hf_signal_create(run->loop, SIGINT, on_signal, run, &run->sigint, err);
+	int rc = 0;
 
 	options.loop = run->loop;
-	if (rc == 0)
-		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
-	/* Closing the terminal ends the job, except under nohup, which ignores SIGHUP. */
-	if (rc == 0 && !hf_signal_is_ignored(SIGHUP))
-		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
-	if (rc == 0)
-		rc = has_keyboard(run)
-			     ? hf_keyboard_create(&(struct hf_keyboard_options){.loop = run->loop,
-										.key = on_key,
-										.leave = on_leave,
-										.arg = run},
-						  &run->keyboard, err)
-			     : 0;
+	if (has_keyboard(run))
+		rc = hf_keyboard_create(
+			&(struct hf_keyboard_options){
+				.loop = run->loop, .key = on_key, .leave = on_leave, .arg = run},
+			&run->keyboard, err);
 	if (rc == 0)
 		rc = hf_plane_create(&options, &run->plane, err);
 	if (rc == 0)
@@ -855,6 +860,8 @@ static int run_job(struct run *run, hf_time timeout)
 	if (hf_plane_default_dir(&base, &err) != 0)
 		return hf_cli_usage(run->cli, "%s", err.text);
 	rc = hf_loop_create(&run->loop, &err);
+	if (rc == 0)
+		rc = create_signals(run, &err);
 	if (rc == 0)
 		rc = hf_run_folder_open(
 			run->cli,
