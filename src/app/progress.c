@@ -441,35 +441,65 @@ static void add_how_it_ended(const struct hf_json *container, int64_t code, stru
 		hf_strbuf_addf(sb, " (%s)", name);
 }
 
-/* Writes why the container waits. False: it does not wait, or only for its normal start. */
-static bool describe_waiting(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
+/* Writes how long a container waits for its next start, and after which end. waiting: its state. */
+static void add_wait(const struct hf_json *waiting, const struct hf_json *last,
+		     struct hf_strbuf *sb)
 {
-	const struct hf_json *waiting =
-		hf_json_path(hf_pod_main_status(pod), "state", "waiting", NULL);
 	const char *reason = hf_json_path_str(waiting, "reason", NULL);
 	const char *message = hf_str_or(hf_json_path_str(waiting, "message", NULL), "");
-	const struct hf_json *last =
-		hf_json_path(hf_pod_main_status(pod), "lastState", "terminated", NULL);
 	const struct hf_container_reason *row =
 		hf_container_reason_find(hf_json_path_str(last, "reason", NULL));
 	/* The terminated state of the last start has the reason why the start failed. */
 	const char *why =
 		row != NULL && row->never_started ? hf_json_path_str(last, "message", NULL) : NULL;
-	const char *end;
-
-	if (reason == NULL || hf_streq(reason, "PodInitializing") ||
-	    (hf_streq(reason, "ContainerCreating") && message[0] == '\0'))
-		return false;
 	/* The kubelet's text goes on with names: "back-off 10s restarting failed container=… pod=…". */
-	end = hf_streq(reason, "CrashLoopBackOff") ? strstr(message, " restarting failed ") : NULL;
-	hf_strbuf_addf(sb, "%s: %s%s%.*s", hf_streq(phase, "Pending") ? phase : "Waiting", reason,
-		       message[0] != '\0' ? ": " : "",
+	const char *end = hf_streq(reason, "CrashLoopBackOff")
+				  ? strstr(message, " restarting failed ")
+				  : NULL;
+
+	hf_strbuf_addf(sb, "%s%s%.*s", reason, message[0] != '\0' ? ": " : "",
 		       (int)(end != NULL ? (size_t)(end - message) : strlen(message)), message);
 	if (why != NULL)
 		hf_strbuf_addf(sb, ": %s", why);
 	else if (end != NULL && last != NULL)
 		hf_strbuf_addf(sb, " before the next start, after code=%" PRId64,
 			       hf_json_i64(hf_json_get(last, "exitCode"), 0));
+}
+
+/* Writes why the container waits. False: it does not wait, or only for its normal start. */
+static bool describe_waiting(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
+{
+	const struct hf_json *status = hf_pod_main_status(pod);
+	const struct hf_json *waiting = hf_json_path(status, "state", "waiting", NULL);
+	const char *reason = hf_json_path_str(waiting, "reason", NULL);
+	const char *message = hf_str_or(hf_json_path_str(waiting, "message", NULL), "");
+
+	if (reason == NULL || hf_streq(reason, "PodInitializing") ||
+	    (hf_streq(reason, "ContainerCreating") && message[0] == '\0'))
+		return false;
+	hf_strbuf_addf(sb, "%s: ", hf_streq(phase, "Pending") ? phase : "Waiting");
+	add_wait(waiting, hf_json_path(status, "lastState", "terminated", NULL), sb);
+	return true;
+}
+
+/* Writes how the init container ended that keeps the pod from starting. False: none does. */
+static bool describe_init(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
+{
+	const struct hf_json *init = hf_pod_failed_init(pod);
+	const struct hf_json *ended = hf_json_path(init, "state", "terminated", NULL);
+	int64_t code = hf_json_i64(hf_json_get(ended, "exitCode"), 0);
+
+	if (init == NULL)
+		return false;
+	hf_strbuf_addf(sb, "%s: init container '%s' ", phase, hf_json_path_str(init, "name", NULL));
+	if (ended != NULL) {
+		hf_strbuf_addf(sb, "failed code=%" PRId64, code);
+		add_how_it_ended(init, code, sb);
+		return true;
+	}
+	hf_strbuf_addstr(sb, "waits: ");
+	add_wait(hf_json_path(init, "state", "waiting", NULL),
+		 hf_json_path(init, "lastState", "terminated", NULL), sb);
 	return true;
 }
 
@@ -495,6 +525,8 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 		add_how_it_ended(hf_pod_main_status(pod), hf_json_i64(code, 0), sb);
 	} else if (hf_streq(phase, "Pending") && unschedulable_message(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable_message(pod));
+	else if (describe_init(pod, phase, sb))
+		return;
 	else if (ended || !describe_waiting(pod, phase, sb))
 		hf_strbuf_addstr(sb, phase);
 }
@@ -857,6 +889,15 @@ static void add_job_line(const struct hf_progress *p, hf_time now, struct hf_str
 		       p->generation, p->restarts);
 }
 
+static void draw_keys(struct hf_progress *p)
+{
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(128);
+
+	hf_strbuf_addf(&line, " l %s  w why  s %s  q stop", p->options.logs ? "logs" : "show logs",
+		       hf_streq(p->state, "Suspended") ? "resume" : "suspend");
+	draw_line(p, "", line.data);
+}
+
 void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 {
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
@@ -874,9 +915,7 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 		room -= draw_sparks(p);
 	draw_ranks(p, p->options.height == 0 ? SIZE_MAX : room > 0 ? (size_t)room : 0, now);
 	if (p->options.keys)
-		draw_line(p, "",
-			  hf_streq(p->state, "Suspended") ? " l logs  w why  s resume  q stop"
-							  : " l logs  w why  s suspend  q stop");
+		draw_keys(p);
 	/* The block before may have had more rows. The cursor is below the first row, see erase_block. */
 	if (p->under > 0)
 		fputs("\033[J", p->options.out);

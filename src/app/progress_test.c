@@ -354,6 +354,51 @@ static void a_wait_for_the_next_start_has_its_length_and_the_code(void **state)
 	teardown(&f);
 }
 
+#define INIT(phase, state)                                                                         \
+	"{\"phase\":\"" phase "\",\"initContainerStatuses\":[{\"name\":\"prep\"," state "}],"      \
+	"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"waiting\":{\"reason\":"           \
+	"\"PodInitializing\"}}}]}"
+
+static void an_init_container_that_fails_is_named(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "a", INIT("Pending", "\"state\":{\"running\":{}}"), 0);
+	tell_pod(&f, "ddp-worker-0", "a",
+		 INIT("Pending", "\"state\":{\"terminated\":{\"exitCode\":4}}"), 0);
+	tell_pod(
+		&f, "ddp-worker-0", "a",
+		INIT("Pending",
+		     "\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off "
+		     "10s restarting failed container=prep\"}},\"lastState\":{\"terminated\":"
+		     "{\"exitCode\":4,\"reason\":\"Error\"}}"),
+		0);
+	tell_pod(&f, "ddp-worker-0", "a",
+		 INIT("Failed", "\"state\":{\"terminated\":{\"exitCode\":137}}"), 0);
+	assert_string_equal(
+		printed(&f),
+		"00:00:00 pod/ddp-worker-0 pending: init container 'prep' failed code=4\n"
+		"00:00:00 pod/ddp-worker-0 pending: init container 'prep' waits: CrashLoopBackOff: "
+		"back-off 10s before the next start, after code=4\n"
+		"00:00:00 pod/ddp-worker-0 failed: init container 'prep' failed code=137 (SIGKILL)\n");
+	teardown(&f);
+}
+
+static void a_sidecar_that_ends_after_the_program_is_not_named(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "a",
+		 "{\"phase\":\"Succeeded\",\"initContainerStatuses\":[{\"name\":\"side\",\"state\":"
+		 "{\"terminated\":{\"exitCode\":143}}}],\"containerStatuses\":[{\"restartCount\":0,"
+		 "\"state\":{\"terminated\":{\"exitCode\":0}}}]}",
+		 0);
+	assert_string_equal(printed(&f), "00:00:00 pod/ddp-worker-0 succeeded\n");
+	teardown(&f);
+}
+
 /* Only the reason of the pod tells that the kubelet ended it. */
 static void a_rank_that_saved_when_it_was_stopped_has_not_failed(void **state)
 {
@@ -818,6 +863,8 @@ int main(void)
 		cmocka_unit_test(what_a_container_waits_for_is_said),
 		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
 		cmocka_unit_test(a_wait_for_the_next_start_has_its_length_and_the_code),
+		cmocka_unit_test(an_init_container_that_fails_is_named),
+		cmocka_unit_test(a_sidecar_that_ends_after_the_program_is_not_named),
 		cmocka_unit_test(a_rank_that_saved_when_it_was_stopped_has_not_failed),
 		cmocka_unit_test(a_program_that_was_never_started_is_told_with_the_reason),
 		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),

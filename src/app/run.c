@@ -130,7 +130,7 @@ static void stop_run(struct run *run, int exit_code, hf_time grace)
 		if (run->state == RUN_WATCHING && run->job != NULL &&
 		    (run->interrupts > 0 || run->timed_out))
 			hf_report_waiting_rank(run->cli, hf_plane_local(run->plane), run->ns,
-					       hf_doc_json(run->job), run->tails);
+					       hf_doc_json(run->job), run->tails, run->folder);
 	}
 	run->state = RUN_STOPPING;
 	if (run->stopping_since == HF_TIME_NONE)

@@ -305,6 +305,31 @@ const struct hf_json *hf_pod_main_status(const struct hf_json *pod)
 	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
 }
 
+static bool has_failed(const struct hf_json *terminated)
+{
+	return hf_json_i64(hf_json_get(terminated, "exitCode"), 0) != 0;
+}
+
+const struct hf_json *hf_pod_failed_init(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "initContainerStatuses", NULL);
+	const struct hf_json *state = hf_json_get(hf_pod_main_status(pod), "state");
+
+	/* A sidecar may end with any code after the program has begun. */
+	if (hf_json_get(state, "running") != NULL || hf_json_get(state, "terminated") != NULL)
+		return NULL;
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *status = hf_json_item(list, i);
+
+		if (has_failed(hf_json_path(status, "state", "terminated", NULL)) ||
+		    (hf_streq(hf_json_path_str(status, "state", "waiting", "reason", NULL),
+			      "CrashLoopBackOff") &&
+		     has_failed(hf_json_path(status, "lastState", "terminated", NULL))))
+			return status;
+	}
+	return NULL;
+}
+
 bool hf_container_failed_start(const struct hf_json *status, char ret_text[HF_FAILED_START_MAX])
 {
 	const struct hf_json *state = hf_json_get(status, "state");

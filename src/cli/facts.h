@@ -75,6 +75,9 @@ void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts
 
 /* Find the entry of containerStatuses of the pod's first container; NULL: none. */
 const struct hf_json *hf_pod_main_status(const struct hf_json *pod);
+/* The status of the init container that keeps the program from starting: it ended with a code other than 0, or waits for
+ * its next start after such an end. NULL: there is none. */
+const struct hf_json *hf_pod_failed_init(const struct hf_json *pod);
 
 /*
  * Read an entry of containerStatuses. True: the program of the container was never started; the

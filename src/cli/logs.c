@@ -129,6 +129,24 @@ static void tell_failed_start(const struct source *source)
 		hf_logs_tell_failed_start(source->printing->logs, pod);
 }
 
+/* If the container has no log because an init container failed, names that container. */
+static void tell_failed_init(const struct source *source)
+{
+	const struct hf_logs *logs = source->printing->logs;
+	struct hf_doc *pod = find_pod(source);
+	const struct hf_json *init = pod != NULL ? hf_pod_failed_init(hf_doc_json(pod)) : NULL;
+	const char *name = hf_json_path_str(init, "name", NULL);
+	struct hf_error err;
+
+	if (name == NULL || hf_streq(name, logs->options.container))
+		return;
+	(void)hf_error_set(&err, HF_E_NOT_FOUND,
+			   "%s: container '%s' never began, because init container '%s' failed; "
+			   "'-c %s' prints the log of the init container",
+			   source->pod, logs->options.container, name, name);
+	(void)hf_cli_fail(logs->cli, &err);
+}
+
 static void start_source(struct source *source);
 
 /* Reads the log of the previous run if the newest run never began. That happens when a pod is
@@ -177,6 +195,8 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	if (code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", source->pod, message);
 		printing->exit_code = hf_cli_fail(printing->logs->cli, &err);
+		if (!source->some)
+			tell_failed_init(source);
 	} else if (!source->some) {
 		tell_failed_start(source);
 	}

@@ -213,6 +213,11 @@ sed -i '/Worker:/d; s/backoffLimit: 2, //; s/&replica//' "$dir/endlessly.yaml"
 expect 'a job that restarts without a limit says so, and why it waits, and reports the failure when it is stopped' \
 	'note: no limit applies to the restarts of this job.*waiting: CrashLoopBackOff: back-off 10s before the next start, after code=3.*job endlessly was stopped while master-0 waited for its next start: master-0 exited with code 3.*[|] no such column' \
 	code 124 "$program" run "$dir/endlessly.yaml" --timeout 6s
+sed 's/containers:/initContainers: [{name: prep, image: none, command: [sh, -c, "echo no dataset; exit 4"]}]\n          &/' \
+	"$dir/endlessly.yaml" >"$dir/init-endlessly.yaml"
+expect 'an init container that fails without a limit is named, with its log when the run is stopped' \
+	"master-0 pending: init container 'prep' waits: CrashLoopBackOff: back-off 10s before the next start, after code=4.*job endlessly was stopped while master-0 waited for its next start: init container 'prep' exited with code 4.*The last line of init container 'prep' of master-0:[^|]*[|] no dataset" \
+	code 124 "$program" run "$dir/init-endlessly.yaml" --timeout 7s
 expect 'a job that asks for more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs; .holdfast run --fit. runs it without this request.$' \
 	code 2 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' | '$program' run -"
 expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: .*runtimeClassName' \
