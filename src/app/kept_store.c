@@ -67,18 +67,23 @@ static bool is_log_over(void *arg, const char *pod_uid, const char *container, u
 {
 	const struct hf_kept_store *kept = arg;
 	struct search search = {.uid = pod_uid};
-	const struct hf_json *list, *status = NULL;
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+	const struct hf_json *status = NULL;
 
 	if (!hf_kept_run_is_alive(kept->path))
 		return true;
 	hf_memstore_each(kept->memstore, &hf_pods, NULL, match_uid, &search);
 	if (search.found == NULL)
 		return true;
-	list = hf_json_path(hf_doc_json(search.found), "status", "containerStatuses", NULL);
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), container))
-			status = hf_json_item(list, i);
-	/* An init container is not in the list: its log is read to its present end. */
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list =
+			hf_json_path(hf_doc_json(search.found), "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL),
+				     container))
+				status = hf_json_item(list, i);
+	}
 	return hf_json_path(status, "state", "running", NULL) == NULL ||
 	       hf_json_i64(hf_json_get(status, "restartCount"), 0) > (int64_t)attempt;
 }

@@ -47,14 +47,21 @@ struct hf_log_follower {
 	HF_VEC(struct follow *) items;
 };
 
+/* container: its name, which may be that of an init container; NULL: the pod's first container. */
 static const struct hf_json *container_status(const struct hf_json *pod, const char *container)
 {
-	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		if (container == NULL || hf_streq(hf_json_path_str(item, "name", NULL), container))
-			return item;
+	for (size_t l = 0; l < (container != NULL ? HF_ARRAY_LEN(lists) : 1); l++) {
+		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++) {
+			const struct hf_json *item = hf_json_item(list, i);
+
+			if (container == NULL ||
+			    hf_streq(hf_json_path_str(item, "name", NULL), container))
+				return item;
+		}
 	}
 	return NULL;
 }

@@ -85,6 +85,36 @@ static void the_next_run_of_a_container_is_told_too(void **state)
 	end();
 }
 
+static void the_log_of_an_init_container_is_followed(void **state)
+{
+	static const char init[] =
+		"{'status':{'initContainerStatuses':[{'name':'prep','restartCount':0,'state':{'running':{}}}],"
+		"'containerStatuses':[{'name':'pytorch','restartCount':0,'state':{'waiting':{'reason':"
+		"'PodInitializing'}}}]}}";
+	struct hf_log_follower_options options;
+	struct hf_doc *pod;
+
+	(void)state;
+	begin();
+	options = (struct hf_log_follower_options){.loop = world.loop,
+						   .store = world.store,
+						   .ns = "default",
+						   .container = "prep",
+						   .tail_lines = -1,
+						   .bytes = on_bytes,
+						   .ended = on_ended};
+	(void)hf_log_follower_destroy(follows);
+	follows = hf_log_follower_create(&options);
+	cli_world_log(&world, "j-worker-0", "prepared");
+	cli_world_patch(&world, &hf_pods, "j-worker-0", init);
+	pod = cli_world_get(&world, &hf_pods, "j-worker-0");
+	hf_log_follower_update_pod(follows, pod);
+	hf_doc_unref(pod);
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<prepared>.");
+	end();
+}
+
 static void runs_of_one_pod_come_one_after_the_other(void **state)
 {
 	(void)state;
@@ -213,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_run_of_a_container_is_told_too),
+		cmocka_unit_test(the_log_of_an_init_container_is_followed),
 		cmocka_unit_test(runs_of_one_pod_come_one_after_the_other),
 		cmocka_unit_test(a_run_that_was_missed_is_asked_for_as_the_previous_one),
 		cmocka_unit_test(of_a_run_that_the_kubelet_lost_the_previous_one_is_asked_for),
