@@ -104,6 +104,16 @@ static void note_flag_behind(const struct hf_cli *cli, struct hf_strbuf *notes)
 	}
 }
 
+/* mpirun's -n is a number of ranks; that of Holdfast and kubectl is a namespace. */
+static void note_number_as_namespace(const struct hf_cli *cli, struct hf_strbuf *notes)
+{
+	const char *ns = hf_cli_flag(cli, "namespace");
+
+	if (!hf_str_is_empty(ns) && strspn(ns, "0123456789") == strlen(ns))
+		hf_strbuf_addf(notes, "note: -n %s is a namespace; --nproc %s starts %s rank%s\n",
+			       ns, ns, ns, hf_streq(ns, "1") ? "" : "s");
+}
+
 static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 {
 	HF_AUTO_STRBUF note = HF_STRBUF_INIT(FIT_BYTES_MAX);
@@ -113,6 +123,7 @@ static int load_script(struct hf_cli *cli, struct hf_run_input *input)
 	input->print = take_print_job(cli);
 	rc = hf_script_job_make(cli, &input->manifest, &nproc, &note);
 	note_flag_behind(cli, &note);
+	note_number_as_namespace(cli, &note);
 	input->fitted = hf_strbuf_detach(&note);
 	if (rc == 0)
 		rc = hf_run_env_read(cli, true, environ, &input->env);

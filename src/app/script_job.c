@@ -43,14 +43,39 @@ static bool is_manifest_name(const char *word)
 	       has_suffix(word, ".json");
 }
 
+/* True if a program of this name is in $PATH. */
+static bool is_in_path(const char *name)
+{
+	HF_AUTOFREE char *path = hf_xstrdup(hf_str_or(getenv("PATH"), "/usr/bin:/bin"));
+	char *rest = path, *dir;
+
+	while ((dir = strsep(&rest, ":")) != NULL) {
+		HF_AUTOFREE char *file = hf_xasprintf("%s/%s", dir[0] != '\0' ? dir : ".", name);
+
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* True for "python3 train.py" without "--" before it. No manifest has such a name. */
+static bool is_command_name(const char *word)
+{
+	struct stat st;
+
+	return strchr(word, '/') == NULL && !is_manifest_name(word) && stat(word, &st) != 0 &&
+	       is_in_path(word);
+}
+
 bool hf_script_is_program(const struct hf_cli *cli, const char *word, bool literal)
 {
 	struct stat st;
 
 	if (literal || hf_cli_has(cli, "module") || has_suffix(word, ".py"))
 		return true;
-	return !is_manifest_name(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode) &&
-	       access(word, X_OK) == 0;
+	return (!is_manifest_name(word) && stat(word, &st) == 0 && S_ISREG(st.st_mode) &&
+		access(word, X_OK) == 0) ||
+	       is_command_name(word);
 }
 
 /* Reads the first bytes of a file. Returns their number; 0: the file is empty or cannot be read. */
@@ -120,21 +145,6 @@ static int check_script(struct hf_cli *cli, const char *path)
 			"it as UTF-8",
 			path);
 	return 0;
-}
-
-/* True if a program of this name is in $PATH. */
-static bool is_in_path(const char *name)
-{
-	HF_AUTOFREE char *path = hf_xstrdup(hf_str_or(getenv("PATH"), "/usr/bin:/bin"));
-	char *rest = path, *dir;
-
-	while ((dir = strsep(&rest, ":")) != NULL) {
-		HF_AUTOFREE char *file = hf_xasprintf("%s/%s", dir[0] != '\0' ? dir : ".", name);
-
-		if (access(file, X_OK) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Adds a word to the command of the container. The kubelet replaces $(NAME) and $$ in a command,
@@ -251,6 +261,11 @@ static int make_command(struct hf_cli *cli, struct hf_json *command)
 		rc = check_script(cli, word);
 		if (rc == 0)
 			rc = add_python(cli, command, false);
+	} else if (!cli->literal && is_command_name(word)) {
+		return hf_cli_usage(cli,
+				    "'%s' is a program in PATH and not a file of this folder: "
+				    "write -- before it, as in 'holdfast run -- %s%s'",
+				    word, word, cli->n_args > 1 ? " ..." : "");
 	} else if (!cli->literal && strchr(word, '/') == NULL) {
 		/* The word names a file of the working folder; "./" keeps it from being searched
 		 * in PATH. */

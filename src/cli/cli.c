@@ -262,6 +262,31 @@ void hf_cli_choose_flags(const struct hf_cli_verb *verb, struct hf_flags *flags)
 	flags->tables[2] = verb->connects ? hf_cli_server_flags : NULL;
 }
 
+/* True for "--nproc_per_node=2" and the flag "nproc-per-node". */
+static bool is_foreign(const char *word, const char *flag)
+{
+	size_t len = strlen(flag);
+
+	if (!hf_str_has_prefix(word, "--") || strcspn(word + 2, "=") != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (word[2 + i] != flag[i] && !(word[2 + i] == '_' && flag[i] == '-'))
+			return false;
+	return true;
+}
+
+/* Refuses the word that hf_flags_next has just read. */
+static int refuse_flag(struct hf_cli *cli, const char *word, const char *problem)
+{
+	const struct hf_cli_foreign *foreign = cli->verb->foreign;
+
+	for (; foreign != NULL && foreign->flag != NULL; foreign++)
+		if (is_foreign(word, foreign->flag))
+			return hf_cli_usage(cli, "unknown flag '%.*s': %s", (int)strcspn(word, "="),
+					    word, foreign->advice);
+	return hf_cli_usage(cli, "%s", problem);
+}
+
 /* Reads the words and flags behind the verb. flags: the reader of the command line, which has just
  * returned the verb. */
 static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
@@ -275,7 +300,7 @@ static int parse_rest(struct hf_cli *cli, struct hf_flags *flags)
 	while (rc == 0) {
 		rc = hf_flags_next(flags, &item, &err);
 		if (rc < 0)
-			return hf_cli_usage(cli, "%s", err.text);
+			return refuse_flag(cli, flags->argv[flags->at - 1], err.text);
 		if (rc == 0)
 			break;
 		rc = 0;

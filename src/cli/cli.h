@@ -72,6 +72,12 @@ struct hf_manifest;   /* cli/job_manifest.h */
  * as a sentence. */
 typedef void (*hf_finding_fn)(void *arg, bool refused, const char *field, const char *text);
 
+/* A flag of another program that users of the verb may try, and what to do instead. */
+struct hf_cli_foreign {
+	const char *flag;   /* without dashes; "_" is written as "-" */
+	const char *advice; /* follows "unknown flag '--FLAG': " */
+};
+
 struct hf_cli_verb {
 	const char *name;
 	const char *summary; /* one line about the verb, for the list in `holdfast --help` */
@@ -82,6 +88,8 @@ struct hf_cli_verb {
 	const char *note;
 	/* the verb's own flags, in addition to the global flags; NULL: none */
 	const struct hf_flag *flags;
+	/* ends with a row of NULL; NULL: none */
+	const struct hf_cli_foreign *foreign;
 	/* the smallest and largest number of arguments (words that are not flags); args_max -1: no
 	 * limit */
 	int args_min, args_max;

@@ -387,6 +387,11 @@ refuse_script 'a script with an interpreter that is missing' "the program './int
 expect 'a flag behind the script, and a variable that Holdfast sets, are noted' \
 	"note: --nproc stands behind 'rank.py', so it is an argument of the program.*note: --env RANK has no effect: Holdfast sets this variable.*rank 0 of 1" \
 	"$program" run -e RANK=7 rank.py --nproc 2
+refuse_script "torchrun's flag for the number of ranks" "unknown flag '--nproc_per_node': --nproc N starts N ranks" --nproc_per_node 2 rank.py
+refuse_script "torchrun's flag for the number of machines" "unknown flag '--nnodes': leave it out, .*--nproc N starts N ranks" --nnodes=1 rank.py
+refuse_script 'a command without -- before it' "'python3' is a program in PATH and not a file of this folder: write -- before it, as in 'holdfast run -- python3 ...'" python3 rank.py
+refuse_script 'a launcher without -- before it' "'sh' is a program in PATH .*as in 'holdfast run -- sh ...'" sh --nproc 2
+expect 'a number as the namespace is noted' 'note: -n 2 is a namespace; --nproc 2 starts 2 ranks' "$program" run -n 2 rank.py
 refuse_script 'too many ranks' "--nproc 111: a node takes 110 pods, as in Kubernetes; --max-pods 111 raises the limit" --nproc 111 rank.py
 refuse_script 'flags of programs with a manifest' '--nproc is for programs[^:]*' --nproc 2 job.yaml
 refuse_script 'a wrong variable' "--env: '1X' cannot name a variable; write NAME=VALUE" -e 1X=2 rank.py
