@@ -14,7 +14,7 @@
 /* Builds the status of a pod, from the journal and the plan. Each status is built anew, not
  * changed. */
 
-#define DRAIN_TEXT "Pod was terminated as the plane was told to stop"
+#define DRAIN_TEXT "'holdfast down' or the end of 'holdfast run' ended the pod"
 /* limit of the log's end that becomes a termination message, as in upstream's kubelet */
 #define FALLBACK_BYTES_MAX 2048
 #define FALLBACK_LINES_MAX 80
@@ -345,7 +345,9 @@ static struct hf_json *conditions_of(const struct hf_kubelet_pod *pod,
 	/* Adds the condition DisruptionTarget, which tells clients that the program did not cause
 	 * the failure. */
 	if (disrupted && !find_condition(old, "DisruptionTarget"))
-		ours[n++] = (struct condition){"DisruptionTarget", true, "TerminationByKubelet",
+		ours[n++] = (struct condition){"DisruptionTarget", true,
+					       pod->lost ? "TerminationByKubelet"
+							 : "TerminationByHoldfast",
 					       pod->lost ? pod->lost_text : DRAIN_TEXT};
 	return merge_conditions(old, ours, n, now);
 }

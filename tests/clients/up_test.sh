@@ -208,7 +208,7 @@ expect 'down of an empty folder finds no plane' 'was not running; no pods of it 
 expect 'down of an empty folder makes no files' '' test ! -e "$folder/none"
 start_again
 for job in saver stubborn; do
-	expect "why names down as the cause of the end of $job" 'class +infrastructure' "$holdfast" why "$job"
+	expect "why names down as the cause of the end of $job" "class +infrastructure: 'holdfast down' or the end of 'holdfast run' ended the pod" "$holdfast" why "$job"
 	"$holdfast" delete "$job" -y >/dev/null
 done
 expect 'down ends a running plane, and tells what stays' "^stopped(; [0-9] pods? w[a-z]* ended)?.jobs and logs stay in $plane: 'holdfast up --data-dir $plane' goes on" "$holdfast" down --data-dir "$plane" --timeout 60s

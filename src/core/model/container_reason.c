@@ -185,6 +185,9 @@ static const struct hf_container_reason rows[] = {
 	{"TerminationByKubelet",
 	 "the kubelet ended the pod: the node ran short of a resource or was shut down", NONE,
 	 MENDS, STARTED},
+	/* of the kubelet of one machine */
+	{"TerminationByHoldfast", "'holdfast down' or the end of 'holdfast run' ended the pod",
+	 NONE, MENDS, STARTED},
 };
 
 static bool matches_reason(const char *pattern, const char *reason)

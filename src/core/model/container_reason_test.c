@@ -86,6 +86,7 @@ static const char *const reasons[] = {
 	"EvictionByEvictionAPI",
 	"DeletionByPodGC",
 	"TerminationByKubelet",
+	"TerminationByHoldfast",
 };
 
 static void each_reason_has_a_sentence(void **state)
