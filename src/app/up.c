@@ -348,6 +348,11 @@ static int check_address(const struct up *up, const char *dir, struct hf_error *
 	if (hf_up_folder_is_locked(dir, &running, &pid, NULL) == 0 && running)
 		return 0;
 	rc = hf_http_listen_check(up->address, up->port, err);
+	if (rc != 0 && strstr(err->text, strerror(EADDRINUSE)) != NULL)
+		return hf_error_set(err, rc,
+				    "another program listens on %s, port %u: '--listen %s:0' takes "
+				    "a free port",
+				    up->address, (unsigned)up->port, up->address);
 	return rc == 0 ? 0 : hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
 }
 

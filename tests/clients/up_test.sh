@@ -330,7 +330,7 @@ expect 'a second up --detach ends with code 1' 'already .*rc 1' \
 port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$plane/kubeconfig")
 
 # ---- errors at the start
-expect 'a port in use is an error' "listen 127.0.0.1:$port.*in use.*rc 125" \
+expect 'a port in use is an error' "another program listens on 127.0.0.1, port $port: '--listen 127.0.0.1:0' takes a free port.*rc 125" \
 	rc_of "$holdfast" up --listen "127.0.0.1:$port" --data-dir "$folder/other"
 expect 'an up that could not start leaves no folder' '' test ! -e "$folder/other"
 expect 'other addresses are refused' 'only 127.0.0.1.*rc 2' rc_of "$holdfast" up --listen 0.0.0.0:0

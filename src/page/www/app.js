@@ -170,7 +170,7 @@ function loginScreen(message) {
 	const submit = el('button', {type: 'submit', class: 'main'}, 'Log in');
 	const form = el('form.login', el('h1', {tabindex: -1}, 'Log in'), problem, el('label', {for: 'token'}, 'Token'), token,
 		el('p.soft', {id: 'token-hint'}, 'On a cluster, a token of an account: ', el('code', 'kubectl create token NAME -n NAMESPACE'),
-			'. The page shows what the account may see. On one machine, open the address that holdfast printed.'), submit);
+			'. The page shows what the account may see. On one machine, open the address that holdfast printed: it works once, in one browser.'), submit);
 	form.addEventListener('submit', async event => {
 		event.preventDefault();
 		submit.disabled = true;
