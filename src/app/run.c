@@ -893,7 +893,7 @@ static int run_job(struct run *run, hf_time timeout)
 	hf_run_view_save(run->view, now_of(run), true);
 	hf_run_folder_finish(run->folder, run->job, run->exit_code, now_of(run));
 	hf_run_view_end(run->cli, run->timed_out);
-	if (run->interrupts > 0 || run->timed_out)
+	if (run->job != NULL && (run->interrupts > 0 || run->timed_out))
 		hf_run_report_logs(run->cli, run->folder);
 	return run->exit_code;
 }
