@@ -217,7 +217,7 @@ sed 's/containers:/initContainers: [{name: prep, image: none, command: [sh, -c, 
 	"$dir/endlessly.yaml" >"$dir/init-endlessly.yaml"
 expect 'an init container that fails without a limit is named, with its log when the run is stopped' \
 	"master-0 pending: init container 'prep' waits: CrashLoopBackOff: back-off 10s before the next start, after code=4.*job endlessly was stopped while master-0 waited for its next start: init container 'prep' exited with code 4.*The last line of init container 'prep' of master-0:[^|]*[|] no dataset" \
-	code 124 "$program" run "$dir/init-endlessly.yaml" --timeout 7s
+	code 124 "$program" run "$dir/init-endlessly.yaml" --timeout 15s
 expect 'a job that asks for more than the machine has ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: each pod of Master asks for 9999 CPUs, and this machine has [0-9]+ CPUs; .holdfast run --fit. runs it without this request.$' \
 	code 2 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' | '$program' run -"
 expect 'a field that the kubelet refuses ends at once' '^holdfast: <stdin>:[0-9]+: cannot run on this machine: .*runtimeClassName' \
