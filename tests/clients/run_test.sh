@@ -212,7 +212,7 @@ job endlessly.yaml endlessly OnFailure Replica 'echo no such column; exit 3'
 sed -i '/Worker:/d; s/backoffLimit: 2, //; s/&replica//' "$dir/endlessly.yaml"
 expect 'a job that restarts without a limit says so, and why it waits, and reports the failure when it is stopped' \
 	'note: no limit applies to the restarts of this job.*waiting: CrashLoopBackOff: back-off 10s before the next start, after code=3.*job endlessly was stopped while master-0 waited for its next start: master-0 exited with code 3.*[|] no such column' \
-	code 124 "$program" run "$dir/endlessly.yaml" --timeout 6s
+	code 124 "$program" run "$dir/endlessly.yaml" --timeout 15s
 sed 's/containers:/initContainers: [{name: prep, image: none, command: [sh, -c, "echo no dataset; exit 4"]}]\n          &/' \
 	"$dir/endlessly.yaml" >"$dir/init-endlessly.yaml"
 expect 'an init container that fails without a limit is named, with its log when the run is stopped' \
