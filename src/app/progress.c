@@ -7,6 +7,7 @@
 #include "app/progress.h"
 
 #include "app/rank_row.h"
+#include "app/rank_states.h"
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -411,20 +412,6 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
-/* Returns the scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
-static const char *unschedulable_message(const struct hf_json *pod)
-{
-	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		if (hf_streq(hf_json_path_str(item, "type", NULL), "PodScheduled") &&
-		    hf_streq(hf_json_path_str(item, "reason", NULL), "Unschedulable"))
-			return hf_json_path_str(item, "message", NULL);
-	}
-	return NULL;
-}
-
 /* Writes how a container ended: " (SIGKILL)" for code 137, ": StartError: …" for a program that
  * could not start; nothing for other codes. */
 static void add_how_it_ended(const struct hf_json *container, int64_t code, struct hf_strbuf *sb)
@@ -523,8 +510,8 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "%s code=%" PRId64, stopped ? "Stopped" : "Failed",
 			       hf_json_i64(code, 0));
 		add_how_it_ended(hf_pod_main_status(pod), hf_json_i64(code, 0), sb);
-	} else if (hf_streq(phase, "Pending") && unschedulable_message(pod) != NULL)
-		hf_strbuf_addf(sb, "Pending: %s", unschedulable_message(pod));
+	} else if (hf_streq(phase, "Pending") && hf_rank_unschedulable(pod) != NULL)
+		hf_strbuf_addf(sb, "Pending: %s", hf_rank_unschedulable(pod));
 	else if (describe_init(pod, phase, sb))
 		return;
 	else if (ended || !describe_waiting(pod, phase, sb))

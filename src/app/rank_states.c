@@ -101,3 +101,16 @@ char *hf_never_started(const struct hf_manifest *manifest, const struct hf_json 
 			    " ranks never started: the job succeeded without them",
 			    all - n, all);
 }
+
+const char *hf_rank_unschedulable(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "type", NULL), "PodScheduled") &&
+		    hf_streq(hf_json_path_str(item, "reason", NULL), "Unschedulable"))
+			return hf_json_path_str(item, "message", NULL);
+	}
+	return NULL;
+}

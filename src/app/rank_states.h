@@ -36,4 +36,7 @@ void hf_note_started(struct hf_map *started, struct hf_doc *pod);
 char *hf_never_started(const struct hf_manifest *manifest, const struct hf_json *job,
 		       const struct hf_map *started);
 
+/* Returns the scheduler's message why no node fits the pod; NULL: the pod is not unschedulable. */
+const char *hf_rank_unschedulable(const struct hf_json *pod);
+
 #endif

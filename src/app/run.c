@@ -965,26 +965,6 @@ static const struct hf_flag run_flags[] = {
 	{NULL, 0, NULL, NULL, NULL},
 };
 
-#define ONE_MACHINE                                                                                \
-	"leave it out, because 'holdfast run' uses this machine; --nproc N starts N ranks"
-
-/* Flags of torchrun, accelerate, DeepSpeed and mpirun. */
-static const struct hf_cli_foreign run_foreign[] = {
-	{"nproc-per-node", "--nproc N starts N ranks"},
-	{"num-processes", "--nproc N starts N ranks"},
-	{"num-gpus", "--nproc N starts N ranks, and --gpus chooses GPUs"},
-	{"np", "--nproc N starts N ranks"},
-	{"nnodes", ONE_MACHINE},
-	{"num-machines", ONE_MACHINE},
-	{"node-rank", ONE_MACHINE},
-	{"standalone", ONE_MACHINE},
-	{"rdzv-backend", ONE_MACHINE},
-	{"rdzv-endpoint", ONE_MACHINE},
-	{"master-addr", "leave it out, because Holdfast sets MASTER_ADDR and MASTER_PORT"},
-	{"master-port", "leave it out, because Holdfast sets MASTER_ADDR and MASTER_PORT"},
-	{NULL, NULL},
-};
-
 const struct hf_cli_verb hf_verb_run = {
 	.name = "run",
 	.summary = "Train a job on this machine, without a cluster",
@@ -996,7 +976,7 @@ const struct hf_cli_verb hf_verb_run = {
 	.note = "FILE is a manifest of a job; -: standard input. A word that ends in .py, or an executable "
 		"file,\nis a program: the flags of run stand before it. --print-job may also stand last.",
 	.flags = run_flags,
-	.foreign = run_foreign,
+	.foreign = hf_script_foreign_flags,
 	.args_min = 0,
 	.words = HF_CLI_WORDS_FILES,
 	.args_max = -1,

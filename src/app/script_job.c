@@ -28,6 +28,26 @@
 #define WORD_BYTES_MAX ((size_t)256 << 10)
 #define MANIFEST_TEXT_MAX ((size_t)4 << 20)
 
+#define ONE_MACHINE                                                                                \
+	"leave it out, because 'holdfast run' uses this machine; --nproc N starts N ranks"
+
+/* Flags of torchrun, accelerate, DeepSpeed and mpirun. */
+const struct hf_cli_foreign hf_script_foreign_flags[] = {
+	{"nproc-per-node", "--nproc N starts N ranks"},
+	{"num-processes", "--nproc N starts N ranks"},
+	{"num-gpus", "--nproc N starts N ranks, and --gpus chooses GPUs"},
+	{"np", "--nproc N starts N ranks"},
+	{"nnodes", ONE_MACHINE},
+	{"num-machines", ONE_MACHINE},
+	{"node-rank", ONE_MACHINE},
+	{"standalone", ONE_MACHINE},
+	{"rdzv-backend", ONE_MACHINE},
+	{"rdzv-endpoint", ONE_MACHINE},
+	{"master-addr", "leave it out, because Holdfast sets MASTER_ADDR and MASTER_PORT"},
+	{"master-port", "leave it out, because Holdfast sets MASTER_ADDR and MASTER_PORT"},
+	{NULL, NULL},
+};
+
 /* ---- what to run ------------------------------------------------------------------------------ */
 
 static bool has_suffix(const char *text, const char *suffix)

@@ -35,4 +35,7 @@ int hf_script_job_make(struct hf_cli *cli, struct hf_manifest *ret_manifest, int
 /* Print the manifest as YAML.  Returns an exit code. */
 int hf_script_job_print(struct hf_cli *cli, const struct hf_manifest *manifest);
 
+/* The flags of other launchers, for hf_cli_verb.foreign. */
+extern const struct hf_cli_foreign hf_script_foreign_flags[];
+
 #endif
