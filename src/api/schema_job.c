@@ -101,7 +101,7 @@ static const struct hf_schema_field recovery_fields[] = {
 	FIELD("forceDeleteAfterSeconds", INT32, ONE, "Time beyond a pod's grace period before a forced delete. Default: 5."),
 	FIELD_OF("device", device, ONE, "Failed devices."),
 	FIELD("progressDeadlineSeconds", INT32, ONE, "All ranks restart after this time without a step. Default: never."),
-	FIELD("noProgressLimit", INT32, ONE, "Restarts in a row without a new best step. Default: 0 (unlimited)."),
+	FIELD("noProgressLimit", INT32, ONE, "Restarts in a row without a new best step, from the first reported step on. Default: 0 (unlimited)."),
 	FIELD("exec", STRING, ONE, "Inject: put holdfast exec before the training command. Default: None."),
 	FIELD_OF("logRules", log_rules, LIST, "Rules for output under exec."),
 	FIELD("inPlace", STRING, ONE, "Auto: processes under exec restart in their pods. Default: Auto."),

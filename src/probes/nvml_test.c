@@ -543,12 +543,12 @@ static void the_callback_may_destroy_the_probe(void **state)
 
 /* ---- the probe -------------------------------------------------------------------------------------------- */
 
-static void probe(struct bench *b)
+static void probe(struct bench *b, hf_time span)
 {
 	b->probe = hf_nvml_probe_create(b->intake, &(struct hf_nvml_options){
 							   .library = b->argv[2],
 							   .child_argv = b->argv,
-							   .every = 20 * HF_MS,
+							   .every = span,
 							   .deadline = DEADLINE,
 							   .first_deadline = first_deadline(b),
 							   .backoff = BACKOFF,
@@ -636,7 +636,7 @@ static void the_probe_tells_what_the_brain_can_use(void **state)
 	script(b, "devices 1\n"
 		  "value nvmlDeviceGetTotalEccErrors 0 14 3\n"
 		  "value nvmlDeviceGetRemappedRows 0 5 2 1 0\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	s = until_sample(b, HF_HEALTH_ECC, NULL);
 	assert_string_equal(s.device, "0000:1a:00.0");
 	assert_int_equal(s.source, HF_HEALTH_BY_NVML);
@@ -692,7 +692,7 @@ static void gpus_that_wait_for_the_fabric_are_counted(void **state)
 		  "value nvmlDeviceGetGpuFabricInfoV * 1 0 0\n"
 		  "value nvmlDeviceGetGpuFabricInfoV 2 0 0 0\n"
 		  "value nvmlDeviceGetMigMode 3 1\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	s = until_sample(b, HF_HEALTH_DRIVER, tells_of_fabric);
 	assert_int_equal(s.driver.fabric_asked, 2);
 	assert_int_equal(s.driver.fabric_waiting, 2);
@@ -718,7 +718,7 @@ static void unsupported_is_off_and_never_a_sample(void **state)
 		  "code nvmlDeviceGetNvLinkState * 3\n"
 		  "code nvmlDeviceGetPcieReplayCounter * 999\n"
 		  "code nvmlDeviceGetUtilizationRates * 3\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
 	hf_intake_take(b->intake, &input);
@@ -754,7 +754,7 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 	script(b, "devices 2\n"
 		  "value nvmlDeviceGetMigMode 0 1\n"
 		  "value nvmlDeviceGetNvLinkState 0 0\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	for (int i = 0; i < 3; i++)
 		(void)until_sample(b, HF_HEALTH_NVLINK, is_not_of_first);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_NVLINK, &why),
@@ -769,7 +769,7 @@ static void the_gpu_of_an_instance_stays_known(void **state)
 	struct hf_mig_instance mig;
 
 	script(b, CUT);
-	probe(b);
+	probe(b, 20 * HF_MS);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
 	script(b, CUT "lost 1\n");
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
@@ -786,7 +786,7 @@ static void a_hang_is_a_sample_of_the_driver_until_it_answers_again(void **state
 	struct bench *b = *state;
 
 	script(b, "devices 1\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	(void)until_sample(b, HF_HEALTH_DRIVER, is_well);
 	script(b, "devices 1\nhang nvmlDeviceGetCount_v2\n");
 	(void)until_sample(b, HF_HEALTH_DRIVER, is_timed_out);
@@ -803,7 +803,7 @@ static void a_device_is_lost_needs_a_reset_and_is_back(void **state)
 	struct hf_health_sample s;
 
 	script(b, "devices 2\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
 	script(b, "devices 2\nlost 1\n");
 	s = until_sample(b, HF_HEALTH_BUSLOST, is_lost);
@@ -836,7 +836,7 @@ static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
 	}
 	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 3);
 	script(b, "devices 3\ncode nvmlDeviceGetHandleByIndex_v2 1 999\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	for (int i = 0; i < 10; i++) {
 		s = until_sample(b, HF_HEALTH_BUSLOST, is_mute);
 		assert_string_equal(s.device, "0000:1b:00.0");
@@ -858,7 +858,7 @@ static void a_device_without_a_name_is_not_guessed(void **state)
 	}
 	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 3);
 	script(b, "devices 2\ncode nvmlDeviceGetHandleByIndex_v2 1 999\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	for (int i = 0; i < 3; i++)
 		assert_string_equal(until_sample(b, HF_HEALTH_BUSLOST, NULL).device,
 				    "0000:1a:00.0");
@@ -869,7 +869,7 @@ static void the_recovery_action_is_followed_down_to_none(void **state)
 	struct bench *b = *state;
 
 	script(b, "devices 1\nvalue nvmlDeviceGetFieldValues 0 4\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	(void)until_sample(b, HF_HEALTH_RECOVERY, is_drain_and_reset);
 	script(b, "devices 1\nvalue nvmlDeviceGetFieldValues 0 1\n");
 	(void)until_sample(b, HF_HEALTH_RECOVERY, is_reset);
@@ -883,7 +883,7 @@ static void an_xid_becomes_evidence(void **state)
 	struct hf_health_input input = {0};
 
 	script(b, "devices 1\nxid 0 0\nxid 0 999\nxid 0 94\n");
-	probe(b);
+	probe(b, 20 * HF_MS);
 	while (input.evidence_len == 0) {
 		hf_test_loop_run(&b->t);
 		hf_intake_take(b->intake, &input);
@@ -910,34 +910,19 @@ static struct hf_health_sample only_sample(struct bench *b)
 	return s;
 }
 
-static void stop_bench(void *arg)
-{
-	hf_loop_stop(((struct bench *)arg)->t.loop);
-}
-
 /* The driver is asked for the first time, and before it answers, another look is asked for. */
 static void a_look_follows_the_one_under_way(void **state)
 {
 	struct bench *b = *state;
-	struct hf_timer *timer = hf_timer_create(b->t.loop, stop_bench, b);
 	hf_time poked_at;
 
 	script(b, "devices 1\n");
-	b->probe = hf_nvml_probe_create(b->intake, &(struct hf_nvml_options){
-							   .library = b->argv[2],
-							   .child_argv = b->argv,
-							   .every = HF_HOUR,
-							   .deadline = DEADLINE,
-							   .first_deadline = first_deadline(b),
-						   });
-	b->probe->ops->start(b->probe);
-	hf_timer_arm(timer, HF_MS);
-	hf_test_loop_run(&b->t);
+	probe(b, HF_HOUR);
+	for_a_while(b, HF_MS);
 	b->probe->ops->poke(b->probe);
 	poked_at = hf_intake_now(b->intake);
 	while (hf_intake_driver_at(b->intake) < poked_at)
 		hf_test_loop_run(&b->t);
-	hf_timer_destroy(timer);
 }
 
 static void turned_off_or_without_a_library_it_says_so(void **state)
@@ -946,7 +931,7 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 	const char *why;
 
 	b->argv[2] = "";
-	probe(b);
+	probe(b, 20 * HF_MS);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
 	assert_string_equal(why, "NVML is turned off");
@@ -957,7 +942,7 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 	b->probe->ops->destroy(b->probe);
 	b->probe = NULL;
 	b->argv[2] = "libno-such-library.so.1";
-	probe(b);
+	probe(b, 20 * HF_MS);
 	do {
 		hf_test_loop_run(&b->t);
 		(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why);

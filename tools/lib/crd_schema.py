@@ -195,7 +195,7 @@ def recovery():
         "device": device,
         "progressDeadlineSeconds": number("All ranks restart after this time without a step. "
                                           "Default: never.", 1),
-        "noProgressLimit": number("Restarts in a row without a new best step. Default: 0 (unlimited).", 0),
+        "noProgressLimit": number("Restarts in a row without a new best step, from the first reported step on. Default: 0 (unlimited).", 0),
         "exec": text("Inject: put holdfast exec before the training command. Default: None.",
                      enum=["None", "Inject"]),
         "logRules": log_rules(),

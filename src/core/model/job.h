@@ -247,9 +247,7 @@ struct hf_job_view {
 	const char *restart;     /* annotation holdfast.dev/restart; NULL: absent */
 	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
 
-	/* A digest of the spec without runPolicy, which is all that the pods of the job are made
-	 * from.  NULL: unknown. */
-	const char *spec;
+	const char *spec; /* digest of the spec without runPolicy; NULL: unknown */
 	struct hf_run_policy run_policy;
 	bool has_replicas; /* the spec has the map of replica types, possibly empty */
 	const struct hf_replica_spec *replicas; /* in any order */
@@ -261,8 +259,7 @@ struct hf_job_view {
 	struct hf_opt_int slots;    /* MPIJob: slotsPerWorker */
 	const char *main_container; /* MPIJob; NULL: absent */
 	const char *spec_clean;     /* MPIJob: spec.cleanPodPolicy; NULL: absent */
-	/* A part of run_policy was read from an annotation, which the API server has not
-	 * checked. */
+	/* A part of run_policy comes from an annotation, which the API server has not checked. */
 	bool policy_annotated;
 	/* why the annotation with run_policy cannot be read; NULL: no problem */
 	const char *policy_problem;
@@ -285,7 +282,7 @@ struct hf_job_view {
 #define HF_BARRIER_EXIT_CODE 227
 /* A pod with this variable starts its program only when the agent gives the order. */
 #define HF_HOLD_ENV "HOLDFAST_HOLD"
-/* Which start of its rank a training process is. */
+/* Which start of its rank a process is. */
 #define HF_GENERATION_ENV "HOLDFAST_GENERATION"
 #define HF_ATTEMPT_ENV "HOLDFAST_ATTEMPT"
 /* How long SIGTERM of the kubelet waits for a save of the ranks. */

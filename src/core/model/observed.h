@@ -330,8 +330,7 @@ struct hf_gone_seen {
 	const char *uid; /* of that pod */
 	hf_time at;      /* when the operator saw that the pod was gone */
 	bool no_execute; /* the pod's node had a NoExecute taint, was Unknown, or did not exist */
-	/* The job's own pod as it was last seen, marked for deletion; it may have disappeared before a
-	 * step ran.  NULL: unknown, or not of this job. */
+	/* The job's own pod as it was last seen, marked for deletion.  NULL: unknown, or not of this job. */
 	const struct hf_pod *last;
 };
 
