@@ -254,5 +254,20 @@ class DeploymentTest(unittest.TestCase):
                       read("deploy", "operator", "namespace.yaml"))
 
 
+class PolicyTest(unittest.TestCase):
+    def test_each_rule_names_its_scope(self):
+        """The API server adds a scope that is absent, and then each `kubectl apply` changes the policy again."""
+        found = 0
+        for folder in ("agent", "mend", "rollout", "policy"):
+            for name in os.listdir(os.path.join(TOP, "deploy", folder)):
+                if not name.endswith(".yaml"):
+                    continue
+                for line in read("deploy", folder, name).splitlines():
+                    if "apiGroups:" in line and "operations:" in line:
+                        found += 1
+                        self.assertIn("scope:", line, f"deploy/{folder}/{name}")
+        self.assertGreater(found, 5)
+
+
 if __name__ == "__main__":
     unittest.main()
