@@ -6,6 +6,7 @@
 #include "app/top.h"
 
 #include "api/device_health.h"
+#include "base/compare.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -367,13 +368,6 @@ struct hf_top_job *const *hf_top_jobs(struct hf_top *top, enum hf_top_sort sort,
 	return top->job_rows;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	const int64_t *a = left, *b = right;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* The median of the ranks' own times; 0: fewer than two ranks report one. */
 static int64_t median_of(struct hf_top_rank *const *ranks, size_t n)
 {
@@ -383,8 +377,7 @@ static int64_t median_of(struct hf_top_rank *const *ranks, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (ranks[i]->own_us > 0)
 			times[len++] = ranks[i]->own_us;
-	qsort(times, len, sizeof(*times), compare_numbers);
-	median = len < 2 ? 0 : times[(len - 1) / 2];
+	median = len < 2 ? 0 : hf_median(times, len);
 	free(times);
 	return median;
 }

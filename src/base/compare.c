@@ -7,6 +7,7 @@
  */
 #include "base/compare.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int hf_compare_by_name(const void *left, const void *right)
@@ -23,4 +24,19 @@ int hf_compare_pointers_by_name(const void *left, const void *right)
 	const void *const *b = right;
 
 	return hf_compare_by_name(*a, *b);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	const int64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+int64_t hf_median(int64_t *numbers, size_t len)
+{
+	if (len == 0)
+		return 0;
+	qsort(numbers, len, sizeof(*numbers), compare_numbers);
+	return numbers[(len - 1) / 2];
 }

@@ -5,6 +5,9 @@
 
 #include "base/compiler.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 HF_BEGIN_DECLS
 
 /*
@@ -17,6 +20,9 @@ HF_BEGIN_DECLS
 int hf_compare_by_name(const void *left, const void *right);
 /* For arrays of pointers to structs that begin with the name. */
 int hf_compare_pointers_by_name(const void *left, const void *right);
+
+/* Sorts the numbers, and returns the median: of two in the middle the lower; of none 0. */
+int64_t hf_median(int64_t *numbers, size_t len);
 
 HF_END_DECLS
 

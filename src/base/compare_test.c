@@ -53,12 +53,24 @@ static void pointers_are_sorted_by_the_names_they_lead_to(void **state)
 		assert_int_equal(items[i]->number, i);
 }
 
+static void the_median_of_two_in_the_middle_is_the_lower(void **state)
+{
+	int64_t odd[] = {INT64_MAX, INT64_MIN, 3}, even[] = {4, 1, 3, 2};
+
+	(void)state;
+	assert_int_equal(hf_median(odd, HF_ARRAY_LEN(odd)), 3);
+	assert_int_equal(hf_median(even, HF_ARRAY_LEN(even)), 2);
+	assert_int_equal(hf_median(even, 1), 1);
+	assert_int_equal(hf_median(NULL, 0), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_are_sorted_in_byte_order),
 		cmocka_unit_test(structs_are_sorted_and_found_by_their_name),
 		cmocka_unit_test(pointers_are_sorted_by_the_names_they_lead_to),
+		cmocka_unit_test(the_median_of_two_in_the_middle_is_the_lower),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "health/rollout_pace.h"
 
+#include "base/compare.h"
 #include "base/str.h"
 
 #include <inttypes.h>
@@ -81,21 +82,6 @@ static int compare_ranks(const void *a, const void *b)
 	return (x->own_us > y->own_us) - (x->own_us < y->own_us);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int64_t find_median(int64_t *numbers, size_t len)
-{
-	if (len == 0)
-		return 0;
-	qsort(numbers, len, sizeof(*numbers), compare_numbers);
-	return numbers[(len - 1) / 2];
-}
-
 /* What all sets together show. */
 struct comparing {
 	struct hf_rollout_rank
@@ -120,7 +106,7 @@ static void compare_set(const struct hf_rollout_rank *ranks, size_t len, struct 
 		if (i == 0 || !hf_streq(ranks[i].node, ranks[i - 1].node))
 			all->unchanged[all->unchanged_len++] = ranks[i].node;
 	}
-	median = find_median(all->numbers, unchanged);
+	median = hf_median(all->numbers, unchanged);
 	for (size_t i = unchanged; i < len; i++) {
 		struct hf_rollout_rank *ratio = &all->ratios[all->ratios_len++];
 		double permille = (double)ranks[i].own_us * 1000.0 / (double)median;
@@ -131,17 +117,12 @@ static void compare_set(const struct hf_rollout_rank *ranks, size_t len, struct 
 	}
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int64_t count_different(const char **texts, size_t len)
 {
 	int64_t count = 0;
 
 	if (len > 0)
-		qsort(texts, len, sizeof(*texts), compare_texts);
+		qsort(texts, len, sizeof(*texts), hf_compare_by_name);
 	for (size_t i = 0; i < len; i++)
 		count += i == 0 || !hf_streq(texts[i], texts[i - 1]);
 	return count;
@@ -162,7 +143,7 @@ static void judge_nodes(struct comparing *all, struct hf_rollout_steps *steps)
 		all->numbers[nodes++] = all->ratios[from + (to - from - 1) / 2].own_us;
 	}
 	steps->changed_nodes = (int64_t)nodes;
-	steps->permille = find_median(all->numbers, nodes);
+	steps->permille = hf_median(all->numbers, nodes);
 }
 
 struct hf_rollout_steps hf_rollout_compare_steps(struct hf_rollout_rank *ranks, size_t len,

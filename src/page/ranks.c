@@ -4,6 +4,7 @@
 /* Keeps the last steps of each rank, and compares the ranks of a job. */
 #include "page/ranks.h"
 
+#include "base/compare.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -160,13 +161,6 @@ struct row {
 	size_t order;
 };
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int64_t median_own(const struct row *rows, size_t len)
 {
 	HF_AUTOFREE int64_t *own = hf_xcalloc(len + 1, sizeof(*own));
@@ -175,10 +169,7 @@ static int64_t median_own(const struct row *rows, size_t len)
 	for (size_t i = 0; i < len; i++)
 		if (rows[i].rank != NULL && rows[i].rank->own_us > 0)
 			own[n++] = rows[i].rank->own_us;
-	if (n == 0)
-		return 0;
-	qsort(own, n, sizeof(*own), by_number);
-	return own[(n - 1) / 2];
+	return hf_median(own, n);
 }
 
 /* Compares two names so that worker-2 comes before worker-10: by length of equal stems, then by text. */
