@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/canary.h"
 
+#include "api/condition.h"
 #include "api/job.h"
 #include "api/writer_internal.h"
 #include "base/strbuf.h"
@@ -190,20 +191,6 @@ static hf_time time_of(const struct hf_json *text)
 	return at;
 }
 
-static const struct hf_json *find_condition(const struct hf_json *status, const char *type)
-{
-	const struct hf_json *list = hf_json_get(status, "conditions");
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), type) &&
-		    hf_streq(hf_json_path_str(c, "status", NULL), "True"))
-			return c;
-	}
-	return NULL;
-}
-
 /* Times of jobs are whole seconds. */
 static int64_t find_run_ms(const struct hf_json *job, hf_time ended_at)
 {
@@ -220,14 +207,14 @@ void hf_canary_read(const struct hf_json *job, struct hf_arena *arena,
 		    struct hf_canary_state *ret_state)
 {
 	const struct hf_json *status = hf_json_get(job, "status");
-	const struct hf_json *failed = find_condition(status, "Failed");
-	const char *message = hf_json_path_str(failed, "message", NULL);
+	bool failed = hf_condition_is_true(job, "Failed");
+	const char *message =
+		failed ? hf_json_path_str(hf_find_condition(job, "Failed"), "message", NULL) : NULL;
 
 	*ret_state = (struct hf_canary_state){
-		.succeeded =
-			failed == NULL &&
-			find_condition(status, is_batch(job) ? "Complete" : "Succeeded") != NULL,
-		.failed = failed != NULL,
+		.succeeded = !failed &&
+			     hf_condition_is_true(job, is_batch(job) ? "Complete" : "Succeeded"),
+		.failed = failed,
 		.leaving = hf_json_path(job, "metadata", "deletionTimestamp", NULL) != NULL,
 		.message = hf_str_is_empty(message) ? NULL : hf_arena_strdup(arena, message),
 		.created_at = time_of(hf_json_path(job, "metadata", "creationTimestamp", NULL)),

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/node_locks.h"
 
+#include "api/condition.h"
 #include "api/remediation.h"
 #include "base/str.h"
 #include "json/json.h"
@@ -53,16 +54,6 @@ bool hf_node_has_kured_lock(const struct hf_json *daemon_set, const char *node)
 	return false;
 }
 
-static const struct hf_json *find_condition(const struct hf_json *node, const char *type)
-{
-	const struct hf_json *list = hf_json_path(node, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), type))
-			return hf_json_item(list, i);
-	return NULL;
-}
-
 /* The type is the word, or ends with "/" and the word. */
 static bool has_word(const char *type, const char *word)
 {
@@ -106,15 +97,15 @@ const char *hf_node_find_lock(const struct hf_json *node, const char *name,
 bool hf_node_is_in_maintenance(const struct hf_json *node)
 {
 	return hf_streq(
-		hf_json_path_str(find_condition(node, HF_MAINTENANCE_CONDITION), "status", NULL),
+		hf_json_path_str(hf_find_condition(node, HF_MAINTENANCE_CONDITION), "status", NULL),
 		"True");
 }
 
 const char *hf_node_maintenance_message(const struct hf_json *node)
 {
 	return hf_node_is_in_maintenance(node)
-		       ? hf_json_path_str(find_condition(node, HF_MAINTENANCE_CONDITION), "message",
-					  NULL)
+		       ? hf_json_path_str(hf_find_condition(node, HF_MAINTENANCE_CONDITION),
+					  "message", NULL)
 		       : NULL;
 }
 

@@ -67,23 +67,14 @@ static bool is_log_over(void *arg, const char *pod_uid, const char *container, u
 {
 	const struct hf_kept_store *kept = arg;
 	struct search search = {.uid = pod_uid};
-	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
-	const struct hf_json *status = NULL;
+	const struct hf_json *status;
 
 	if (!hf_kept_run_is_alive(kept->path))
 		return true;
 	hf_memstore_each(kept->memstore, &hf_pods, NULL, match_uid, &search);
 	if (search.found == NULL)
 		return true;
-	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
-		const struct hf_json *list =
-			hf_json_path(hf_doc_json(search.found), "status", lists[l], NULL);
-
-		for (size_t i = 0; i < hf_json_len(list); i++)
-			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL),
-				     container))
-				status = hf_json_item(list, i);
-	}
+	status = hf_pod_container_status(hf_doc_json(search.found), container);
 	return hf_json_path(status, "state", "running", NULL) == NULL ||
 	       hf_json_i64(hf_json_get(status, "restartCount"), 0) > (int64_t)attempt;
 }

@@ -28,18 +28,6 @@ const struct hf_json *hf_job_last_condition(const struct hf_json *job)
 	return found;
 }
 
-bool hf_condition_is_true(const struct hf_json *object, const char *type)
-{
-	const struct hf_json *list = hf_json_path(object, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		if (hf_streq(hf_json_path_str(item, "type", NULL), type))
-			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
-	}
-	return false;
-}
-
 static int64_t number_of(const struct hf_json *object, const char *key)
 {
 	return hf_json_i64(hf_json_get(object, key), 0);
@@ -303,6 +291,20 @@ bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED
 const struct hf_json *hf_pod_main_status(const struct hf_json *pod)
 {
 	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+}
+
+const struct hf_json *hf_pod_container_status(const struct hf_json *pod, const char *name)
+{
+	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
+
+		for (size_t i = 0; i < hf_json_len(list); i++)
+			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), name))
+				return hf_json_item(list, i);
+	}
+	return NULL;
 }
 
 static bool has_failed(const struct hf_json *terminated)

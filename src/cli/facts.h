@@ -3,6 +3,7 @@
 #ifndef HF_CLI_FACTS_H
 #define HF_CLI_FACTS_H
 
+#include "api/condition.h"
 #include "base/strbuf.h"
 #include "core/model/status.h"
 #include "json/json.h"
@@ -12,8 +13,6 @@ HF_BEGIN_DECLS
 /* Find the last condition of the job that is True: it names the job's state. NULL: no condition is
  * True. */
 const struct hf_json *hf_job_last_condition(const struct hf_json *job);
-/* True if the object's condition of this type has status True. */
-bool hf_condition_is_true(const struct hf_json *object, const char *type);
 /* The time that the text has in RFC 3339; HF_TIME_NONE: the text is NULL or has no such time. */
 hf_time hf_facts_time(const char *text);
 /* The reverse, to the second: returns `text` with the time; "" for HF_TIME_NONE. */
@@ -75,6 +74,8 @@ void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts
 
 /* Find the entry of containerStatuses of the pod's first container; NULL: none. */
 const struct hf_json *hf_pod_main_status(const struct hf_json *pod);
+/* Find the status of the container, which may be an init container; NULL: none. */
+const struct hf_json *hf_pod_container_status(const struct hf_json *pod, const char *name);
 /* The status of the init container that keeps the program from starting: it ended with a code other than 0, or waits for
  * its next start after such an end. NULL: there is none. */
 const struct hf_json *hf_pod_failed_init(const struct hf_json *pod);

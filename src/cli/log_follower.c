@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "cli/facts.h"
 #include "core/model/container_reason.h"
 
 #include <stdlib.h>
@@ -50,20 +51,8 @@ struct hf_log_follower {
 /* container: its name, which may be that of an init container; NULL: the pod's first container. */
 static const struct hf_json *container_status(const struct hf_json *pod, const char *container)
 {
-	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
-
-	for (size_t l = 0; l < (container != NULL ? HF_ARRAY_LEN(lists) : 1); l++) {
-		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
-
-		for (size_t i = 0; i < hf_json_len(list); i++) {
-			const struct hf_json *item = hf_json_item(list, i);
-
-			if (container == NULL ||
-			    hf_streq(hf_json_path_str(item, "name", NULL), container))
-				return item;
-		}
-	}
-	return NULL;
+	return container == NULL ? hf_pod_main_status(pod)
+				 : hf_pod_container_status(pod, container);
 }
 
 /* True if the pod was ended while its container waited for its next run: the kubelet then reports

@@ -44,17 +44,7 @@ int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
 
 const struct hf_json *hf_logs_container(const struct hf_logs *logs, const struct hf_json *pod)
 {
-	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
-
-	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
-		const struct hf_json *list = hf_json_path(pod, "status", lists[l], NULL);
-
-		for (size_t i = 0; i < hf_json_len(list); i++)
-			if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL),
-				     logs->options.container))
-				return hf_json_item(list, i);
-	}
-	return NULL;
+	return hf_pod_container_status(pod, logs->options.container);
 }
 
 bool hf_logs_tell_failed_start(const struct hf_logs *logs, struct hf_doc *pod)

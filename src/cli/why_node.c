@@ -69,19 +69,9 @@ static const char *str_of(const struct hf_json *item, const char *key)
 
 /* ---- the Node ----------------------------------------------------------------------------------- */
 
-static const struct hf_json *condition_of(const struct account *a, const char *type)
-{
-	const struct hf_json *list = hf_json_path(a->node, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(str_of(hf_json_item(list, i), "type"), type))
-			return hf_json_item(list, i);
-	return NULL;
-}
-
 static const char *ready_text(const struct account *a)
 {
-	const char *ready = str_of(condition_of(a, "Ready"), "status");
+	const char *ready = str_of(hf_find_condition(a->node, "Ready"), "status");
 
 	return hf_streq(ready, "True")      ? "Ready"
 	       : hf_streq(ready, "Unknown") ? "Unknown: its kubelet has stopped reporting"
@@ -90,8 +80,8 @@ static const char *ready_text(const struct account *a)
 
 static void add_ready_reasons(struct account *a)
 {
-	const struct hf_json *ready = condition_of(a, "Ready");
-	const struct hf_json *disk = condition_of(a, "DiskPressure");
+	const struct hf_json *ready = hf_find_condition(a->node, "Ready");
+	const struct hf_json *disk = hf_find_condition(a->node, "DiskPressure");
 
 	if (ready != NULL && !hf_streq(str_of(ready, "status"), "True"))
 		add_reason(a, str_of(ready, "lastTransitionTime"), "ready", "Ready is %s: %s",
@@ -216,7 +206,7 @@ static void add_problems_reasons(struct account *a)
 					    "AcceleratorDriverUnresponsive", "FabricUnhealthy"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
-		const struct hf_json *condition = condition_of(a, types[i]);
+		const struct hf_json *condition = hf_find_condition(a->node, types[i]);
 
 		if (hf_streq(str_of(condition, "status"), "True"))
 			add_reason(a, str_of(condition, "lastTransitionTime"), "told", "%s: %s",

@@ -4,6 +4,7 @@
 /* Reads Nodes, DeviceHealth objects and Remediations, and tells the state of a node in one word and one sentence. */
 #include "page/node_facts.h"
 
+#include "api/condition.h"
 #include "api/device_health.h"
 #include "api/health_policy.h"
 #include "base/mem.h"
@@ -26,22 +27,12 @@ static char *copy_text(const char *text)
 
 /* ---- the Node --------------------------------------------------------------------------------------- */
 
-static const struct hf_json *find_condition(const struct hf_json *tree, const char *type)
-{
-	const struct hf_json *list = hf_json_path(tree, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), type))
-			return hf_json_item(list, i);
-	return NULL;
-}
-
 struct hf_page_node *hf_page_node_read(struct hf_doc *doc)
 {
 	struct hf_page_node *node = hf_xcalloc(1, sizeof(*node));
 	HF_AUTO_ARENA arena = hf_arena_create(READ_BYTES_MAX);
 	HF_AUTO_JSON tree = hf_page_tree(doc);
-	const struct hf_json *ready = find_condition(tree, "Ready");
+	const struct hf_json *ready = hf_find_condition(tree, "Ready");
 	const char *status = hf_str_or(hf_json_path_str(ready, "status", NULL), "Unknown");
 	struct hf_quarantine_mark mark;
 	struct hf_node_marks marks;
