@@ -13,6 +13,8 @@
 #include "base/str.h"
 #include "core/model/status.h"
 
+#include <string.h>
+
 /* The most pods of one node that are looked at; a kubelet runs 110 by default. */
 #define NODE_PODS_MAX 1024
 
@@ -128,7 +130,19 @@ static void tell_record(const struct hf_json *record, hf_device_restart_fn fn, v
 		fn(arg, &restart);
 }
 
-/* The ledger of the job, without a tree of the whole job: there may be thousands. */
+/* Most jobs have no record with cause device, and there may be thousands of jobs: a text without the word is not parsed.
+ * The ledger is in the status, or as a text in an annotation. */
+static bool may_tell_devices(struct hf_doc *doc)
+{
+	static const char in_status[] = "device\"", in_annotation[] = "device\\\"";
+	size_t len;
+	const char *text = hf_doc_text(doc, &len);
+
+	return memmem(text, len, in_status, sizeof(in_status) - 1) != NULL ||
+	       memmem(text, len, in_annotation, sizeof(in_annotation) - 1) != NULL;
+}
+
+/* The ledger of the job, without a tree of the whole job. */
 static struct hf_json *read_ledger(struct hf_doc *doc)
 {
 	HF_AUTO_JSON job = hf_json_object();
@@ -150,7 +164,7 @@ void hf_operator_each_device_restart(const struct hf_operator *op, hf_device_res
 	struct hf_operator_job job;
 
 	while (hf_operator_next_job(op, &it, &job)) {
-		HF_AUTO_JSON ledger = read_ledger(job.doc);
+		HF_AUTO_JSON ledger = may_tell_devices(job.doc) ? read_ledger(job.doc) : NULL;
 		const struct hf_json *history = hf_json_get(ledger, "history");
 
 		tell_record(hf_json_get(ledger, "last"), fn, arg);

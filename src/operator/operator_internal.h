@@ -91,6 +91,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 
 struct hf_render_args {
 	struct hf_doc *job;
+	const char *spec; /* hf_job_view.spec of the job */
 	const struct hf_framework *framework;
 	const struct hf_settings *settings;
 	const char *init_container_template; /* NULL: none */

@@ -402,6 +402,7 @@ static int render_body(const struct hf_pass_call *call, struct hf_doc **ret_doc,
 	const struct hf_pass *pass = call->pass;
 	const struct hf_render_args args = {
 		.job = pass->stepped,
+		.spec = pass->view.spec,
 		.framework = pass->kind->framework,
 		.settings = &pass->op->options.settings,
 		.init_container_template = pass->op->init_container_template,

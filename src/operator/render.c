@@ -3,7 +3,6 @@
 #include "operator/operator_internal.h"
 
 #include "api/extra_object.h"
-#include "api/job.h"
 #include "base/str.h"
 #include "core/model/names.h"
 #include "json/yaml.h"
@@ -503,7 +502,6 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 	 * the first two. */
 	static const char *const kept[] = {"labels", "annotations", "finalizers"};
 	const struct hf_json *template = find_template(args, action->role);
-	char digest[HF_SPEC_DIGEST_SIZE];
 	HF_AUTO_JSON pod = NULL;
 	int rc = 0;
 
@@ -517,9 +515,8 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 	hf_json_set(pod, "spec", hf_json_copy(hf_json_get(template, "spec")));
 	for (size_t i = 0; i < action->edits_len && rc == 0; i++)
 		rc = apply_edit(args, pod, &action->edits[i], err);
-	hf_job_spec_digest(hf_doc_json(args->job), digest);
 	hf_json_set_str(hf_json_ensure_object(hf_json_get(pod, "metadata"), "annotations"),
-			HF_ANNOTATION_SPEC, digest);
+			HF_ANNOTATION_SPEC, args->spec);
 	if (rc == 0)
 		*ret_pod = hf_doc_from_json(hf_json_ref(pod));
 	return rc;

@@ -3,6 +3,7 @@
 #include "harness/test.h"
 #include "operator/operator_internal.h"
 
+#include "api/job.h"
 #include "base/mem.h"
 
 #include "framework/framework.h"
@@ -28,6 +29,7 @@ static const char job_text[] =
 struct bench {
 	struct hf_doc *job;
 	struct hf_settings settings;
+	char spec[HF_SPEC_DIGEST_SIZE];
 	struct hf_render_args args;
 };
 
@@ -36,8 +38,11 @@ static int setup(void **state)
 	static struct bench bench;
 
 	bench = (struct bench){.job = hf_doc_from_text(job_text, strlen(job_text))};
-	bench.args = (struct hf_render_args){
-		.job = bench.job, .framework = &hf_framework_pytorch, .settings = &bench.settings};
+	hf_job_spec_digest(hf_doc_json(bench.job), bench.spec);
+	bench.args = (struct hf_render_args){.job = bench.job,
+					     .spec = bench.spec,
+					     .framework = &hf_framework_pytorch,
+					     .settings = &bench.settings};
 	*state = &bench;
 	return 0;
 }
@@ -102,7 +107,8 @@ static void test_a_pod_of_an_mpijob_has_no_finalizers(void **state)
 		"{\"metadata\":{\"name\":\"m\"},\"spec\":{\"mpiReplicaSpecs\":{\"Worker\":{\"template\":{"
 		"\"metadata\":{\"labels\":{\"a\":\"b\"},\"finalizers\":[\"f/f\"]},\"spec\":{}}}}}}";
 	HF_AUTO_DOC job = hf_doc_from_text(text, strlen(text));
-	const struct hf_render_args args = {.job = job, .framework = &hf_framework_mpi};
+	const struct hf_render_args args = {
+		.job = job, .spec = "0", .framework = &hf_framework_mpi};
 	struct hf_action action = pod_action(NULL, 0);
 	HF_AUTO_DOC pod = NULL;
 	struct hf_error err;
@@ -144,8 +150,9 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 		"{\"fieldPath\":\"status.podIP\"}}}]}]}");
 	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "labels", NULL),
 		    "{\"app\":\"x\",\"a\":\"operator\"}");
-	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "annotations", NULL),
-		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\",\"holdfast.dev/spec\":\"b717c28302af8a4d\"}");
+	assert_json(
+		hf_json_path(hf_doc_json(pod), "metadata", "annotations", NULL),
+		"{\"k\":\"v\",\"holdfast.dev/generation\":\"3\",\"holdfast.dev/spec\":\"b717c28302af8a4d\"}");
 }
 
 /* The affinity of a pod that avoids the nodes a and b, if its template has the given affinity. */
