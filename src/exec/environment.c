@@ -69,7 +69,8 @@ void hf_exec_read_environment(struct hf_exec_run *x)
 	for (size_t i = 0; i < HF_ARRAY_LEN(rendezvous_names); i++)
 		x->rendezvous[i] = getenv(rendezvous_names[i]);
 	x->nested = hf_exec_link_is_there(getenv(REPORT_ENV));
-	/* Both are for this exec: an exec that CMD runs must not wait as well, and its output passes through this one. */
+	/* Both variables are for this exec. If CMD is an exec too, that exec must not wait for a go, and its output is judged
+	 * here. */
 	(void)unsetenv(HF_EXEC_HOLD_ENV);
 	(void)unsetenv(HF_EXEC_RULES_ENV);
 }

@@ -245,7 +245,7 @@ static void container_is(struct world *w, const char *pod, int restarts, const c
 	apply(w, HF_VERB_PATCH, &hf_pods, pod, "status", text);
 }
 
-/* What dies of its GPU at its first kernel launch. */
+/* A program that dies of its GPU when it launches its first kernel. */
 static void a_holder_that_lives_for_a_second_is_known_and_its_end_is_told(void **state)
 {
 	struct world *w = *state;
@@ -363,7 +363,7 @@ static void a_fault_of_one_device_does_not_concern_the_holder_of_another(void **
 	assert_string_equal(word_on(w, "hung"), "False");
 }
 
-/* The driver sees one fewer.  Which that is a device that is out tells; else it may be any. */
+/* The driver sees one device fewer.  If a device is out of use, it is the missing one; else any device may be. */
 static void a_missing_device_concerns_its_holder_if_it_is_known(void **state)
 {
 	struct world *w = *state;

@@ -40,10 +40,10 @@ struct agent {
 	char pod[NAME_BYTES];
 	struct hf_store *store;
 	struct hf_watch *watch;
-	char version[32];          /* of the last event */
-	int64_t previous, current; /* of the JobSet, as this agent knows them; or NONE */
-	int64_t attempt;           /* as written; NONE: not yet */
-	int64_t writing;           /* the attempt that is being written; NONE: none */
+	char version[32]; /* of the last event */
+	int64_t previous, current; /* attempts in the JobSet's status, as read; NONE: absent */
+	int64_t attempt; /* the attempt in the pod's annotation; NONE: the pod has none */
+	int64_t writing; /* the attempt in the write under way; NONE: no write is under way */
 	bool lets_run;
 };
 

@@ -15,8 +15,7 @@
 #define AWAY_MAX (15 * HF_MINUTE)
 #define FLAP_MAX (90 * HF_SECOND)
 #define SHUTDOWN_SPAN (30 * HF_SECOND)
-/* Within this time after the first one, the other nodes of a zone come back, one after the
- * other. */
+/* The nodes of a zone come back one after the other, the last at most this long after the first. */
 #define HEAL_MAX HF_MINUTE
 
 struct sim_node *sim_node_get(struct sim *sim, const char *name)

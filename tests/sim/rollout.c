@@ -36,7 +36,7 @@ static void a_rollout_changes_each_node_once(void **state)
 
 	d->at_once = 4;
 	rw_run(w, 50 * HF_SECOND);
-	/* The first wave is one node, which soaks. */
+	/* The first wave is one node; the soak time runs after it. */
 	assert_int_equal(rd_count_running(d, 2), 1);
 	rd_expect_phase(d, "Soaking");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Done");

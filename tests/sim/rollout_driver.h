@@ -62,7 +62,7 @@ struct rd {
 	bool ready[RW_NODES_MAX], asked[RW_NODES_MAX], bare[RW_NODES_MAX];
 	int pods_made;
 	struct rd_canary canary[RD_VERSIONS_MAX];
-	int canary_fails_on; /* the node on which each canary fails, plus 1; 0: on none */
+	int canary_fails_on; /* number of the node on which each canary fails, plus 1; 0: canaries fail on no node */
 	int64_t own_us[RD_VERSIONS_MAX]; /* of a rank of the job "train" */
 	int canaries_made;               /* jobs */
 	struct rd_run jobs[RD_RUNS_MAX];

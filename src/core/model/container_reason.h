@@ -41,8 +41,8 @@ const char *hf_container_reason_next(const struct hf_container_reason *row);
 
 /*
  * Write a node's message as one line of text: at most HF_STATUS_MESSAGE_MAX bytes, whole
- * characters, control characters as blanks, without blanks at the end.  A longer message loses its middle, because Go's errors
- * name the cause last.  NULL and "" become "".
+ * characters, control characters as blanks, without blanks at the end.  A longer message loses its
+ * middle, because Go's errors name the cause last.  NULL and "" become "".
  */
 #define HF_STATUS_MESSAGE_MAX 400
 void hf_status_message_write(const char *message, char ret_text[HF_STATUS_MESSAGE_MAX + 1]);
