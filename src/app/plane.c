@@ -29,7 +29,7 @@
  * requests: the plane has one small node, and the requests of 50m each would keep ranks waiting for
  * CPUs that the init containers do not use. */
 static const char init_template[] =
-	"- name: init-pytorch\n"
+	"- name: " HF_PLANE_INIT_CONTAINER "\n"
 	"  image: '{{.InitContainerImage}}'\n"
 	"  imagePullPolicy: IfNotPresent\n"
 	"  command:\n"

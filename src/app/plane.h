@@ -18,6 +18,9 @@
  */
 struct hf_plane;
 
+/* The init container that the plane adds to the Workers of a PyTorchJob. */
+#define HF_PLANE_INIT_CONTAINER "init-pytorch"
+
 struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	/* folder for all data: an absolute path; made with mode 0700 if it is missing */

@@ -36,6 +36,7 @@ struct rank {
 	char *uid;   /* UID of the newest pod with the name in `pod` */
 	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
+	char *init; /* the init container whose bytes arrived last; "": the first container's did */
 	struct hf_strbuf partial; /* the unfinished line of the log */
 	bool returned; /* a carriage return ended the last line: a newline after it is no empty line */
 	int64_t restarts; /* container restarts of this pod */
@@ -107,6 +108,7 @@ static void rank_free(struct rank *rank)
 	free(rank->uid);
 	free(rank->state);
 	free(rank->last_line);
+	free(rank->init);
 	hf_strbuf_release(&rank->partial);
 	free(rank);
 }
@@ -146,6 +148,7 @@ static struct rank *find_rank(struct hf_progress *p, const char *pod)
 	rank->uid = hf_xstrdup("");
 	rank->state = hf_xstrdup("");
 	rank->last_line = hf_xstrdup("");
+	rank->init = hf_xstrdup("");
 	hf_strbuf_init(&rank->partial, HF_PROGRESS_LINE_BYTES_MAX);
 	if (!HF_VEC_PUSH(&p->ranks, rank)) {
 		rank_free(rank);
@@ -659,6 +662,16 @@ static void note_hidden_logs(struct hf_progress *p, hf_time now)
 
 /* Handles one complete log line. overwritten: the line ended with a carriage return, so that the
  * next line replaces it on a terminal. */
+/* Starts a line of the log: "worker-0 | ", or "worker-0 fetch | " for an init container. */
+static void add_line_start(struct hf_strbuf *line, const struct hf_progress *p,
+			   const struct rank *rank)
+{
+	hf_strbuf_addstr(line, rank_name(p, rank));
+	if (rank->init[0] != '\0')
+		hf_strbuf_addf(line, " %s", rank->init);
+	hf_strbuf_addstr(line, " |");
+}
+
 static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten, hf_time now)
 {
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
@@ -669,14 +682,14 @@ static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten
 	hf_strbuf_clear(&rank->partial);
 	if (clean.len == 0) {
 		if (!overwritten && !rank->returned && wants_logs_of(p, rank)) {
-			hf_strbuf_addf(&line, "%s |", rank_name(p, rank));
+			add_line_start(&line, p, rank);
 			put_line(p, line.data);
 		}
 		rank->returned = overwritten;
 		return;
 	}
 	rank->returned = overwritten;
-	is_step = read_step(p, rank, &clean, now);
+	is_step = rank->init[0] == '\0' && read_step(p, rank, &clean, now);
 	note_hidden_logs(p, now);
 	/* The row of a rank shows the step in its own cell, so only other lines become its last
 	 * log line. */
@@ -689,19 +702,17 @@ static void take_line(struct hf_progress *p, struct rank *rank, bool overwritten
 		return;
 	if (!wants_logs_of(p, rank) || (is_step && overwritten))
 		return;
-	hf_strbuf_addf(&line, "%s | %s%s", rank_name(p, rank), clean.data,
+	add_line_start(&line, p, rank);
+	hf_strbuf_addf(&line, " %s%s", clean.data,
 		       cut ? " [the rest of the line is in the log]" : "");
 	put_line(p, line.data);
 }
 
-void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, size_t len,
-		     hf_time now)
+static void add_bytes(struct hf_progress *p, struct rank *rank, const char *bytes, size_t len,
+		      hf_time now)
 {
-	struct rank *rank = find_rank(p, pod);
 	bool drawn = p->drawn.len > 0;
 
-	if (rank == NULL)
-		return;
 	for (size_t i = 0; i < len; i++) {
 		/* A carriage return ends a line too, because progress bars redraw with it. */
 		if (bytes[i] == '\n' || bytes[i] == '\r')
@@ -715,12 +726,32 @@ void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, 
 		hf_progress_draw(p, now, true);
 }
 
+void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, size_t len,
+		     hf_time now)
+{
+	hf_progress_init_log(p, pod, "", bytes, len, now);
+}
+
+void hf_progress_init_log(struct hf_progress *p, const char *pod, const char *container,
+			  const char *bytes, size_t len, hf_time now)
+{
+	struct rank *rank = find_rank(p, pod);
+
+	if (rank == NULL)
+		return;
+	if (!hf_streq(rank->init, container)) {
+		hf_progress_log_end(p, pod, now);
+		replace_text(&rank->init, container);
+	}
+	add_bytes(p, rank, bytes, len, now);
+}
+
 void hf_progress_log_end(struct hf_progress *p, const char *pod, hf_time now)
 {
 	struct rank *rank = find_rank(p, pod);
 
 	if (rank != NULL && rank->partial.len > 0)
-		hf_progress_log(p, pod, "\n", 1, now);
+		add_bytes(p, rank, "\n", 1, now);
 }
 
 /* ---- drawing the block of ranks on the terminal ------------------------------------------- */

@@ -52,7 +52,10 @@ void hf_progress_pod(struct hf_progress *progress, struct hf_doc *pod, bool gone
 /* Add bytes of a pod's log, in the order in which they arrive. */
 void hf_progress_log(struct hf_progress *progress, const char *pod, const char *bytes, size_t len,
 		     hf_time now);
-/* The log of a run of the pod's container has ended: print an unfinished line. */
+/* The same for the log of an init container: its name stands in each line, and no line is a step. */
+void hf_progress_init_log(struct hf_progress *progress, const char *pod, const char *container,
+			  const char *bytes, size_t len, hf_time now);
+/* The log of a run of one of the pod's containers has ended: print an unfinished line. */
 void hf_progress_log_end(struct hf_progress *progress, const char *pod, hf_time now);
 /* Take a report of a training step, sent by a process of the pod with this UID. */
 void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const struct hf_beat *beat,

@@ -147,6 +147,19 @@ static void log_lines_carry_the_rank_and_no_control_characters(void **state)
 	teardown(&f);
 }
 
+static void lines_of_an_init_container_carry_its_name(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	hf_progress_init_log(f.progress, "ddp-worker-0", "fetch", "step 9\n\nhalf", 12, 0);
+	hf_progress_log(f.progress, "ddp-worker-0", "a\n", 2, 0);
+	assert_string_equal(
+		printed(&f),
+		"worker-0 fetch | step 9\nworker-0 fetch |\nworker-0 fetch | half\nworker-0 | a\n");
+	teardown(&f);
+}
+
 static void empty_lines_of_a_program_are_shown(void **state)
 {
 	struct fixture f;
@@ -852,6 +865,7 @@ int main(void)
 		cmocka_unit_test(a_restart_that_waits_says_for_how_long),
 		cmocka_unit_test(log_lines_carry_the_rank_and_no_control_characters),
 		cmocka_unit_test(a_line_without_end_is_cut),
+		cmocka_unit_test(lines_of_an_init_container_carry_its_name),
 		cmocka_unit_test(empty_lines_of_a_program_are_shown),
 		cmocka_unit_test(a_late_word_of_the_pod_before_changes_nothing),
 		cmocka_unit_test(the_block_is_erased_before_it_is_drawn_again),

@@ -273,6 +273,16 @@ static void on_log(void *arg, const char *pod, const char *bytes, size_t len)
 	hf_progress_log(run->progress, pod, bytes, len, now_of(run));
 }
 
+static void on_init_log(void *arg, const char *pod, const char *container, const char *bytes,
+			size_t len)
+{
+	struct run *run = arg;
+
+	/* What the plane's own container prints tells the user nothing. */
+	if (!hf_streq(container, HF_PLANE_INIT_CONTAINER))
+		hf_progress_init_log(run->progress, pod, container, bytes, len, now_of(run));
+}
+
 static void on_log_begin(void *arg, struct hf_doc *pod, int64_t number HF_UNUSED)
 {
 	struct run *run = arg;
@@ -297,6 +307,7 @@ static void create_follows(struct run *run)
 						  .tail_lines = -1,
 						  .began = on_log_begin,
 						  .bytes = on_log,
+						  .init_bytes = on_init_log,
 						  .ended = on_log_end,
 						  .arg = run};
 

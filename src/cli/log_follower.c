@@ -22,6 +22,7 @@ struct follow {
 	struct hf_log_follower *follows;
 	struct hf_doc *pod; /* the version of the pod that the caller passed last */
 	char *container;
+	bool is_init; /* followed for init_bytes */
 	/* number (restartCount) of the run that had its log opened last; -1: no log was opened */
 	int64_t told;
 	/* number (restartCount) of the newest run of the container; -1: the container never ran */
@@ -102,7 +103,11 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	if (len > 0) {
 		follow->tries = 0;
 		follow->heard_at = hf_loop_mono(options->loop);
-		options->bytes(options->arg, hf_doc_name(follow->pod), bytes, len);
+		if (follow->is_init)
+			options->init_bytes(options->arg, hf_doc_name(follow->pod),
+					    follow->container, bytes, len);
+		else
+			options->bytes(options->arg, hf_doc_name(follow->pod), bytes, len);
 		return;
 	}
 	follow->stream = hf_log_stream_stop(follow->stream);
@@ -155,18 +160,24 @@ static void next_run(struct follow *follow)
 	follow->joined = follow->failed = false;
 	follow->heard_at = HF_TIME_NONE;
 	follow->tries = 0;
-	if (options->began != NULL)
+	if (options->began != NULL && !follow->is_init)
 		options->began(options->arg, follow->pod, follow->told);
 	open_log(follow);
 }
 
-static struct follow *find_follow(struct hf_log_follower *follows, struct hf_doc *pod)
+/* init: the name of an init container; NULL: the container of the options. */
+static struct follow *find_follow(struct hf_log_follower *follows, struct hf_doc *pod,
+				  const char *init)
 {
 	struct follow *follow;
 
-	for (size_t i = 0; i < follows->items.len; i++)
-		if (hf_streq(hf_doc_uid(follows->items.items[i]->pod), hf_doc_uid(pod)))
-			return follows->items.items[i];
+	for (size_t i = 0; i < follows->items.len; i++) {
+		follow = follows->items.items[i];
+		if (hf_streq(hf_doc_uid(follow->pod), hf_doc_uid(pod)) &&
+		    follow->is_init == (init != NULL) &&
+		    (init == NULL || hf_streq(follow->container, init)))
+			return follow;
+	}
 	follow = hf_xcalloc(1, sizeof(*follow));
 	if (!HF_VEC_PUSH(&follows->items, follow)) {
 		free(follow);
@@ -174,18 +185,20 @@ static struct follow *find_follow(struct hf_log_follower *follows, struct hf_doc
 	}
 	follow->follows = follows;
 	follow->pod = hf_doc_ref(pod);
+	follow->is_init = init != NULL;
 	follow->again = hf_timer_create(follows->options.loop, open_log, follow);
 	follow->told = follow->newest = -1;
 	return follow;
 }
 
-static void update_follow(struct hf_log_follower *follows, struct hf_doc *pod, bool join)
+static void update_follow(struct hf_log_follower *follows, struct hf_doc *pod, const char *init,
+			  bool join)
 {
 	const struct hf_json *root = hf_doc_json(pod);
-	const char *container = follows->options.container;
+	const char *container = init != NULL ? init : follows->options.container;
 	bool running;
 	int64_t run = hf_container_run(root, container, &running);
-	struct follow *follow = run >= 0 ? find_follow(follows, pod) : NULL;
+	struct follow *follow = run >= 0 ? find_follow(follows, pod, init) : NULL;
 
 	if (follow == NULL)
 		return;
@@ -210,14 +223,28 @@ static void update_follow(struct hf_log_follower *follows, struct hf_doc *pod, b
 	next_run(follow);
 }
 
+static void update_follows(struct hf_log_follower *follows, struct hf_doc *pod, bool join)
+{
+	const struct hf_json *inits =
+		hf_json_path(hf_doc_json(pod), "status", "initContainerStatuses", NULL);
+
+	for (size_t i = 0; follows->options.init_bytes != NULL && i < hf_json_len(inits); i++) {
+		const char *name = hf_json_path_str(hf_json_item(inits, i), "name", NULL);
+
+		if (name != NULL)
+			update_follow(follows, pod, name, join);
+	}
+	update_follow(follows, pod, NULL, join);
+}
+
 void hf_log_follower_update_pod(struct hf_log_follower *follows, struct hf_doc *pod)
 {
-	update_follow(follows, pod, false);
+	update_follows(follows, pod, false);
 }
 
 void hf_log_follower_join_pod(struct hf_log_follower *follows, struct hf_doc *pod)
 {
-	update_follow(follows, pod, true);
+	update_follows(follows, pod, true);
 }
 
 static bool is_open(const struct follow *follow)

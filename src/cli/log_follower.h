@@ -33,6 +33,9 @@ struct hf_log_follower_options {
 	/* Called before the first bytes of a run (restartCount) of a container.  May be NULL. */
 	void (*began)(void *arg, struct hf_doc *pod, int64_t run);
 	void (*bytes)(void *arg, const char *pod, const char *bytes, size_t len);
+	/* The same for the pod's init containers, without began. NULL: their logs are not followed. */
+	void (*init_bytes)(void *arg, const char *pod, const char *container, const char *bytes,
+			   size_t len);
 	/* Called when the log of a run has ended. code: 0, or the error that ended the log. If the
 	 * pod has a next run, its log has been opened before this call, so hf_log_follower_is_open
 	 * counts it. */

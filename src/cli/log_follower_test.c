@@ -18,6 +18,12 @@ static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
 	hf_strbuf_addf(&said, "%s<%.*s>", pod, (int)len, bytes);
 }
 
+static void on_init_bytes(void *arg, const char *pod, const char *container, const char *bytes,
+			  size_t len)
+{
+	hf_strbuf_addf(&said, "%s/%s<%.*s>", pod, container, (int)len, bytes);
+}
+
 static void on_ended(void *arg, const char *pod, int code, const char *message)
 {
 	hf_strbuf_addf(&said, "%s%s", code != 0 ? message : "",
@@ -112,6 +118,33 @@ static void the_log_of_an_init_container_is_followed(void **state)
 	hf_doc_unref(pod);
 	told_to_the_end();
 	assert_string_equal(said.data, "j-worker-0<prepared>.");
+	end();
+}
+
+static void init_containers_are_followed_beside_the_first_container(void **state)
+{
+	static const char init[] =
+		"{'status':{'initContainerStatuses':["
+		"{'name':'prep','restartCount':0,'state':{'terminated':{'exitCode':0}}},"
+		"{'name':'fetch','restartCount':0,'state':{'terminated':{'exitCode':0}}}]}}";
+	struct hf_log_follower_options options;
+
+	(void)state;
+	begin();
+	options = (struct hf_log_follower_options){.loop = world.loop,
+						   .store = world.store,
+						   .ns = "default",
+						   .tail_lines = -1,
+						   .bytes = on_bytes,
+						   .init_bytes = on_init_bytes,
+						   .ended = on_ended};
+	(void)hf_log_follower_destroy(follows);
+	follows = hf_log_follower_create(&options);
+	cli_world_log(&world, "j-worker-0", "x");
+	cli_world_patch(&world, &hf_pods, "j-worker-0", init);
+	becomes("'restartCount':0,'state':{'running':{}}");
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0/prep<x>j-worker-0/fetch<x>j-worker-0<x>.");
 	end();
 }
 
@@ -244,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_run_of_a_container_is_told_too),
 		cmocka_unit_test(the_log_of_an_init_container_is_followed),
+		cmocka_unit_test(init_containers_are_followed_beside_the_first_container),
 		cmocka_unit_test(runs_of_one_pod_come_one_after_the_other),
 		cmocka_unit_test(a_run_that_was_missed_is_asked_for_as_the_previous_one),
 		cmocka_unit_test(of_a_run_that_the_kubelet_lost_the_previous_one_is_asked_for),

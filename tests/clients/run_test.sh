@@ -410,7 +410,7 @@ python3 - "$dir/init.yaml" <<-'PY'
 	open(sys.argv[1], "w").write(re.sub(r"( *)(initContainers.*\n)containers", r"\1\2\1containers", text))
 PY
 expect 'the log of a failed init container is shown' \
-	"code 5: [a-z]*-0 never started: .*line of init container 'fetch' of [a-z]*-0:.*no network.*Full log: .*/fetch.0.log.*logs @latest --rank [a-z]*-0 -c fetch" \
+	"0 fetch [|] no network.*code 5: [a-z]*-0 never started: .*line of init container 'fetch' of [a-z]*-0:.*no network.*Full log: .*/fetch.0.log.*logs @latest --rank [a-z]*-0 -c fetch" \
 	code 5 "$program" run "$dir/init.yaml"
 followed_run() {
 	"$program" run follow.py >/dev/null 2>&1 &
