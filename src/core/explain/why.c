@@ -320,9 +320,9 @@ void hf_why_tell_history(const struct hf_brain *b)
 	for (size_t i = ledger->records_len; i-- > 1;) {
 		const struct hf_record *record = &ledger->records[i];
 
-		hf_say(b, record->decided_at, HF_TOPIC_DONE, "%s restart of %s: %s",
-		       hf_str_or(record->scope, "a"), hf_str_or(record->replica, "all ranks"),
-		       hf_class_name(record->cause));
+		hf_say(b, record->decided_at, HF_TOPIC_DONE, "%s restart, %s: %s",
+		       hf_str_or(record->scope, "a"), hf_class_name(record->cause),
+		       hf_record_evidence(b->arena, record));
 	}
 	if (ledger->records_len > 0) {
 		say_evidence(b, last);
