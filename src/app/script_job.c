@@ -521,9 +521,10 @@ static int check_gpus_flag(struct hf_cli *cli, const struct hf_local_gpus *found
 	if (!hf_cli_has(cli, "fit"))
 		return hf_cli_usage(
 			cli,
-			"--gpus %s names %lld GPUs, and this machine has %lld of them%s%s; "
+			"--gpus %s names %lld GPU%s, and this machine has %lld of them%s%s; "
 			"--gpus none runs the program without GPUs",
-			flag, (long long)named, (long long)have, colon, found->why);
+			flag, (long long)named, named == 1 ? "" : "s", (long long)have, colon,
+			found->why);
 	hf_strbuf_addf(note,
 		       "--fit: this machine has %lld of the %lld GPUs that --gpus names%s%s\n",
 		       (long long)have, (long long)named, colon, found->why);

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 /*
- * Warns of ports of the machine that several pods with hostNetwork name. Upstream's scheduler
+ * Tells of ports of the machine that several pods with hostNetwork name. Upstream's scheduler
  * keeps such pods apart, but one machine has no other node, and a manifest may name a port that no
  * program uses: each PyTorch worker names the master's port. So the pod starts, and an Event names
  * the other pod.
@@ -58,7 +58,7 @@ static const struct hf_kubelet_pod *find_rival(const struct hf_kubelet_pod *pod,
 	return NULL;
 }
 
-static void warn_of_container(struct hf_kubelet_pod *pod, const struct hf_json *container)
+static void tell_shared_ports(struct hf_kubelet_pod *pod, const struct hf_json *container)
 {
 	const struct hf_json *ports = hf_json_get(container, "ports");
 
@@ -67,18 +67,18 @@ static void warn_of_container(struct hf_kubelet_pod *pod, const struct hf_json *
 		const struct hf_kubelet_pod *rival = w.port > 0 ? find_rival(pod, &w) : NULL;
 
 		if (rival)
-			hf_kubelet_event(pod, "Warning", "HostPortShared",
-					 "hostNetwork: pod %s/%s wants port %" PRId64
-					 "/%s of this machine too; only one of the two can listen "
-					 "on it",
+			hf_kubelet_event(pod, "Normal", "HostPortShared",
+					 "hostNetwork: pod %s/%s names port %" PRId64
+					 "/%s of this machine too; if both listen on it, the "
+					 "second one fails",
 					 rival->ns, rival->name, w.port, w.protocol);
 	}
 }
 
-void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod)
+void hf_kubelet_pod_tell_shared_ports(struct hf_kubelet_pod *pod)
 {
 	if (!pod->config.host_network)
 		return;
 	for (size_t i = 0; i < pod->n; i++)
-		warn_of_container(pod, pod->containers[i].spec);
+		tell_shared_ports(pod, pod->containers[i].spec);
 }

@@ -183,7 +183,7 @@ const char *hf_kubelet_gpus_variable(const struct hf_kubelet_pod *pod,
 /* --- host_ports.c --- */
 /* Writes an Event for each port of the machine that this pod and another pod with hostNetwork both
  * want. */
-void hf_kubelet_pod_warn_of_ports(struct hf_kubelet_pod *pod);
+void hf_kubelet_pod_tell_shared_ports(struct hf_kubelet_pod *pod);
 
 /* --- pod_shim.c --- */
 /* Sets the functions by which the pod's shim reports, and returns `handler`. */

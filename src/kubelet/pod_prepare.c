@@ -170,7 +170,7 @@ static void start_shim(struct hf_kubelet_pod *pod)
 		return;
 	}
 	pod->state = HF_KUBELET_POD_SPAWNING;
-	hf_kubelet_pod_warn_of_ports(pod);
+	hf_kubelet_pod_tell_shared_ports(pod);
 	warn_of_no_uplink(pod);
 	if (pod->start_time == HF_TIME_NONE)
 		pod->start_time = hf_loop_wall(pod->kubelet->loop);
