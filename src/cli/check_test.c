@@ -137,14 +137,14 @@ static void the_version_of_the_server_is_compared_with_the_tested_ones(void **st
 	assert_version("v1.37.2",
 		       "ok api-server: v1.37.2; most tests of Holdfast ran on 1.36, some on this "
 		       "version\n");
-	assert_version("v1.34.9",
-		       "warn api-server: v1.34.9 is older than the tested versions 1.35 to 1.37\n"
+	assert_version("v1.33.9",
+		       "warn api-server: v1.33.9 is older than the tested versions 1.34 to 1.37\n"
 		       "  -> try Holdfast on a test cluster of this version first\n");
 	assert_version("v1.29.9",
 		       "fail api-server: v1.29.9; Holdfast needs Kubernetes 1.30 or later\n"
 		       "  -> upgrade the cluster\n");
 	assert_version("v1.40.0",
-		       "warn api-server: v1.40.0 is newer than the tested versions 1.35 to 1.37\n"
+		       "warn api-server: v1.40.0 is newer than the tested versions 1.34 to 1.37\n"
 		       "  -> try Holdfast on a test cluster of this version first\n");
 	assert_version(
 		"v1.36.0+holdfast.0.1.0",

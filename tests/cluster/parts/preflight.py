@@ -64,7 +64,7 @@ def lead(w, ago=0):
 
 def tested():
     """The version of this cluster (--kubernetes) is one of the README's table."""
-    return build.version("kubernetes").split(".")[1] in ("35", "36", "37")
+    return build.version("kubernetes").split(".")[1] in ("34", "35", "36", "37")
 
 
 def install_old(w, *flags):
