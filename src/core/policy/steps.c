@@ -23,9 +23,30 @@ struct steps {
 	bool again; /* a process that was started after the last incident has done a step */
 };
 
-static void add_process(struct steps *steps, const struct hf_process_seen *process)
+/* The last step of a process that is down is known from the report that it is down at the ledger's present start.  One
+ * of an older start is of a process before the present one: agents report a start up to three minutes later. */
+static bool is_down_now(const struct hf_brain *b, const struct hf_slot *slot,
+			const struct hf_process_seen *process)
 {
-	if (process->step > steps->step)
+	return process->phase == HF_PROCESS_DOWN && hf_slot_is_reached(b, slot, process);
+}
+
+/* The reported step is of the rank's present process.  While the rank is held or its pod is to go, that is the process
+ * that stops. */
+static bool is_step_present(const struct hf_brain *b, const struct hf_slot *slot,
+			    const struct hf_process_seen *process)
+{
+	bool stops = slot->held || !slot->current;
+
+	if (process->phase == HF_PROCESS_DOWN)
+		return stops && is_down_now(b, slot, process);
+	return stops || hf_slot_is_reached(b, slot, process);
+}
+
+/* A saved step stays on disk, whichever process has saved it. */
+static void add_process(struct steps *steps, const struct hf_process_seen *process, bool with_step)
+{
+	if (with_step && process->step > steps->step)
 		steps->step = process->step;
 	if (process->saved_step > steps->saved)
 		steps->saved = process->saved_step;
@@ -80,7 +101,8 @@ static struct steps find_steps(const struct hf_brain *b)
 			if (pod->stepped_at > steps.stepped_at)
 				steps.stepped_at = pod->stepped_at;
 			if (pod->process)
-				add_process(&steps, pod->process);
+				add_process(&steps, pod->process,
+					    is_step_present(b, slot, pod->process));
 			steps.again = steps.again || does_step_again(b, slot);
 		}
 	}
@@ -157,10 +179,13 @@ static void take_last_words(struct hf_brain *b)
 
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
-			const struct hf_pod *pod = b->roles[r].slots[i].pod;
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+			const struct hf_process_seen *process =
+				slot->pod ? slot->pod->process : NULL;
 
-			if (pod && pod->process && pod->process->phase != HF_PROCESS_RUNNING)
-				add_process(&steps, pod->process);
+			if (process &&
+			    (process->phase == HF_PROCESS_ENDED || is_down_now(b, slot, process)))
+				add_process(&steps, process, true);
 		}
 	}
 	if (steps.step > last->step)

@@ -206,6 +206,44 @@ static void a_process_without_a_step_has_not_the_step_of_the_one_before(void **s
 	brain_release(&b);
 }
 
+/* An agent reports a start minutes later.  Until then its report has the step of the process before. */
+static void a_report_of_the_process_before_has_no_step_of_the_present_one(void **state)
+{
+	(void)state;
+	begin();
+	b.view.run_policy.recovery.no_progress_limit = HF_SOME_INT(2);
+	tell("demo-hand-0", 27, 20);
+	tell("demo-hand-1", 27, 20);
+	end_process("demo-hand-2", 1);
+	turn();
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	tell("demo-hand-0", 27, 20);
+	tell("demo-hand-1", 27, 20);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 27);
+	/* The first agent reports a step, the second not even the start. */
+	brain_after(&b, 3);
+	brain_report(&b, "demo-hand-0", HF_PROCESS_RUNNING, 2, 0);
+	tell("demo-hand-0", 25, 20);
+	turn();
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	assert_int_equal(ledger()->generation, 3);
+	assert_int_equal(ledger()->records[0].step, 25);
+	assert_int_equal(ledger()->records[0].saved_step, 20);
+	/* While the ranks save, the second agent's report is still of the process before. */
+	brain_report(&b, "demo-hand-0", HF_PROCESS_DOWN, 3, 0);
+	tell("demo-hand-0", 26, 26);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 26);
+	brain_report_all(&b, HF_PROCESS_DOWN, 3);
+	tell("demo-hand-1", 26, 26);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 26);
+	assert_int_equal(ledger()->records[0].saved_step, 26);
+	brain_release(&b);
+}
+
 /* Agents publish steps seldom, and the reports of ranks that were stopped have their last one. */
 static void a_record_takes_the_last_steps_of_the_ranks_that_were_stopped(void **state)
 {
@@ -275,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_planned_restart_loses_what_was_not_saved_in_the_end),
 		cmocka_unit_test(the_first_step_is_later_than_the_start),
 		cmocka_unit_test(a_process_without_a_step_has_not_the_step_of_the_one_before),
+		cmocka_unit_test(a_report_of_the_process_before_has_no_step_of_the_present_one),
 		cmocka_unit_test(a_record_takes_the_last_steps_of_the_ranks_that_were_stopped),
 		cmocka_unit_test(last_steps_end_a_streak_without_progress),
 	};
