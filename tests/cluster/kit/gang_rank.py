@@ -105,10 +105,10 @@ def train():
         loss.backward()
         optimizer.step()
         step += 1
+        note("step", step)  # before the report: the log has each step that a record can have
         report(step, loss=loss.item())
         asked = torch.tensor([1 if should_save() else 0])
         dist.all_reduce(asked, op=dist.ReduceOp.MAX)  # all ranks save after the same step
-        note("step", step)
         if asked.item() or step % SAVE_EVERY == 0:
             save("asked" if asked.item() else "saving")
         if read_plan()[0] == "training":
