@@ -29,6 +29,10 @@ struct process {
 	bool told; /* `holdfast exec` has sent at least one state */
 	struct hf_process_state state;
 	hf_time at; /* when the phase, the start or the ordinal of the state last changed */
+	/* when the agent heard of that change: later than `at` if it was away when the process ended */
+	hf_time heard_at;
+	/* the process had ended before exec connected, so this end may explain ends that are published already */
+	bool ended_before;
 	bool sent;
 	struct hf_process_target target; /* the last one sent */
 	/* an order waits until the API server has DeviceHealth with this pod */
@@ -124,8 +128,8 @@ static hf_time find_due(const struct process *process)
 	if (owes_first_step(process))
 		return process->step_at + HF_PROCESSES_STEP_WITHIN;
 	if (process->published)
-		return process->at + HF_PROCESSES_AGAIN_WITHIN;
-	return process->at +
+		return process->heard_at + HF_PROCESSES_AGAIN_WITHIN;
+	return process->heard_at +
 	       (process->target.wait_s > 0 ? HF_PROCESSES_FIRST_WITHIN : HF_PROCESSES_NEW_WITHIN);
 }
 
@@ -149,8 +153,8 @@ static hf_time find_urgent_due(const struct hf_processes *p)
 		hf_time *at = held ? &last : &due;
 
 		stopping |= is_stopping(process);
-		if (is_news(process) && is_urgent(process) && process->at < *at)
-			*at = process->at;
+		if (is_news(process) && is_urgent(process) && process->heard_at < *at)
+			*at = process->heard_at;
 	}
 	if (last != HF_TIME_NEVER)
 		last += stopping ? HF_PROCESSES_BARRIER : HF_PROCESSES_WAVE;
@@ -311,6 +315,14 @@ static bool is_same_target(const struct hf_process_target *a, const struct hf_pr
 	return strcmp(left, right) == 0;
 }
 
+/* Whether the API server has yet to learn of an end that the agent learned late.  An order would turn the state to
+ * DOWN, which has no exit code. */
+static bool is_end_due(const struct process *process)
+{
+	return process->ended_before && process->state.phase == HF_PROCESS_LINE_ENDED &&
+	       is_news(process);
+}
+
 /* Whether another open connection of the same pod came earlier. */
 static bool is_second(const struct hf_processes *p, size_t i)
 {
@@ -371,7 +383,8 @@ static void on_refresh(void *arg)
 		if (process->closed)
 			continue;
 		if (find_target(p, i, &target)) {
-			process->withheld = is_order(process, &target) && !is_reported(p, process);
+			process->withheld = is_order(process, &target) &&
+					    (!is_reported(p, process) || is_end_due(process));
 			if (!process->withheld &&
 			    (!process->sent || !is_same_target(&process->target, &target)))
 				send_target(p, process, &target);
@@ -448,8 +461,14 @@ void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
 
 	if (process == NULL)
 		return;
-	if (!process->told || differ_in_phase(&process->state, state))
-		process->at = get_now(p);
+	if (!process->told)
+		process->ended_before = state->phase == HF_PROCESS_LINE_ENDED;
+	if (!process->told || differ_in_phase(&process->state, state)) {
+		process->heard_at = get_now(p);
+		process->at = process->heard_at;
+		if (state->phase == HF_PROCESS_LINE_ENDED)
+			process->at -= state->ended_ms * HF_MS;
+	}
 	if (!process->told || process->withheld)
 		hf_task_post(p->refresh);
 	if (state->has_step &&

@@ -745,7 +745,7 @@ static void advance_phase(struct hf_exec_run *x)
 		watch_for_contact(x);
 	/* If exec ends, it sends no state: the agent learns the end from the container's. */
 	if (x->orders.phase != HF_EXEC_LEAVING)
-		hf_exec_orders_tell(&x->orders, x->now_ms);
+		hf_exec_orders_tell(&x->orders, hf_exec_clock_ms());
 }
 
 static int report_code(struct hf_exec_run *x)

@@ -200,14 +200,25 @@ int64_t hf_exec_orders_wake_ms(const struct hf_exec_orders *o, int64_t now_ms)
 
 /* ---- sending the state to the agent -------------------------------------------------------------- */
 
+static uint32_t count_ended_ms(const struct hf_exec_orders *o, int64_t now_ms)
+{
+	int64_t ms = now_ms - o->since_ms;
+
+	if (ms < 0)
+		return 0;
+	return ms < HF_PROCESS_ENDED_MS_MAX ? (uint32_t)ms : HF_PROCESS_ENDED_MS_MAX;
+}
+
 void hf_exec_orders_tell(struct hf_exec_orders *o, int64_t now_ms)
 {
 	struct hf_process_state state = o->told;
 
 	state.phase = hf_exec_told_phase(o->phase);
 	state.start = state.phase == HF_PROCESS_LINE_DOWN ? o->obeyed : o->own;
-	/* The code, cause and last words of an end are sent only in the phase ENDED. */
-	if (state.phase != HF_PROCESS_LINE_ENDED) {
+	/* The time, code, cause and last words of an end are sent only in the phase ENDED. */
+	if (state.phase == HF_PROCESS_LINE_ENDED) {
+		state.ended_ms = count_ended_ms(o, now_ms);
+	} else {
 		state.code = state.signal = 0;
 		state.cause[0] = state.words[0] = '\0';
 	}

@@ -33,14 +33,19 @@ static void connect_agent(struct hf_exec_orders *o, int *ret_peer)
 	*ret_peer = fds[1];
 }
 
-static void expect_told(struct hf_exec_orders *o, int peer, const char *wanted)
+static void expect_told_at(struct hf_exec_orders *o, int peer, const char *wanted, int64_t now_ms)
 {
 	char text[HF_PROCESS_LINE_BYTES_MAX] = "";
 
-	hf_exec_orders_tell(o, 0);
+	hf_exec_orders_tell(o, now_ms);
 	if (recv(peer, text, sizeof(text) - 1, MSG_DONTWAIT) < 0)
 		text[0] = '\0';
 	assert_string_equal(text, wanted);
+}
+
+static void expect_told(struct hf_exec_orders *o, int peer, const char *wanted)
+{
+	expect_told_at(o, peer, wanted, 0);
 }
 
 static void test_without_agent(void **state HF_UNUSED)
@@ -183,6 +188,9 @@ static void test_stay_without_connection(void **state HF_UNUSED)
 	connect_agent(&o, &peer);
 	hf_exec_orders_receive(&o, 3000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 61000);
+	/* The agent learns when CMD ended. */
+	expect_told_at(&o, peer, "state phase=ended generation=1 attempt=0 ordinal=1 ended_ms=2500",
+		       3500);
 	(void)close(peer);
 	hf_agent_link_close(&o.link);
 

@@ -198,6 +198,7 @@ enum {
 	S_ORDINAL,
 	S_CODE,
 	S_SIGNAL,
+	S_ENDED_MS,
 	S_CAUSE,
 	S_STEP,
 	S_SAVED,
@@ -210,9 +211,9 @@ static const char *const state_keys[S_KEYS] = {
 	[S_PHASE] = "phase",     [S_GENERATION] = "generation",
 	[S_ATTEMPT] = "attempt", [S_ORDINAL] = "ordinal",
 	[S_CODE] = "code",       [S_SIGNAL] = "signal",
-	[S_CAUSE] = "cause",     [S_STEP] = "step",
-	[S_SAVED] = "saved",     [S_SAVE_MS] = "save_ms",
-	[S_WORDS] = "words",
+	[S_CAUSE] = "cause",     [S_ENDED_MS] = "ended_ms",
+	[S_STEP] = "step",       [S_SAVED] = "saved",
+	[S_SAVE_MS] = "save_ms", [S_WORDS] = "words",
 };
 
 static bool take_state_value(void *arg, int key, struct hf_scan *value)
@@ -226,6 +227,7 @@ static bool take_state_value(void *arg, int key, struct hf_scan *value)
 	case S_ORDINAL: return take_small(value, HF_PROCESS_COUNTER_MAX, &state->ordinal);
 	case S_CODE: return take_small(value, HF_PROCESS_CODE_MAX, &state->code);
 	case S_SIGNAL: return take_small(value, HF_PROCESS_SIGNAL_MAX, &state->signal);
+	case S_ENDED_MS: return take_small(value, HF_PROCESS_ENDED_MS_MAX, &state->ended_ms);
 	case S_CAUSE: return take_cause(value, state->cause);
 	case S_STEP:
 		state->has_step = true;
@@ -362,6 +364,7 @@ size_t hf_process_state_format(const struct hf_process_state *state, char *ret_t
 	add_number(&line, "ordinal", state->ordinal);
 	add_number(&line, "code", state->code);
 	add_number(&line, "signal", state->signal);
+	add_number(&line, "ended_ms", state->ended_ms);
 	if (state->cause[0] != '\0')
 		hf_pairs_add(&line, " cause=%s", state->cause);
 	if (state->has_step)

@@ -34,6 +34,8 @@ HF_BEGIN_DECLS
  *   ordinal     the number of this process among those of this exec, from 1; required except in phase waiting
  *   code        the exit code with which exec would end
  *   signal      the signal that ended the process
+ *   ended_ms    milliseconds since the end of the process, HF_PROCESS_ENDED_MS_MAX at most: the agent may have been
+ *               away at the end
  *   cause       the cause of a failure of an ended process: device-fatal, fabric, …
  *   step        the last step that a rank has completed
  *   saved       the last step that a rank has saved
@@ -61,6 +63,7 @@ HF_BEGIN_DECLS
 #define HF_PROCESS_WORDS_MAX 513 /* with the NUL */
 #define HF_PROCESS_CAUSE_MAX 33
 #define HF_PROCESS_SPAN_MAX 86400 /* seconds */
+#define HF_PROCESS_ENDED_MS_MAX (HF_PROCESS_SPAN_MAX * 1000)
 /* Limit of a generation and of an attempt, as in the ledger. */
 #define HF_PROCESS_COUNTER_MAX 1000000000
 #define HF_PROCESS_KEYS_MAX 32
@@ -94,6 +97,7 @@ struct hf_process_state {
 	struct hf_process_start start;
 	uint32_t ordinal;
 	uint32_t code, signal;
+	uint32_t ended_ms;
 	char cause[HF_PROCESS_CAUSE_MAX]; /* letters, digits, '-'; "": none */
 	bool has_step, has_saved;
 	uint64_t step, saved;

@@ -382,6 +382,42 @@ static void test_agent_starts_anew(void **state)
 	assert_string_equal(show(t->w, 1), "-");
 }
 
+/* Both processes ended while the agent was away.  The ends have their own times, in whatever order exec connects, and
+ * are published before an order turns them to Down. */
+static void test_ends_while_the_agent_was_away(void **state)
+{
+	struct test *t = *state;
+	const struct hf_json *first, *second;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	hf_agent_stop(t->w->agent);
+	hf_agent_destroy(t->w->agent);
+	write_ledger(t->w, "j", BARRIER);
+	open_agent(t->w);
+	run_for(t->w, 900 * HF_MS);
+	assert_true(open_peer(t, 1, "j-worker-1"));
+	told(t, 1, "state phase=ended generation=1 attempt=0 ordinal=1 code=1 ended_ms=2000");
+	run_for(t->w, 100 * HF_MS);
+	assert_true(open_peer(t, 0, "j-worker-0"));
+	t->peers[0].targets = t->peers[1].targets = 0;
+	told(t, 0,
+	     "state phase=ended generation=1 attempt=0 ordinal=1 code=137 signal=9 ended_ms=2200");
+	run_for(t->w, 400 * HF_MS);
+	assert_int_equal(t->peers[0].targets, 0);
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Ended 1/0 #1");
+	assert_string_equal(show(t->w, 1), "j-worker-1 Ended 1/0 #1");
+	first = hf_json_item(processes(t->w), 0);
+	second = hf_json_item(processes(t->w), 1);
+	assert_true(strcmp(hf_json_path_str(first, "time", NULL),
+			   hf_json_path_str(second, "time", NULL)) < 0);
+	assert_string_equal(t->peers[0].last,
+			    "target generation=2 attempt=0 hold=1 wait=60 grace=7" FIRST
+			    " rendezvous=2");
+	assert_string_equal(t->peers[1].last, t->peers[0].last);
+}
+
 static void test_a_closed_connection_leaves_the_list(void **state)
 {
 	struct test *t = *state;
@@ -589,6 +625,7 @@ int main(void)
 		TEST(test_a_barrier_does_not_wait_for_ever),
 		TEST(test_no_ranks_no_writes),
 		TEST(test_agent_starts_anew),
+		TEST(test_ends_while_the_agent_was_away),
 		TEST(test_a_closed_connection_leaves_the_list),
 		TEST(test_no_restart_in_place),
 		TEST(test_a_new_job_is_published_soon),
