@@ -191,6 +191,7 @@ static void decide_terminations(struct hf_brain *b)
 	hf_verdict_reconsider(b);
 	hf_late_node_adopt(b);
 	hf_late_device_adopt(b);
+	hf_late_end_adopt(b);
 	if (!hf_verdict_pending(b))
 		hf_terminations_apply(b);
 	if (hf_verdict_settle(b))

@@ -199,6 +199,73 @@ static void the_end_that_finished_first_explains_the_incident(void **state)
 	brain_release(&b);
 }
 
+static void end_process(const char *name, int64_t generation, int code)
+{
+	brain_report(&b, name, HF_PROCESS_ENDED, generation, 0);
+	brain_pod(&b, name)->process.code = HF_SOME_INT(code);
+}
+
+/* hand-1 fails of the end of hand-0, which is reported later; hand-2 has failed after both. */
+static void an_earlier_end_that_is_reported_late_explains_the_incident(void **state)
+{
+	static const char *const scopes[] = {"Job", "Replica"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(scopes); i++) {
+		brain_init(&b, &brain_kind, 1, 3);
+		b.view.run_policy.recovery.restart_scope = scopes[i];
+		brain_run_up_exec(&b);
+		brain_after(&b, 60);
+		end_process("demo-hand-1", 1, 1);
+		brain_step(&b);
+		brain_perform_all(&b);
+		assert_string_equal(ledger()->records[0].replica, "hand-1");
+		end_process("demo-hand-2", 1, 3);
+		brain_pod(&b, "demo-hand-2")->process.at = b.now + HF_MS;
+		brain_step(&b);
+		brain_perform_all(&b);
+		assert_string_equal(ledger()->records[0].replica, "hand-1");
+		brain_after(&b, 1);
+		end_process("demo-hand-0", 1, 137);
+		brain_pod(&b, "demo-hand-0")->process.at = b.now - 1200 * HF_MS;
+		brain_step(&b);
+		assert_string_equal(ledger()->records[0].replica, "hand-0");
+		assert_int_equal(ledger()->records[0].exit_code.value, 137);
+		assert_int_equal(ledger()->incident.id, 1);
+		assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+		brain_release(&b);
+	}
+}
+
+/* The end of a process before the one that failed explains nothing. */
+static void an_end_of_an_earlier_generation_explains_no_later_incident(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up_exec(&b);
+	brain_after(&b, 60);
+	end_process("demo-hand-0", 1, 1);
+	brain_step(&b);
+	brain_perform_all(&b);
+	brain_report_all(&b, HF_PROCESS_DOWN, 2);
+	brain_step(&b);
+	brain_perform_all(&b);
+	brain_after(&b, 60);
+	brain_report_all(&b, HF_PROCESS_RUNNING, 2);
+	brain_step(&b);
+	brain_perform_all(&b);
+	end_process("demo-hand-1", 2, 1);
+	end_process("demo-hand-0", 1, 137);
+	brain_pod(&b, "demo-hand-0")->process.at = b.now - HF_SECOND;
+	brain_step(&b);
+	brain_perform_all(&b);
+	brain_step(&b);
+	assert_int_equal(ledger()->generation, 3);
+	assert_string_equal(ledger()->records[0].replica, "hand-1");
+	brain_release(&b);
+}
+
 static void only_ten_restarts_and_the_last_are_kept(void **state)
 {
 	(void)state;
@@ -249,6 +316,8 @@ int main(void)
 		cmocka_unit_test(evidence_of_infrastructure_takes_the_whole_incident),
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),
+		cmocka_unit_test(an_earlier_end_that_is_reported_late_explains_the_incident),
+		cmocka_unit_test(an_end_of_an_earlier_generation_explains_no_later_incident),
 		cmocka_unit_test(only_ten_restarts_and_the_last_are_kept),
 		cmocka_unit_test(the_code_of_a_run_that_the_kubelet_replaced_is_in_the_record),
 	};

@@ -5,10 +5,10 @@
 #include "base/str.h"
 
 /*
- * Evidence that arrives after its incident was opened: a node turns out to be lost, or a device
- * turns out to have failed.  As long as the incident has an application's cause and not all ranks
- * run again, it takes the new cause, and its charge moves to that budget.  Writes: the ledger's
- * incident and verdict.
+ * Evidence that arrives after its incident was opened: a node turns out to be lost, a device turns
+ * out to have failed, or another rank turns out to have failed first.  As long as the incident has
+ * an application's cause and not all ranks run again, it takes the new cause, and its charge moves
+ * to that budget.  Writes: the ledger's incident and verdict.
  */
 
 void hf_late_node_adopt(struct hf_brain *b)
@@ -104,4 +104,67 @@ void hf_late_device_adopt(struct hf_brain *b)
 	if (!hf_incident_adopt(b, &termination))
 		hf_verdict_set(b, hf_budget_verdict(HF_BUDGET_DEVICE),
 			       hf_budget_message(b, HF_BUDGET_DEVICE));
+}
+
+/* ---- an end that is reported late ------------------------------------------------------------- */
+
+/* The end of the process for which the rank is held: the restart of all ranks stops the start before
+ * the ledger's present one. */
+static const struct hf_process_seen *find_stopped_end(const struct hf_brain *b, int role,
+						      const struct hf_slot *slot)
+{
+	const struct hf_process_seen *process = slot->held ? hf_slot_process(b, role, slot) : NULL;
+
+	return process && process->phase == HF_PROCESS_ENDED &&
+			       process->generation == b->ledger.generation - 1 &&
+			       process->attempt == slot->attempt
+		       ? process
+		       : NULL;
+}
+
+/* If the termination explains the failure of the first rank in the record, make it the incident's
+ * cause. */
+static void adopt_if_earlier(struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_record *record = &b->ledger.records[0];
+
+	if (termination->process && termination->finished_at != HF_TIME_NONE &&
+	    termination->finished_at < record->ended_at &&
+	    hf_class_is_application(termination->cls) && !hf_termination_outranks(termination))
+		hf_incident_set_cause(b, termination);
+}
+
+/*
+ * A peer of a failed rank fails a moment later.  If the agent of the failed rank is away at that
+ * time, the peer is reported first, and its end opens the incident.  Only the record changes: both
+ * ends are of the application, and ranks restart already.
+ */
+void hf_late_end_adopt(struct hf_brain *b)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+	const struct hf_record *record = &ledger->records[0];
+
+	if (ledger->incident.id == 0 || ledger->records_len == 0 ||
+	    record->incident != ledger->incident.id || record->ended_at == HF_TIME_NONE ||
+	    record->running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
+	    !hf_class_is_application(ledger->incident.cause))
+		return;
+	for (size_t i = 0; i < b->terminations_len; i++) {
+		if (hf_incident_covers(b, &b->terminations[i]))
+			adopt_if_earlier(b, &b->terminations[i]);
+	}
+	if (!hf_streq(record->scope, "Job") || record->generation != ledger->generation)
+		return;
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
+			const struct hf_process_seen *process =
+				find_stopped_end(b, r, &b->roles[r].slots[i]);
+			struct hf_termination termination;
+
+			if (!process)
+				continue;
+			hf_termination_of_process(b, r, i, process, &termination);
+			adopt_if_earlier(b, &termination);
+		}
+	}
 }

@@ -112,6 +112,10 @@ bool hf_termination_is_ignored(const struct hf_termination *termination);
  * policy. The order does not depend on the input's: by finish time, then role and index. Of two
  * terminations in one second, the one with fate RESTART comes first. */
 void hf_terminations_collect(struct hf_brain *b);
+/* Describe the end of a rank's process that exec has reported: class and evidence, no rule and no policy. */
+void hf_termination_of_process(const struct hf_brain *b, int role, int32_t index,
+			       const struct hf_process_seen *process,
+			       struct hf_termination *ret_termination);
 /* Send upstream's event that a pod exited with a code. To be called when the termination is
  * counted. */
 void hf_termination_event(const struct hf_brain *b, const struct hf_termination *termination);
@@ -153,6 +157,9 @@ void hf_late_node_adopt(struct hf_brain *b);
 /* Until all ranks run again, take a failed device as the cause of an incident that has an
  * application's cause. */
 void hf_late_device_adopt(struct hf_brain *b);
+/* Until all ranks run again, name in the record the rank whose process ended first, if that end is reported after the
+ * end of another rank's process. */
+void hf_late_end_adopt(struct hf_brain *b);
 
 /* ---- budget.c: writes the ledger's charges ------------------------------------------------------------ */
 

@@ -255,6 +255,22 @@ static bool collect_process(struct hf_brain *b, struct hf_termination *terminati
 	return true;
 }
 
+void hf_termination_of_process(const struct hf_brain *b, int role, int32_t index,
+			       const struct hf_process_seen *process,
+			       struct hf_termination *ret_termination)
+{
+	*ret_termination = (struct hf_termination){
+		.kind = HF_TERMINATION_FAILED,
+		.role = role,
+		.index = index,
+		.pod = make_ended_pod(b, role, b->roles[role].slots[index].pod, process),
+		.process = true,
+		.finished_at = HF_TIME_NONE,
+		.rule = -1};
+	read_exit(b, ret_termination);
+	hf_classify(b, ret_termination);
+}
+
 /*
  * The order to restart in place was given, and no process of the new attempt has run yet.  The
  * previous attempt's termination was counted with that order.  So if the pod ends now, nothing is
