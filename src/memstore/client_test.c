@@ -347,6 +347,47 @@ static void a_watch_from_a_stale_list_catches_up(void **state)
 	plane_close(&p);
 }
 
+/* A watch from version "0" would begin with the present objects, and could not be resumed between
+ * two of them. So a list of the state before the first write has a version too. */
+static void a_watch_from_a_list_before_the_first_write_is_in_order(void **state)
+{
+	struct plane p;
+	struct script s = {.fault = {.stale = 1000, .unaware = true}};
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN seen = {0};
+	AUTO_SEEN resumed = {0};
+	struct hf_request list_it = {
+		.verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = "default"};
+
+	plane_open(&p, NULL, false);
+	struct hf_store *store = make_faulty_client(&p, &s);
+	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
+	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
+	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "a"), &o, "{'data':{'i':'1'}}"),
+			 0);
+	outcome_release(&o);
+	hf_store_request(store, &list_it, outcome_take, &o);
+	wait_for(&p.w, &o.calls, 1);
+	assert_int_equal(o.n_items, 0);
+	assert_string_not_equal(o.version, "0");
+	seen_start(&p.w, &seen,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = "default",
+					      .resource_version = o.version});
+	wait_events(&p.w, &seen, 3);
+	assert_string_equal(seen_text(&seen), "A:a A:b M:a");
+	seen_start(&p.w, &resumed,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = "default",
+					      .resource_version = seen.events[0].version});
+	wait_events(&p.w, &resumed, 2);
+	assert_string_equal(seen_text(&resumed), "A:b M:a");
+	seen_release(&seen);
+	seen_release(&resumed);
+	hf_store_destroy(store);
+	plane_close(&p);
+}
+
 static void requests_beyond_the_queue_limit_are_refused(void **state)
 {
 	struct plane p;
@@ -471,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_reply_may_send_the_next_request),
 		cmocka_unit_test(stale_reads_return_an_earlier_state),
 		cmocka_unit_test(a_watch_from_a_stale_list_catches_up),
+		cmocka_unit_test(a_watch_from_a_list_before_the_first_write_is_in_order),
 		cmocka_unit_test(requests_beyond_the_queue_limit_are_refused),
 		cmocka_unit_test(server_time_is_the_loops_time),
 		cmocka_unit_test(a_paused_client_is_answered_when_it_resumes),

@@ -209,6 +209,10 @@ void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns,
  * The map takes memory only for its present entries. */
 #define OWNERS_MAX ((size_t)4 << 20)
 
+/* The version of a store in which nothing was written. It is not 0: a watch from version "0" starts
+ * with the objects that exist, and not at a position. etcd also begins with revision 1. */
+#define FIRST_VERSION 1
+
 struct hf_engine *hf_engine_create(const struct hf_engine_env *env)
 {
 	struct hf_engine *engine = hf_xcalloc(1, sizeof(*engine));
@@ -224,6 +228,7 @@ struct hf_engine *hf_engine_create(const struct hf_engine_env *env)
 		kind->entries.len_max = env->objects_max;
 		kind->expires = kind->resource == &hf_events;
 	}
+	hf_engine_loaded(engine, FIRST_VERSION);
 	return engine;
 }
 
@@ -291,6 +296,8 @@ int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource,
 
 void hf_engine_loaded(struct hf_engine *engine, uint64_t version)
 {
+	if (version < FIRST_VERSION)
+		version = FIRST_VERSION;
 	engine->version = engine->committed = version;
 	for (size_t i = 0; i < engine->n_kinds; i++)
 		engine->kinds[i].history.oldest = version;
