@@ -22,14 +22,23 @@ static bool may_count(const struct sim_pod_truth *pod)
 	       (!pod->succeeded || pod->gone || pod->away || pod->sick || pod->stalled);
 }
 
+/* True if the clock of the API server or of a machine was set. */
+static bool was_clock_set(const struct sim *sim)
+{
+	return sim->dice.seen[SIM_CLOCK_SERVER] + sim->dice.seen[SIM_NODE_CLOCK] > 0;
+}
+
 /* True if the pod was lost with its node, and the node was well when the other pod ended. The two
- * ends then have two causes. */
+ * ends then have two causes. The operator compares times of several clocks to find out. If one of
+ * them was set, the operator may count the loss as a cause of its own although it was earlier. */
 static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 		       const struct sim_pod_truth *other)
 {
 	const struct sim_node *node = pod->lost ? sim_node_get(sim, pod->node) : NULL;
 
-	return node != NULL && other->gone && other->gone_at < node->dead_since;
+	if (node == NULL || !other->gone)
+		return false;
+	return other->gone_at < node->dead_since || (was_clock_set(sim) && !other->lost);
 }
 
 /* True if two ends may belong to one incident. An incident ends incidentSeconds after all ranks run
@@ -94,9 +103,7 @@ static bool may_be_sick(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
 
-	return pod->sick ||
-	       (sim->dice.seen[SIM_CLOCK_SERVER] + sim->dice.seen[SIM_NODE_CLOCK] > 0 &&
-		node != NULL && sim_device_has_failed(node));
+	return pod->sick || (was_clock_set(sim) && node != NULL && sim_device_has_failed(node));
 }
 
 static void check_budget(struct sim *sim, struct hf_doc *job, const struct hf_json *status,

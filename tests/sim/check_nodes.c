@@ -93,6 +93,10 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 	if (sim_node_alive(node) && sim_now(sim) - node->alive_since > EVIDENCE_MAX)
 		sim_fail(sim, "15 evidence", "pod %s is deleted by force, but node %s is well",
 			 request->name, node->name);
+	/* The API server refuses a request that names another version than the stored one: the pod
+	 * changed after the operator had read it. */
+	if (!hf_streq(request->precondition_resource_version, hf_doc_resource_version(pod)))
+		return;
 	if (proven || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
 	    !clocks_are_right(sim))
 		return;
