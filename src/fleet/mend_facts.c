@@ -216,6 +216,54 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
+/* Longest reason of an actor's pod, in bytes. */
+#define POD_WHY_MAX 220
+
+/* The actor logs JSON, and the kubelet takes the end of its log. Returns the message of the last line, or the text
+ * itself if the line is no such line. */
+static const char *find_last_message(const char *text, struct hf_arena *arena)
+{
+	size_t len = strlen(text);
+	HF_AUTO_JSON line = NULL;
+	const char *at;
+
+	while (len > 0 && strchr(" \r\n", text[len - 1]) != NULL)
+		len--;
+	at = memrchr(text, '\n', len);
+	at = at == NULL ? text : at + 1;
+	len -= (size_t)(at - text);
+	if (hf_json_parse(at, len, NULL, &line, NULL) == 0 &&
+	    hf_json_path_str(line, "msg", NULL) != NULL)
+		return hf_arena_strdup(arena, hf_json_path_str(line, "msg", NULL));
+	return text;
+}
+
+/* Says why the actor's pod ended, or why the kubelet has not started it. Returns NULL if the pod shows no reason. */
+static const char *find_pod_why(const struct fleet_mend *mend, const struct hf_json *pod)
+{
+	const struct hf_json *status = hf_json_get(pod, "status");
+	const struct hf_json *state = hf_json_path(
+		hf_json_item(hf_json_get(status, "containerStatuses"), 0), "state", NULL);
+	const char *message = hf_json_path_str(state, "terminated", "message", NULL);
+	const char *reason = hf_json_path_str(state, "waiting", "reason", NULL);
+	char *why = hf_arena_alloc(mend->arena, POD_WHY_MAX);
+
+	if (!hf_str_is_empty(message))
+		message = find_last_message(message, mend->arena);
+	/* The kubelet has refused or ended the pod. */
+	else if ((message = hf_json_path_str(status, "message", NULL)) != NULL)
+		reason = hf_json_path_str(status, "reason", NULL);
+	if (hf_str_is_empty(message) &&
+	    (hf_str_is_empty(reason) || hf_streq(reason, "ContainerCreating")))
+		return NULL;
+	message = hf_str_is_empty(message) ? reason
+		  : hf_str_is_empty(reason)
+			  ? message
+			  : hf_arena_printf(mend->arena, "%s: %s", reason, message);
+	hf_str_print(why, POD_WHY_MAX, message, strlen(message));
+	return why;
+}
+
 static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	const struct hf_json *pod = json_of(mend, MEND_READ_POD);
@@ -224,6 +272,7 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 	view->pod_exit = -1;
 	if (pod == NULL)
 		return;
+	view->pod_why = find_pod_why(mend, pod);
 	view->pod = HF_MEND_POD_LIVES;
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
 		view->pod = HF_MEND_POD_LEAVES;

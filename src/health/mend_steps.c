@@ -516,16 +516,19 @@ static void step_approved(const struct hf_mend_view *view, struct hf_mend_step *
 		set_message(step, "processes kept the devices open; their names are not known");
 		back_to_draining(step);
 	} else if (view->now >= deadline_of(view)) {
-		set_message(step, "the actor did not begin before the deadline");
+		set_message(step, "the actor did not begin before the deadline: %.200s",
+			    hf_str_or(view->pod_why, "its pod shows no reason"));
 		end_act(view, step, HF_MEND_FAILED);
 	} else if (view->pod == HF_MEND_POD_ENDED) {
-		set_message(step, "the actor ended without an act, exit code %d", view->pod_exit);
+		set_message(step, "the actor ended without an act, exit code %d: %.220s",
+			    view->pod_exit, hf_str_or(view->pod_why, "its pod shows no reason"));
 		end_act(view, step, HF_MEND_FAILED);
 	} else if (view->pod == HF_MEND_POD_NONE) {
 		step->act = HF_MEND_CREATE_POD;
 		set_message(step, "starts the actor on the node");
 	} else {
-		set_message(step, "waits for the actor");
+		set_message(step, "waits for the actor%s%.200s", view->pod_why != NULL ? ": " : "",
+			    hf_str_or(view->pod_why, ""));
 	}
 }
 

@@ -133,6 +133,8 @@ struct hf_mend_view {
 	size_t operands_left; /* pods of operands on the node */
 	enum hf_mend_pod pod;
 	int pod_exit; /* exit code of the actor's pod; -1: unknown, or the pod still runs */
+	/* why the actor's pod ended, or why it has not started; NULL: unknown */
+	const char *pod_why;
 
 	/* The newest DeviceHealth of the node. */
 	bool health_exists;

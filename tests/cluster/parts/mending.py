@@ -293,15 +293,15 @@ def check_exit_codes(w):
 
 
 def check_program_that_is_not_there(w):
-    """A tool that is not on the node: the actor refuses, nothing is done, and the reason is in its pod"""
+    """A tool that is not on the node: the actor refuses, nothing is done, and the object has the reason"""
     path = root(w) + "/run/nvidia/driver/usr/bin/nvidia-smi"
     os.rename(path, path + ".away")
     try:
         with Story(w, rungs=["reset-device"]) as s:
             s.fail()
             failed = s.until_phase("Failed")
-            want("the actor ended without an act, exit code 2" in failed["status"]["message"],
-                 failed["status"]["message"])
+            want("the actor ended without an act, exit code 2: refused: the host has no nvidia-smi"
+                 in failed["status"]["message"], failed["status"]["message"])
             equal("acts", failed["status"].get("act", {}).get("startedAt"), None)
     finally:
         os.rename(path + ".away", path)

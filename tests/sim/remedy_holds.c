@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "api/remediation.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * What holds an act back, what becomes of an act that was held, and what an object says about an act that was not done.
+ * The node of each test is n003.
+ */
+
+#define NODE 3
+#define NAME "n003"
+#define ACT NAME "-1"
+#define ACTOR HF_MEND_POD_PREFIX ACT
+#define LABEL "nvidia.com/gpu.deploy.device-plugin"
+#define MEND "{'mode':'remediate','mend':{}," WIDE "}"
+/* RW_START is a Tuesday, 22:13 UTC. */
+#define WINDOW                                                                                     \
+	"{'mode':'remediate','mend':{'windows':[{'days':['Wednesday'],'start':'01:00',"            \
+	"'end':'05:00'}]}," WIDE "}"
+#define CORDON "{'spec':{'unschedulable':true}}"
+#define UNCORDON "{'spec':{'unschedulable':null}}"
+#define HOLD "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+#define UNHOLD "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}"
+#define IN_MAINTENANCE                                                                             \
+	"{'status':{'conditions':[{'type':'Ready','status':'True'},"                               \
+	"{'type':'MaintenanceInProgress','status':'True'}]}}"
+
+static struct ra *begin(struct rw *w, const char *policy)
+{
+	struct ra *a = ra_create(w);
+
+	a->at_once = 1;
+	rw_begin(w, 10, policy);
+	return a;
+}
+
+/* An act that is approved, and whose actor does not start. */
+static struct ra *begin_approved(struct rw *w, int ill)
+{
+	struct ra *a = begin(w, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'labels':{'" LABEL "':'true'}}}");
+	rw_say(w, NODE, ill);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Approved");
+	return a;
+}
+
+static const char *message_of(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "status", "message", NULL),
+		"");
+}
+
+static void expect_message(struct rw *w, const char *act, const char *part)
+{
+	if (strstr(message_of(w, act), part) == NULL)
+		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
+}
+
+/* ---- an actor that does nothing ------------------------------------------------------------------------ */
+
+/* The actor's pod is deleted, so the object keeps the reason. */
+static void the_reason_of_an_actor_that_does_nothing_is_kept(void **state)
+{
+	static const struct {
+		const char *status, *words;
+	} cases[] = {
+		{"'phase':'Failed','containerStatuses':[{'name':'actor','image':'i','imageID':'',"
+		 "'ready':false,'restartCount':0,'state':{'terminated':{'exitCode':2,'message':"
+		 "'{\\\"msg\\\":\\\"one\\\"}\\n{\\\"level\\\":\\\"error\\\",\\\"msg\\\":\\\"refused: the host has no "
+		 "nvidia-smi\\\"}\\n'}}}]",
+		 "exit code 2: refused: the host has no nvidia-smi"},
+		{"'phase':'Failed','containerStatuses':[{'name':'actor','image':'i','imageID':'',"
+		 "'ready':false,'restartCount':0,'state':{'terminated':{'exitCode':137,'reason':"
+		 "'OOMKilled','message':'killed'}}}]",
+		 "exit code 137: killed"},
+		{"'phase':'Failed','reason':'OutOfmemory','message':'Node did not have enough "
+		 "resource: memory'",
+		 "OutOfmemory: Node did not have enough resource: memory"},
+		{"'phase':'Succeeded'", "its pod shows no reason"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		char text[1024];
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, RW_RESET);
+		snprintf(text, sizeof(text), "{'status':{%s}}", cases[i].status);
+		rw_patch_in(w, &hf_pods, HF_MEND_NAMESPACE, ACTOR, "status", text);
+		rw_run(w, 10 * HF_SECOND);
+		expect_message(w, ACT, "the actor ended without an act");
+		expect_message(w, ACT, cases[i].words);
+		assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, ACTOR));
+		assert_int_equal(a->acts, 0);
+		rw_teardown((void **)&w);
+	}
+}
+
+static void an_actor_that_does_not_start_is_explained(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin_approved(w, RW_RESET);
+	rw_patch_in(w, &hf_pods, HF_MEND_NAMESPACE, ACTOR, "status",
+		    "{'status':{'phase':'Pending','containerStatuses':[{'name':'actor','image':'i',"
+		    "'imageID':'','ready':false,'restartCount':0,'state':{'waiting':{'reason':"
+		    "'ImagePullBackOff','message':'Back-off pulling image'}}}]}}");
+	rw_run(w, HF_MINUTE);
+	expect_message(w, ACT, "waits for the actor: ImagePullBackOff");
+	rw_run(w, HF_HOUR);
+	expect_message(w, ACT, "did not begin before the deadline: ImagePullBackOff");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
+		T(an_actor_that_does_not_start_is_explained),
+	};
+
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
