@@ -257,6 +257,14 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 	out->holders.len = len;
 }
 
+/* A GPU on probation since the boot may be gone: until a probe has named it in this boot, nothing is known of it. */
+static enum hf_health_state find_state(const struct hf_health_device *d)
+{
+	return d->kind == HF_HEALTH_GPU && d->state == HF_HEALTH_PROBATION && !d->seen
+		       ? HF_HEALTH_UNKNOWN
+		       : d->state;
+}
+
 static void write_device(const struct hf_report *report, const struct hf_health_device *d,
 			 const struct hf_health_device *const *held, struct hf_device_report *out,
 			 struct hf_arena *arena)
@@ -267,7 +275,7 @@ static void write_device(const struct hf_report *report, const struct hf_health_
 		.id = d->id,
 		.uuid = d->uuid,
 		.kind = hf_health_kind_name(d->kind),
-		.state = hf_health_state_name(d->state),
+		.state = hf_health_state_name(find_state(d)),
 		.cls = fault != NULL ? hf_health_class_name(fault->cls) : NULL,
 		.action = fault != NULL ? hf_health_action_name(fault->action) : NULL,
 		.since = to_wall_time(report, d->since),
@@ -323,7 +331,7 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 	hf_time evidence_at = HF_TIME_NONE;
 
 	for (size_t i = 0; i < m->devices_len; i++) {
-		size_t of_device = rank_state(m->devices[i].state);
+		size_t of_device = rank_state(find_state(&m->devices[i]));
 
 		at = of_device < at ? of_device : at;
 	}

@@ -349,6 +349,41 @@ static void a_sick_device_that_is_gone_makes_the_node_unknown(void **state)
 	assert_string_equal(read(w, arena).state, "Healthy");
 }
 
+static const char *state_of(const struct hf_device_health *health, const char *id)
+{
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (hf_streq(health->devices.items[i].id, id))
+			return health->devices.items[i].state;
+	return "";
+}
+
+/* The boot has ended the fault of a GPU, which has not come back. Before a probe has named it, nothing is known of it. */
+static void a_gpu_on_probation_that_no_probe_has_named_is_unknown(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_health_presence gone = w->node.devices[0];
+	struct hf_device_health health;
+
+	(void)health_xid(&w->node, 79, gone.id);
+	health_step(&w->node, HF_MINUTE);
+	assert_string_equal(read(w, arena).state, "Unhealthy");
+	snprintf(w->node.memory.boot_id, sizeof(w->node.memory.boot_id), "before");
+	w->node.devices[0] = w->node.devices[2];
+	w->node.devices_len = 2;
+	health_step(&w->node, HF_MINUTE);
+	assert_int_equal(health_device(&w->node, gone.id)->state, HF_HEALTH_PROBATION);
+	health = read(w, arena);
+	assert_string_equal(state_of(&health, gone.id), "Unknown");
+	assert_string_not_equal(health.state, "Healthy");
+	w->node.devices[2] = gone;
+	w->node.devices_len = 3;
+	health_step(&w->node, HF_MINUTE);
+	health = read(w, arena);
+	assert_string_equal(state_of(&health, gone.id), "Probation");
+	assert_string_equal(health.state, "Probation");
+}
+
 static void the_nodes_patch_names_the_four_conditions(void **state)
 {
 	struct world *w = *state;
@@ -418,6 +453,7 @@ int main(void)
 		TEST(evidence_is_of_what_makes_the_node_bad),
 		TEST(what_failed_for_good_hides_nothing_that_can_be_acted_on),
 		TEST(a_sick_device_that_is_gone_makes_the_node_unknown),
+		TEST(a_gpu_on_probation_that_no_probe_has_named_is_unknown),
 		TEST(the_nodes_patch_names_the_four_conditions),
 		TEST(a_detector_that_was_not_heard_for_long_is_stale),
 		TEST(versions_of_the_driver_are_published),

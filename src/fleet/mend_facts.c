@@ -25,6 +25,8 @@
 #define DRAIN_DEFAULT (10 * HF_MINUTE)
 #define SETTLE_DEFAULT (10 * HF_SECOND)
 #define PERSON_AGAIN HF_HOUR
+/* Only NVIDIA's library reports such UUIDs. */
+#define NVIDIA_UUID "GPU-"
 
 /* ---- the operands of the GPU Operator -------------------------------------------------------- */
 
@@ -336,12 +338,20 @@ static void see_pods(const struct fleet_mend *mend, const struct hf_device_healt
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
+static bool is_gpu(const struct hf_device_report *device)
+{
+	return hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
+}
+
 static void see_device(struct fleet_mend *mend, const struct hf_device_report *device, hf_time now,
 		       struct hf_mend_seen *seen)
 {
 	*seen = (struct hf_mend_seen){.id = device->id,
 				      .uuid = device->uuid,
 				      .out = hf_health_is_out(hf_impact_state(device->state)),
+				      .unknown =
+					      is_gpu(device) && !hf_str_is_empty(device->uuid) &&
+					      hf_impact_state(device->state) == HF_HEALTH_UNKNOWN,
 				      .fault_at = HF_TIME_NONE};
 	for (size_t k = 0; k < device->faults.len; k++) {
 		const struct hf_device_fault *fault = &device->faults.items[k];
@@ -637,6 +647,8 @@ static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
 						     .uuid = spec->devices.items[i].uuid};
 	view->targets = targets;
 	view->targets_len = spec->devices.len;
+	for (size_t i = 0; i < spec->devices.len; i++)
+		view->driver_asked |= hf_str_has_prefix(targets[i].uuid, NVIDIA_UUID);
 	view->mended_at = mend->others.mended_at;
 	see_act(mend, facts);
 }

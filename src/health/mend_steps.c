@@ -236,6 +236,22 @@ static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
 	return true;
 }
 
+/* Whether the agent has seen each GPU that it knew before the boot. A GPU that has not come back is in no bad state: the
+ * agent knows nothing of it. */
+static bool all_seen(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->seen_len; i++) {
+		if (!view->seen[i].unknown)
+			continue;
+		set_message(
+			step,
+			"the node has rebooted; waits for device %s, which the agent does not see",
+			hf_str_or(view->seen[i].uuid, hf_str_or(view->seen[i].id, "node")));
+		return false;
+	}
+	return true;
+}
+
 /* Whether the agent's report is newer than the act, and than the time in which faults of the act itself may come. */
 static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct hf_mend_step *step)
 {
@@ -268,6 +284,8 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	}
 	if (!all_well(view, step))
 		return PROOF_NO;
+	if (!all_seen(view, step))
+		return PROOF_WAITS;
 	return prove_targets(view, view->act_started_at, step);
 }
 
@@ -276,7 +294,7 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 static bool driver_answered(const struct hf_mend_view *view, hf_time since,
 			    struct hf_mend_step *step)
 {
-	if (view->driver_at == HF_TIME_NONE || view->driver_at > since)
+	if (view->driver_at == HF_TIME_NONE ? !view->driver_asked : view->driver_at > since)
 		return true;
 	set_message(step, "waits until the driver answers the agent");
 	return false;

@@ -75,6 +75,8 @@ struct hf_mend_target {
 struct hf_mend_seen {
 	const char *id, *uuid; /* uuid NULL: none */
 	bool out;              /* hf_health_is_out is true for the device's state */
+	/* a GPU that had a UUID, and of which the agent knows nothing now: it may be gone */
+	bool unknown;
 	/* when the newest fault that acts was last seen; NONE: no fault acts */
 	hf_time fault_at;
 	const char *fault; /* class of the newest fault that acts; NULL: no fault acts */
@@ -142,6 +144,8 @@ struct hf_mend_view {
 	const char *health_boot_id; /* NULL: unknown */
 	/* when the driver's library last answered the agent; NONE: unknown */
 	hf_time driver_at;
+	/* the targets have a driver's library that the agent asks, so driver_at NONE means: no answer yet */
+	bool driver_asked;
 	/* the DeviceHealth has the request for a report after this act already */
 	bool report_asked;
 	const struct hf_mend_seen *seen;

@@ -143,8 +143,35 @@ static void a_reboot_is_proved_by_another_boot(void **state)
 	mend_seen.out = true;
 	expect_step(&v, "Restoring/nothing/Failed", "GPU-1 is out of use");
 	mend_seen.out = false;
+	/* The fault has ended with the boot, and the GPU has not come back. */
+	mend_seen.unknown = true;
+	v.targets_len = 0;
+	expect_step(&v, "Verifying/nothing",
+		    "waits for device GPU-1, which the agent does not see");
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "which the agent does not see");
+	v.now = v.approved_at + HF_MINUTE;
+	v.targets_len = 1;
+	mend_seen.unknown = false;
 	v.seen_len = 0;
 	expect_step(&v, "Verifying/nothing", "waits for device GPU-1");
+}
+
+/* The pod of the actor is deleted, so the object keeps the reason. */
+static void what_the_actors_pod_shows_is_told(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_APPROVED, HF_MEND_REBOOT);
+
+	(void)state;
+	v.pod = HF_MEND_POD_LIVES;
+	v.pod_why = "ImagePullBackOff";
+	expect_step(&v, "Approved/nothing", "waits for the actor: ImagePullBackOff");
+	v.pod = HF_MEND_POD_ENDED;
+	v.pod_exit = 2;
+	v.pod_why = "refused: no method";
+	expect_step(&v, "Restoring/nothing/Failed", "exit code 2: refused: no method");
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "before the deadline: refused: no method");
 }
 
 static void the_actor_may_die_at_any_moment(void **state)
@@ -604,6 +631,10 @@ static void a_reset_is_proved_by_a_driver_that_answers(void **state)
 	expect_step(&v, "Verifying/nothing", "until the driver answers");
 	v.driver_at = v.act_ended_at + 1;
 	expect_step(&v, "Restoring/nothing/Succeeded", "same UUID");
+	/* An agent that has started since the act has no answer of the driver yet. */
+	v.driver_at = HF_TIME_NONE;
+	v.driver_asked = true;
+	expect_step(&v, "Verifying/nothing", "until the driver answers");
 	v.driver_at = v.act_ended_at - HF_HOUR;
 	v.now = v.approved_at + v.deadline;
 	expect_step(&v, "Restoring/nothing/Failed", "until the driver answers");
@@ -755,6 +786,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.mended_at = pick_time(random);
 	v.node_exists = !pick_bool(random) || !pick_bool(random);
 	v.driver_at = pick_time(random);
+	v.driver_asked = pick_bool(random);
 	v.report_asked = pick_bool(random);
 	v.node_ready = !pick_bool(random);
 	v.node_boot_id = boots[hf_rng_below(random, 3)];
@@ -771,6 +803,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.health_boot_id = boots[hf_rng_below(random, 3)];
 	mend_seen.uuid = uuids[hf_rng_below(random, 3)];
 	mend_seen.out = pick_bool(random);
+	mend_seen.unknown = pick_bool(random);
 	mend_seen.fault_at = pick_time(random);
 	return v;
 }
@@ -841,6 +874,7 @@ int main(void)
 		cmocka_unit_test(only_an_approval_and_a_proof_are_written),
 		cmocka_unit_test(a_lost_actor_is_no_proof_while_the_device_is_out),
 		cmocka_unit_test(a_reboot_is_proved_by_another_boot),
+		cmocka_unit_test(what_the_actors_pod_shows_is_told),
 		cmocka_unit_test(the_actor_may_die_at_any_moment),
 		cmocka_unit_test(processes_that_stay_send_the_act_back),
 		cmocka_unit_test(another_boot_ends_the_act_before_it_begins),

@@ -99,9 +99,12 @@ static inline void mend_check_proof(const struct hf_mend_view *v)
 	if (v->phase == HF_MEND_VERIFYING)
 		assert_true(v->observed_at > v->act_started_at);
 	if (v->phase == HF_MEND_VERIFYING && v->rung == HF_MEND_RESET_DEVICE)
-		assert_true(v->driver_at == HF_TIME_NONE || v->driver_at > v->act_started_at);
+		assert_true(v->driver_at == HF_TIME_NONE ? !v->driver_asked
+							 : v->driver_at > v->act_started_at);
 	if (v->phase == HF_MEND_VERIFYING && v->rung == HF_MEND_REBOOT && v->act_boot_id != NULL)
 		assert_string_not_equal(v->node_boot_id, v->act_boot_id);
+	for (size_t i = 0; i < v->seen_len && v->rung == HF_MEND_REBOOT; i++)
+		assert_true(v->phase != HF_MEND_VERIFYING || !v->seen[i].unknown);
 }
 
 static inline void mend_check_held(const struct hf_mend_step *step)

@@ -107,6 +107,7 @@ enum {
 	RW_PROBATION,
 	RW_FAILED,
 	RW_PLUGIN, /* the device plugin has gone; all devices are well */
+	RW_UNSEEN, /* the agent knows nothing of the device: it may be gone */
 };
 
 /* In these texts ' stands for ". */

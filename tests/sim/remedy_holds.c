@@ -123,6 +123,28 @@ static void an_actor_that_does_not_start_is_explained(void **state)
 	expect_message(w, ACT, "did not begin before the deadline: ImagePullBackOff");
 }
 
+/* ---- proof ------------------------------------------------------------------------------------------ */
+
+/* The node comes back, and a GPU of it does not: its fault has ended with the boot, and the agent knows nothing of
+ * it. */
+static void a_reboot_without_the_gpu_is_not_proved(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	ra_all(a, RA_MENDS, RA_LIES);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 20 * HF_SECOND);
+	assert_int_equal(a->acts, 1);
+	w->ill[NODE] = RW_UNSEEN;
+	rw_run(w, 20 * HF_MINUTE);
+	assert_int_equal(w->boots[NODE], 1);
+	expect_message(w, ACT, "waits for device GPU-n003, which the agent does not see");
+	rw_run(w, 20 * HF_MINUTE);
+	expect_message(w, ACT, "no proof within 1800 s");
+	assert_true(rw_tainted(w, NODE));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -130,6 +152,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
+		T(a_reboot_without_the_gpu_is_not_proved),
 	};
 
 	/* One test alone, by a pattern. */

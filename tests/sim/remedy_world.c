@@ -32,6 +32,7 @@ const struct rw_ill rw_ills[] = {
 	[RW_PROBATION] = {"Probation", NULL, NULL},
 	[RW_FAILED] = {"Failed", "replace", "replace-node"},
 	[RW_PLUGIN] = {"Degraded", "software", "restart-driver"},
+	[RW_UNSEEN] = {"Unknown", NULL, NULL},
 };
 
 /* --- documents ----------------------------------------------------------------------------- */
@@ -250,7 +251,7 @@ static void say(struct rw *w, int node)
 	health.boot_id = w->old_agent[node] ? NULL : boot;
 	if (w->old_agent[node])
 		devices[1].uuid = NULL;
-	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
+	health.observed_at = health.driver_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL) {
 		device->since = w->ill_since[node] + w->clock[node];
 		health.evidence_at = device->since;
@@ -335,7 +336,7 @@ static void break_it(struct rw *w, const char *what, const struct hf_json *node)
 
 static bool lacks_fault(const struct rw *w, int node)
 {
-	return w->ill[node] == RW_UNKNOWN || w->ill[node] == RW_WELL ||
+	return w->ill[node] == RW_UNKNOWN || w->ill[node] == RW_UNSEEN || w->ill[node] == RW_WELL ||
 	       w->ill[node] == RW_SUSPECT || w->ill[node] == RW_PLUGIN || w->silent[node];
 }
 
