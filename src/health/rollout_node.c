@@ -436,6 +436,10 @@ static bool prove_health(const struct hf_rollout_node_view *view, struct hf_roll
 		set_message(step, "device %s: %s", p->sick, hf_str_or(p->sick_class, "out of use"));
 		return false;
 	}
+	if (p->unknown != NULL) {
+		set_message(step, "the agent knows nothing of device %s", p->unknown);
+		return false;
+	}
 	if (p->driver_wanted != NULL && !hf_streq(p->driver_version, p->driver_wanted)) {
 		set_message(step, "driver version %s instead of %s",
 			    hf_str_or(p->driver_version, "unknown"), p->driver_wanted);

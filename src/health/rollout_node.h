@@ -74,6 +74,8 @@ struct hf_rollout_proof {
 	bool report_asked; /* the DeviceHealth has the request for a report after this change */
 	/* A device that is out of use, or that has a fault from after the change: its name and class. NULL: none */
 	const char *sick, *sick_class;
+	/* UUID of a GPU of which the agent knows nothing: it may be gone, or its driver does not answer. NULL: none */
+	const char *unknown;
 	const char *driver_version, *driver_wanted; /* NULL: unknown; NULL: any */
 	const struct hf_rollout_resource *resources;
 	size_t resources_len;

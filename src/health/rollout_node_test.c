@@ -233,6 +233,9 @@ static void a_proof_needs_each_fact(void **state)
 	v.proof.sick_class = "gpu-reset";
 	expect_wait(&v, "device GPU-1: gpu-reset");
 	v = good;
+	v.proof.unknown = "GPU-1";
+	expect_wait(&v, "the agent knows nothing of device GPU-1");
+	v = good;
 	v.proof.driver_wanted = "571";
 	expect_wait(&v, "driver version 570 instead of 571");
 	v.now = T0 + 15 * HF_MINUTE;

@@ -332,6 +332,20 @@ static void a_lost_resource_halts(void **state)
 	assert_int_equal(d->total_deletes, 1);
 }
 
+/* The pod is Ready, and the kubelet still offers the devices. */
+static void a_driver_that_does_not_answer_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 20, DRIVER FAST);
+
+	all_effects(d, 2, RD_NOT_ANSWERS);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "the agent knows nothing of device GPU-n000");
+	assert_int_equal(d->total_deletes, 1);
+}
+
 static void a_pod_that_never_becomes_ready_halts(void **state)
 {
 	struct rw *w = *state;
@@ -745,6 +759,7 @@ int main(int argc, char **argv)
 		T(the_first_sick_node_halts),
 		T(a_device_that_fails_in_the_soak_halts),
 		T(a_lost_resource_halts),
+		T(a_driver_that_does_not_answer_halts),
 		T(a_pod_that_never_becomes_ready_halts),
 		T(a_pod_that_crashes_again_and_again_halts),
 		T(a_pod_that_ends_after_its_proof_halts),

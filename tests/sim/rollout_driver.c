@@ -309,7 +309,7 @@ static void become_ready(struct rd *d, int node)
 	rw_patch_in(d->w, &hf_pods, NS, name, "status", text);
 	offer(d, node, effect == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
 	if (effect != RD_BREAKS_DEVICE)
-		rw_say(d->w, node, RW_WELL);
+		rw_say(d->w, node, effect == RD_NOT_ANSWERS ? RW_UNSEEN : RW_WELL);
 }
 
 /* Ends the pod's container if the version does that; it is Ready again after a while, or never. */

@@ -27,9 +27,10 @@ enum rd_effect {
 	RD_WORKS,
 	RD_BREAKS_DEVICE, /* a device fails a while after the pod is Ready */
 	RD_LOSES_GPU,     /* the node offers one GPU less */
-	RD_NEVER_READY,   /* the pod never becomes Ready */
-	RD_CRASHES,       /* the pod ends 2 s after it became Ready, again and again */
-	RD_ENDS_LATER,    /* the pod ends a minute after it became Ready, and does not come back */
+	RD_NOT_ANSWERS, /* the driver answers no question: the agent knows nothing of the device */
+	RD_NEVER_READY, /* the pod never becomes Ready */
+	RD_CRASHES,     /* the pod ends 2 s after it became Ready, again and again */
+	RD_ENDS_LATER,  /* the pod ends a minute after it became Ready, and does not come back */
 };
 
 /* How a canary goes on a node with a version of the driver. */
