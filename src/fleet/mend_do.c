@@ -325,7 +325,7 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 		return patch_labels(mend, labels, ret_request, ret_body);
 	if (facts->cleared != NULL || facts->mended != NULL)
 		return tell_mended(mend, facts, ret_request, ret_body);
-	if (facts->own_taint && facts->view.outcome != HF_MEND_FAILED)
+	if (facts->removes_taint)
 		return patch_object(
 			&hf_nodes, mend->node, ret_request, ret_body,
 			hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], NULL, facts->now));

@@ -165,6 +165,25 @@ static bool has_annotation(const struct hf_json *node, const char *key)
 	return hf_paused(hf_json_path_str(node, "metadata", "annotations", key, NULL));
 }
 
+static bool is_of_policy(const struct fleet_mend *mend)
+{
+	return hf_streq(mend->r.spec.requested_by, "policy");
+}
+
+/* A quarantine for one Remediation goes with it, but stays if its act has failed. Then the next act that a person orders
+ * for the node ends it by its success. */
+static bool removes_taint(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	const struct hf_mend_view *view = &facts->view;
+
+	if (!view->quarantined || !facts->marked ||
+	    !hf_str_has_prefix(facts->mark.policy, HF_MEND_MARK_PREFIX))
+		return false;
+	if (hf_streq(facts->mark.policy + strlen(HF_MEND_MARK_PREFIX), mend->name))
+		return view->outcome != HF_MEND_FAILED;
+	return view->outcome == HF_MEND_SUCCEEDED && !is_of_policy(mend);
+}
+
 static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	struct hf_mend_view *view = &facts->view;
@@ -189,9 +208,7 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 	/* A reset concerns only devices that are out of use. Other acts concern the whole node. */
 	view->quarantined = hf_node_has_quarantine_taint(&facts->marks) ||
 			    (facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE);
-	facts->own_taint = view->quarantined && facts->marked &&
-			   hf_str_has_prefix(facts->mark.policy, HF_MEND_MARK_PREFIX) &&
-			   hf_streq(facts->mark.policy + strlen(HF_MEND_MARK_PREFIX), mend->name);
+	facts->removes_taint = removes_taint(mend, facts);
 	for (size_t i = 0; i < facts->marks.labels.len; i++)
 		if (hf_fleet_mend_is_operand(facts->marks.labels.items[i].key) &&
 		    !hf_streq(facts->marks.labels.items[i].value, "false"))
@@ -762,8 +779,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	facts->mended = find_mended(mend, facts);
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
 		      mend->r.status.saved.persistence.len > 0 || facts->cleared != NULL ||
-		      facts->mended != NULL || facts->own_external ||
-		      (facts->own_taint && view->outcome != HF_MEND_FAILED);
+		      facts->mended != NULL || facts->own_external || facts->removes_taint;
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
 						    : SETTLE_DEFAULT;

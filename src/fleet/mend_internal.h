@@ -162,7 +162,8 @@ struct mend_facts {
 	struct hf_quarantine_mark mark;
 	bool marked;
 	bool devices_out; /* the quarantine takes single devices out of use, not the node */
-	bool own_taint;   /* the quarantine serves this Remediation alone */
+	/* the quarantine serves Remediations alone, and goes at the end of this one */
+	bool removes_taint;
 	bool has_finalizer;
 	bool tells_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
 	bool own_maintenance;   /* ... and the condition names this Remediation */

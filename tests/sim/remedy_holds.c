@@ -145,6 +145,31 @@ static void a_reboot_without_the_gpu_is_not_proved(void **state)
 	assert_true(rw_tainted(w, NODE));
 }
 
+/* ---- people ----------------------------------------------------------------------------------------- */
+
+static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'observe'}");
+
+	w->people_ask = true;
+	ra_all(a, RA_FAILS, RA_FAILS);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Failed");
+	assert_true(rw_tainted(w, NODE));
+	/* A cancel shows nothing of the node. */
+	ra_request(a, NODE, 2, "reset-device", ",'cancel':true");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Cancelled");
+	assert_true(rw_tainted(w, NODE));
+	ra_all(a, RA_MENDS, RA_MENDS);
+	ra_request(a, NODE, 3, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -153,6 +178,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
+		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 	};
 
 	/* One test alone, by a pattern. */
