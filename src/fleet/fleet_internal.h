@@ -309,6 +309,10 @@ struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node
 /* Converts a time of the node's clock to the API server's clock. */
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now);
+/* By what a person or another tool has taken the node out of use: "cordon", or the key of a taint. NULL: by
+ * nothing; that the node is not Ready does not count. */
+const char *hf_fleet_find_foreign(const struct fleet_policy *policy,
+				  const struct hf_node_marks *marks);
 /* The node is out of use, and not by Holdfast. */
 bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node);
 /* The node's DeviceHealth is too old for a decision, or from an earlier boot of the node. */

@@ -466,13 +466,20 @@ static bool is_domain_full(const struct fleet_mend *mend, const struct mend_fact
 	       count_out(mend, policy, domain) >= policy->spec.domain_max;
 }
 
-static bool is_excluded(const struct fleet_policy *policy, const struct mend_facts *facts)
+static struct hf_json *make_labels(const struct mend_facts *facts)
 {
-	HF_AUTO_JSON labels = hf_json_object();
+	struct hf_json *labels = hf_json_object();
 
 	for (size_t i = 0; i < facts->marks.labels.len; i++)
 		hf_json_set_str(labels, facts->marks.labels.items[i].key,
 				facts->marks.labels.items[i].value);
+	return labels;
+}
+
+static bool is_excluded(const struct fleet_policy *policy, const struct mend_facts *facts)
+{
+	HF_AUTO_JSON labels = make_labels(facts);
+
 	return policy->spec.has_exclude && hf_selector_match_labels(policy->exclude, labels);
 }
 
@@ -530,6 +537,25 @@ static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_fac
 		facts->now - view->observed_at > policy->spec.stale_after);
 }
 
+/* An act that a policy has ordered is not for a node that the policy selects no more, or that a person or another tool
+ * has taken out of use meanwhile. A person who orders an act knows the node. */
+static const char *find_others_node(const struct fleet_mend *mend, const struct mend_facts *facts,
+				    const struct fleet_policy *policy)
+{
+	const char *foreign = hf_fleet_find_foreign(policy, &facts->marks);
+	HF_AUTO_JSON labels = make_labels(facts);
+
+	if (!is_of_policy(mend))
+		return NULL;
+	if (policy->selector != NULL && !hf_selector_match_labels(policy->selector, labels))
+		return "the policy does not select the node any more";
+	return foreign == NULL ? NULL
+			       : hf_arena_printf(mend->arena,
+						 "a person or another tool has taken the node out "
+						 "of use: %s",
+						 foreign);
+}
+
 /* Returns the limit of the policy that forbids the act at this moment, or NULL if the node is
  * within all limits. */
 static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
@@ -547,7 +573,7 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 		return "too many nodes are out of use";
 	if (is_agent_silent(mend, facts, policy))
 		return "the last report of the node's agent is too old";
-	return NULL;
+	return find_others_node(mend, facts, policy);
 }
 
 static const char *policy_forbids(const struct fleet_mend *mend, const struct mend_facts *facts,

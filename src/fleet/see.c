@@ -83,12 +83,31 @@ static bool is_out_taint(const struct fleet_policy *policy, const char *key)
 	return false;
 }
 
+/* The taints of a node that is not Ready. The act of another controller may mend such a node. */
+static bool is_unready_taint(const char *key)
+{
+	return hf_streq(key, "node.kubernetes.io/not-ready") ||
+	       hf_streq(key, "node.kubernetes.io/unreachable");
+}
+
+const char *hf_fleet_find_foreign(const struct fleet_policy *policy,
+				  const struct hf_node_marks *marks)
+{
+	if (marks->unschedulable)
+		return "cordon";
+	for (size_t i = 0; i < marks->taints.len; i++)
+		if (is_out_taint(policy, marks->taints.items[i].key) &&
+		    !is_unready_taint(marks->taints.items[i].key))
+			return marks->taints.items[i].key;
+	return NULL;
+}
+
 bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node)
 {
-	if (!node->marks.ready || node->marks.unschedulable)
+	if (!node->marks.ready || hf_fleet_find_foreign(policy, &node->marks) != NULL)
 		return true;
 	for (size_t i = 0; i < node->marks.taints.len; i++)
-		if (is_out_taint(policy, node->marks.taints.items[i].key))
+		if (is_unready_taint(node->marks.taints.items[i].key))
 			return true;
 	/* The node has Holdfast's taint without Holdfast's mark: a person has put the taint on. */
 	return node->tainted && !node->marked;

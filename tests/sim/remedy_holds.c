@@ -66,6 +66,83 @@ static void expect_message(struct rw *w, const char *act, const char *part)
 		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
 }
 
+/* ---- others at work on the node -------------------------------------------------------------------- */
+
+/* A person or another tool cordons the node while the act waits for its window. */
+static void a_cordon_holds_an_act_of_a_policy(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, WINDOW);
+
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_HOUR);
+	rw_patch(w, &hf_nodes, NAME, CORDON);
+	rw_run(w, 3 * HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	expect_message(w, ACT, "taken the node out of use: cordon");
+	rw_patch(w, &hf_nodes, NAME, UNCORDON);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
+static void a_cordon_or_a_taint_withdraws_an_approval(void **state)
+{
+	static const char *const patches[] = {
+		CORDON, "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
+			"'NoSchedule'},{'key':'holdfast.dev/device','value':'reboot','effect':"
+			"'NoSchedule'},{'key':'node.kubernetes.io/out-of-service','effect':"
+			"'NoExecute'}]}}"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(patches); i++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, RW_REBOOT);
+		rw_patch(w, &hf_nodes, NAME, patches[i]);
+		rw_run(w, HF_MINUTE);
+		ra_all(a, RA_MENDS, RA_MENDS);
+		rw_run(w, HF_HOUR);
+		assert_int_equal(a->acts, 0);
+		assert_string_equal(ra_phase(a, NODE), "Draining");
+		rw_teardown((void **)&w);
+	}
+}
+
+/* A person who orders an act may have cordoned the node before. */
+static void a_persons_act_goes_on_beside_a_cordon(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'observe'}");
+
+	w->people_ask = true;
+	rw_patch(w, &hf_nodes, NAME, CORDON);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_true(hf_json_true(
+		hf_json_path(rw_get(w, &hf_nodes, NULL, NAME), "spec", "unschedulable", NULL),
+		false));
+}
+
+/* ---- a policy that changes ------------------------------------------------------------------------- */
+
+static void a_node_that_the_policy_does_not_select_any_more_is_left_alone(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, WINDOW);
+
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_HOUR);
+	rw_patch(w, &hf_healthpolicies, "p",
+		 "{'spec':{'selector':{'matchLabels':{'pool':'none'}}}}");
+	rw_run(w, 3 * HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	expect_message(w, ACT, "does not select the node any more");
+}
+
 /* ---- an actor that does nothing ------------------------------------------------------------------------ */
 
 /* The actor's pod is deleted, so the object keeps the reason. */
@@ -175,6 +252,10 @@ static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_cordon_holds_an_act_of_a_policy),
+		cmocka_unit_test(a_cordon_or_a_taint_withdraws_an_approval),
+		T(a_persons_act_goes_on_beside_a_cordon),
+		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
