@@ -696,6 +696,22 @@ static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
 	see_act(mend, facts);
 }
 
+/* Says why the policy does not ask for this act any more; NULL: it may. A policy that cannot be read tells nothing. */
+static const char *find_end_of_rule(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	const struct fleet_policy *policy = facts->policy;
+
+	if (mend->docs[MEND_READ_POLICY] == NULL || policy == NULL)
+		return "the policy of this Remediation does not exist any more";
+	if (!policy->usable || policy->problem != NULL)
+		return NULL;
+	if (!hf_streq(policy->spec.mode, "remediate") || !policy->spec.mend.allowed)
+		return "spec.mode or spec.mend of the policy allows no acts any more";
+	return is_rung_allowed(mend->rung, &policy->spec.mend)
+		       ? NULL
+		       : "spec.mend.rungs of the policy does not allow this rung any more";
+}
+
 /* Ends an act that has not begun and that nothing asks for any more. Without this it would be held
  * back for ever. */
 static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts *facts)
@@ -707,9 +723,11 @@ static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts 
 		return;
 	if (is_well(mend, view))
 		facts->cancel_why = "the devices are well: nothing has to be mended";
-	else if (hf_streq(mend->r.spec.requested_by, "policy") && view->node_exists &&
-		 !view->quarantined && !facts->devices_out)
+	else if (is_of_policy(mend) && view->node_exists && !view->quarantined &&
+		 !facts->devices_out)
 		facts->cancel_why = "the quarantine of the node was removed";
+	else if (is_of_policy(mend) && !hf_str_is_empty(mend->policy))
+		facts->cancel_why = find_end_of_rule(mend, facts);
 	view->cancel = facts->cancel_why != NULL;
 }
 

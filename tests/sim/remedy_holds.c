@@ -66,6 +66,13 @@ static void expect_message(struct rw *w, const char *act, const char *part)
 		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
 }
 
+static const char *label_of(struct rw *w)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, NAME), "metadata", "labels",
+					  LABEL, NULL),
+			 "");
+}
+
 /* ---- others at work on the node -------------------------------------------------------------------- */
 
 /* A person or another tool cordons the node while the act waits for its window. */
@@ -141,6 +148,38 @@ static void a_node_that_the_policy_does_not_select_any_more_is_left_alone(void *
 	rw_run(w, 3 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
 	expect_message(w, ACT, "does not select the node any more");
+}
+
+/* The act is over, and what it had changed is put back. */
+static void a_policy_that_allows_no_acts_any_more_ends_its_acts(void **state)
+{
+	static const char *const patches[] = {"{'spec':{'mode':'observe'}}",
+					      "{'spec':{'mend':null}}",
+					      "{'spec':{'mend':{'rungs':['reboot']}}}", NULL};
+	static const char *const words[] = {"allows no acts any more", "allows no acts any more",
+					    "does not allow this rung", "does not exist any more"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(patches); i++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, RW_RESET);
+		assert_string_equal(label_of(w), "false");
+		if (patches[i] != NULL)
+			rw_patch(w, &hf_healthpolicies, "p", patches[i]);
+		else
+			rw_delete(w, &hf_healthpolicies, "p");
+		rw_run(w, HF_MINUTE);
+		assert_string_equal(hf_json_path_str(rw_get(w, &hf_remediations, NULL, ACT),
+						     "status", "phase", NULL),
+				    "Cancelled");
+		expect_message(w, ACT, words[i]);
+		assert_string_equal(label_of(w), "true");
+		assert_int_equal(a->acts, 0);
+		rw_teardown((void **)&w);
+	}
 }
 
 /* ---- an actor that does nothing ------------------------------------------------------------------------ */
@@ -256,6 +295,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_cordon_or_a_taint_withdraws_an_approval),
 		T(a_persons_act_goes_on_beside_a_cordon),
 		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
+		cmocka_unit_test(a_policy_that_allows_no_acts_any_more_ends_its_acts),
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
