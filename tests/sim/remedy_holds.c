@@ -263,6 +263,39 @@ static void a_reboot_without_the_gpu_is_not_proved(void **state)
 
 /* ---- people ----------------------------------------------------------------------------------------- */
 
+static bool is_evicted(struct rw *w, const char *pod)
+{
+	const struct hf_json *json = rw_get(w, &hf_pods, "default", pod);
+
+	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void put_plugin(struct rw *w, const char *pod, const char *app)
+{
+	char text[200];
+
+	rw_pod(w, pod, NODE, "DaemonSet");
+	snprintf(text, sizeof(text), "{'metadata':{'labels':{'app':'%s'}}}", app);
+	rw_patch_in(w, &hf_pods, "default", pod, NULL, text);
+	w->holder[NODE] = NULL;
+}
+
+static void plugins_of_other_hardware_stay(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'observe'}");
+
+	put_plugin(w, "a-sriov", "sriov-device-plugin");
+	put_plugin(w, "b-rdma", "rdma-shared-device-plugin");
+	ra_request(a, NODE, 1, "restart-plugin", "");
+	rw_run(w, HF_MINUTE);
+	expect_message(w, ACT, "no pod of a GPU device plugin's DaemonSet runs on the node");
+	put_plugin(w, "c-gpu", "nvidia-device-plugin-daemonset");
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "c-gpu"));
+	assert_false(is_evicted(w, "a-sriov") || is_evicted(w, "b-rdma"));
+}
+
 static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 {
 	struct rw *w = *state;
@@ -299,6 +332,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
+		T(plugins_of_other_hardware_stay),
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 	};
 

@@ -597,7 +597,7 @@ static void a_plugin_restarts_by_an_eviction(void **state)
 	ra_request(a, 3, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Pending");
-	expect_message(a, "n003-1", "no pod of a device plugin's DaemonSet runs on the node");
+	expect_message(a, "n003-1", "no pod of a GPU device plugin's DaemonSet runs on the node");
 	rw_say(w, 3, RW_RESET);
 	put_plugin(w);
 	rw_run(w, HF_MINUTE);
