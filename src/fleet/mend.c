@@ -796,6 +796,18 @@ static bool is_at_work(const struct mend_object *object)
 	return object != NULL && object->readable && !hf_mend_is_final(object->phase);
 }
 
+static void tell_unreadable(const struct fleet_mend *mend, const struct hf_cache_entry *entry)
+{
+	const struct mend_object *object = entry == NULL ? NULL : entry->view;
+	char message[512];
+
+	if (object == NULL || object->readable)
+		return;
+	snprintf(message, sizeof(message), "%s is left alone, because it cannot be read: %.300s",
+		 entry->name, object->problem);
+	hf_fleet_log_problem(mend->fleet, hf_remediations.plural, HF_E_INVALID, message);
+}
+
 static void object_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -808,6 +820,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	if (before != NULL && now != NULL &&
 	    hf_streq(before->resource_version, now->resource_version))
 		return;
+	tell_unreadable(mend, now);
 	if (before != NULL && now != NULL && before->view != NULL && now->view != NULL &&
 	    !is_step_changed(before->view, now->view))
 		return;

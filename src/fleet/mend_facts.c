@@ -128,6 +128,24 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 		o->on_node = hf_arena_strdup(mend->arena, r->name);
 }
 
+/* No operator begins an act on an object that it cannot read. If an act has begun already, the object is of another
+ * version, and no other act may begin. */
+static void count_unreadable(struct fleet_mend *mend, struct hf_doc *doc)
+{
+	const struct hf_json *json = hf_doc_json(doc);
+	const char *text = hf_json_path_str(json, "status", "phase", NULL);
+	int64_t attempt = hf_json_i64(hf_json_path(json, "spec", "attempt", NULL), 0);
+	enum hf_mend_phase phase;
+
+	if (!hf_mend_phase_of(text, &phase) ||
+	    (phase != HF_MEND_PENDING && !hf_mend_is_final(phase)))
+		mend->others.unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
+	/* Its number is taken. */
+	if (hf_streq(hf_json_path_str(json, "spec", "node", NULL), mend->node) &&
+	    attempt > mend->others.attempt && attempt < INT32_MAX)
+		mend->others.attempt = (int32_t)attempt;
+}
+
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
@@ -140,7 +158,7 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
 		return;
 	if (hf_remediation_read(doc, arena, &r, NULL) != 0 ||
 	    !hf_mend_phase_of(r.status.phase, &phase) || !hf_mend_rung_of(r.spec.rung, &rung)) {
-		o->unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
+		count_unreadable(mend, doc);
 		return;
 	}
 	if (hf_streq(r.spec.node, mend->node))

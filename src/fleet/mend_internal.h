@@ -52,7 +52,8 @@ struct mend_object {
 	enum hf_mend_phase phase;
 	enum hf_mend_rung rung;
 	bool readable;
-	bool unfinished; /* not at an end, or at an end and still with the finalizer */
+	const char *problem; /* why the object cannot be read; NULL: it can */
+	bool unfinished;     /* not at an end, or at an end and still with the finalizer */
 };
 
 enum mend_read {

@@ -33,9 +33,12 @@ void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 
 	(void)arg;
 	view->arena = hf_arena_create(VIEW_MAX);
-	view->readable = hf_remediation_read(doc, view->arena, &view->r, NULL) == 0 &&
-			 hf_mend_phase_of(view->r.status.phase, &view->phase) &&
-			 hf_mend_rung_of(view->r.spec.rung, &view->rung);
+	if (hf_remediation_read(doc, view->arena, &view->r, &err) != 0)
+		view->problem = hf_arena_strdup(view->arena, err.text);
+	else if (!hf_mend_phase_of(view->r.status.phase, &view->phase) ||
+		 !hf_mend_rung_of(view->r.spec.rung, &view->rung))
+		view->problem = "spec.rung or status.phase has an unknown value";
+	view->readable = view->problem == NULL;
 	view->unfinished = !view->readable || !hf_mend_is_final(view->phase) ||
 			   hf_has_finalizer(hf_doc_json(doc), HF_MEND_FINALIZER);
 	return view;

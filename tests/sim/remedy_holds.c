@@ -66,6 +66,12 @@ static void expect_message(struct rw *w, const char *act, const char *part)
 		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
 }
 
+static const char *rung_of(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "spec", "rung", NULL), "");
+}
+
 static const char *label_of(struct rw *w)
 {
 	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, NAME), "metadata", "labels",
@@ -319,6 +325,32 @@ static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* The API server takes times that Holdfast cannot read. */
+static void an_object_that_cannot_be_read_stops_no_other_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	w->people_ask = true;
+	ra_request(a, NODE, 1, "reboot",
+		   ",'fault':{'class':'reboot','time':'9999-12-31T23:59:59Z'}");
+	rw_run(w, HF_MINUTE);
+	rw_say(w, 5, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 5), "Succeeded");
+	/* The node itself as well; the number 1 is taken. */
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_string_equal(rung_of(w, NAME "-2"), "reset-device");
+	assert_string_equal(message_of(w, ACT), "");
+	/* An act of it has begun, perhaps by another version: then no other may. */
+	rw_patch_status(w, &hf_remediations, ACT, "{'status':{'phase':'Draining'}}");
+	rw_say(w, 6, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 6), "");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -334,6 +366,7 @@ int main(int argc, char **argv)
 		T(a_reboot_without_the_gpu_is_not_proved),
 		T(plugins_of_other_hardware_stay),
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
+		T(an_object_that_cannot_be_read_stops_no_other_act),
 	};
 
 	/* One test alone, by a pattern. */
