@@ -166,9 +166,13 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
 	if (hf_str_is_empty(mend->policy) || !hf_streq(r.spec.policy, mend->policy) ||
 	    r.spec.dry_run || rung == HF_MEND_PERSON || hf_mend_is_final(phase))
 		return;
-	o->open += hf_fleet_mend_takes_place(mend->fleet, &r, phase);
-	o->begun += phase != HF_MEND_PENDING;
-	o->approved += phase != HF_MEND_PENDING && phase != HF_MEND_DRAINING;
+	if (!hf_fleet_mend_takes_place(mend->fleet, &r, phase)) {
+		o->approved += phase > HF_MEND_DRAINING;
+		return;
+	}
+	o->open++;
+	o->begun += phase > HF_MEND_PENDING;
+	o->approved += phase > HF_MEND_DRAINING;
 }
 
 /* ---- the node -------------------------------------------------------------------------------- */
@@ -625,29 +629,19 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 
 /* ---- the Remediation's own fields ------------------------------------------------------------ */
 
-/* Returns since when the stored condition has this status; NONE: the status differs, or the
- * condition is missing. */
-static hf_time find_condition_time(const struct hf_remediation *r, const char *type,
-				   const char *status)
-{
-	for (size_t i = 0; i < r->status.conditions.len; i++) {
-		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
-
-		if (hf_streq(c->type, type) && hf_streq(c->status, status))
-			return c->since;
-	}
-	return HF_TIME_NONE;
-}
-
 /* The time at which the drain counts as failed. HF_TIME_NEVER: the drain has not begun, or
  * something holds the act back, which is no failure of the act. */
 static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
-	hf_time since = find_condition_time(&mend->r, "Locked", "True");
+	hf_time since = hf_fleet_mend_condition_time(&mend->r, "Locked", "True");
 
 	if (since == HF_TIME_NONE || facts->view.held || !facts->view.allowed ||
 	    facts->view.other_lock != NULL)
 		return HF_TIME_NEVER;
+	/* While something held the act back, no pod was moved. This pass is the first after that. */
+	if (hf_fleet_mend_condition_time(&mend->r, "Permitted", "False") != HF_TIME_NONE)
+		since = facts->now;
+	since = latest_of(since, hf_fleet_mend_condition_time(&mend->r, "Permitted", "True"));
 	return hf_time_add(since, facts->policy != NULL ? facts->policy->spec.drain_timeout
 							: DRAIN_DEFAULT);
 }
@@ -665,7 +659,7 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
-	view->withdrawn_at = find_condition_time(&mend->r, "Approved", "False");
+	view->withdrawn_at = hf_fleet_mend_condition_time(&mend->r, "Approved", "False");
 	view->act_started_at = convert_act_time(mend, s->act.started_at, facts->now);
 	view->act_ended_at = convert_act_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of

@@ -29,9 +29,9 @@
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
 #define HF_MEND_OBJECTS_MAX 20000
-/* An object that has waited for so long in phase Pending takes no place of others: what it waits for may never
- * come. */
-#define HF_MEND_PENDING_COUNTS (5 * HF_MINUTE)
+/* An object that has waited for so long, in phase Pending or held back in phase Draining, takes no place of others:
+ * what it waits for may never come. */
+#define HF_MEND_WAITING_COUNTS (5 * HF_MINUTE)
 /* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
@@ -248,6 +248,9 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 const struct hf_cache_entry *hf_fleet_mend_find_old(const struct fleet_mend *mend);
 
 /* --- mend_recall.c --- */
+/* Returns since when the stored condition has this status; NONE: the status differs, or the condition is missing. */
+hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
+				     const char *status);
 /* The object takes a place of its policy's maxConcurrent. */
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase);

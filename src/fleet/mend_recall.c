@@ -30,6 +30,7 @@
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 {
 	struct mend_object *view = hf_xcalloc(1, sizeof(*view));
+	struct hf_error err;
 
 	(void)arg;
 	view->arena = hf_arena_create(VIEW_MAX);
@@ -143,12 +144,30 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 		list[i] = list[i + 1];
 }
 
+hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
+				     const char *status)
+{
+	for (size_t i = 0; i < r->status.conditions.len; i++) {
+		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
+
+		if (hf_streq(c->type, type) && hf_streq(c->status, status))
+			return c->since;
+	}
+	return HF_TIME_NONE;
+}
+
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase)
 {
+	hf_time waits_since = HF_TIME_NONE;
+
+	if (phase == HF_MEND_PENDING)
+		waits_since = r->created_at;
+	else if (phase == HF_MEND_DRAINING)
+		waits_since = hf_fleet_mend_condition_time(r, "Permitted", "False");
 	return !hf_mend_is_final(phase) &&
-	       (phase != HF_MEND_PENDING || r->created_at == HF_TIME_NONE ||
-		hf_fleet_now(fleet) - r->created_at < HF_MEND_PENDING_COUNTS);
+	       (waits_since == HF_TIME_NONE ||
+		hf_fleet_now(fleet) - waits_since < HF_MEND_WAITING_COUNTS);
 }
 
 static void set_running(struct hf_health_node *node, const struct mend_object *object)

@@ -719,6 +719,11 @@ static void set_before_act(const struct hf_mend_view *view, const struct hf_mend
 	set_condition(&conditions[HF_MEND_COND_LOCKED], view->lease == HF_MEND_LEASE_OURS,
 		      "LeaseTaken",
 		      view->lease == HF_MEND_LEASE_OTHERS ? "LeaseOfOther" : "LeaseFree");
+	/* The time for the drain counts from here on: it does not pass while something holds the act back. */
+	if (view->phase != HF_MEND_PENDING || step->next == HF_MEND_DRAINING)
+		set_condition(&conditions[HF_MEND_COND_PERMITTED],
+			      !view->held && view->other_lock == NULL && view->allowed,
+			      "NothingHolds", "Held");
 	if (disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
 		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], view->pods_left == 0, "NoPods",
 			      "PodsLeft");

@@ -191,6 +191,7 @@ void hf_mend_step(const struct hf_mend_view *view, struct hf_mend_step *ret_step
 #define HF_MEND_CONDITION_NAMES(X)                                                                 \
 	X(QUARANTINED, "Quarantined")                                                              \
 	X(LOCKED, "Locked")                                                                        \
+	X(PERMITTED, "Permitted")                                                                  \
 	X(JOBS_MOVED, "JobsMoved")                                                                 \
 	X(HOLDERS_GONE, "HoldersGone")                                                             \
 	X(APPROVED, "Approved")                                                                    \

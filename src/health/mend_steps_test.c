@@ -713,15 +713,23 @@ static void each_step_has_its_condition(void **state)
 	v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
 	v.pods_left = 1;
 	expect_conditions(
-		&v, "Quarantined=True:Tainted Locked=True:LeaseTaken JobsMoved=False:PodsLeft");
-	v.pods_left = 0;
+		&v, "Quarantined=True:Tainted Locked=True:LeaseTaken Permitted=True:NothingHolds "
+		    "JobsMoved=False:PodsLeft");
+	v.held = true;
 	expect_conditions(&v, "Quarantined=True:Tainted Locked=True:LeaseTaken "
-			      "JobsMoved=True:NoPods Approved=True:Approved");
+			      "Permitted=False:Held JobsMoved=False:PodsLeft");
+	v.held = false;
+	v.pods_left = 0;
+	expect_conditions(
+		&v, "Quarantined=True:Tainted Locked=True:LeaseTaken "
+		    "Permitted=True:NothingHolds JobsMoved=True:NoPods Approved=True:Approved");
 	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_RESET_DEVICE);
 	v.act_holders = 1;
-	expect_conditions(&v, "Quarantined=True:Tainted Locked=True:LeaseTaken "
-			      "JobsMoved=True:NoPods HoldersGone=False:DevicesOpen "
-			      "Approved=False:Withdrawn");
+	expect_conditions(
+		&v,
+		"Quarantined=True:Tainted Locked=True:LeaseTaken "
+		"Permitted=True:NothingHolds JobsMoved=True:NoPods HoldersGone=False:DevicesOpen "
+		"Approved=False:Withdrawn");
 	v = mend_view_in(HF_MEND_ACTING, HF_MEND_RESET_DEVICE);
 	expect_conditions(&v, "HoldersGone=True:NoProcess Acted=True:Begun");
 	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESET_DEVICE);

@@ -188,6 +188,70 @@ static void a_policy_that_allows_no_acts_any_more_ends_its_acts(void **state)
 	}
 }
 
+/* ---- a hold that ends ------------------------------------------------------------------------------ */
+
+/* The time of a hold is no time of the drain: the act goes on where it was, and no rung is climbed. */
+static void after_a_hold_the_act_goes_on(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_approved(w, RW_RESET);
+
+	rw_patch(w, &hf_nodes, NAME, HOLD);
+	rw_run(w, 3 * HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	ra_all(a, RA_MENDS, RA_MENDS);
+	rw_patch(w, &hf_nodes, NAME, UNHOLD);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_int_equal(ra_count(a), 1);
+	assert_int_equal(a->resets, 1);
+	assert_int_equal(w->boots[NODE], 0);
+}
+
+/* The drain has its whole time after the hold, and no more. */
+static void after_a_hold_the_drain_has_its_time(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_approved(w, RW_RESET);
+
+	rw_patch(w, &hf_nodes, NAME, HOLD);
+	rw_run(w, HF_HOUR);
+	rw_pod(w, "serve", NODE, "ReplicaSet");
+	w->refuse_evictions = true;
+	rw_say_again(w);
+	rw_patch(w, &hf_nodes, NAME, UNHOLD);
+	rw_run(w, 9 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_run(w, 2 * HF_MINUTE);
+	expect_message(w, ACT, "the node was not emptied in time");
+}
+
+/* With one act at once, an act that is held back on its node takes no place of the others. */
+static void a_held_act_keeps_no_other_waiting(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, RW_RESET);
+		if (how == 2)
+			rw_patch_status(w, &hf_nodes, NAME, IN_MAINTENANCE);
+		else
+			rw_patch(w, &hf_nodes, NAME, how == 0 ? HOLD : CORDON);
+		rw_run(w, 10 * HF_MINUTE);
+		ra_all(a, RA_MENDS, RA_MENDS);
+		rw_say(w, 5, RW_RESET);
+		rw_run(w, 20 * HF_MINUTE);
+		if (!hf_streq(ra_phase(a, 5), "Succeeded"))
+			fail_msg("%d: n005 is '%s'", how, ra_phase(a, 5));
+		assert_string_equal(ra_phase(a, NODE), "Draining");
+		assert_int_equal(a->acts, 1);
+		rw_teardown((void **)&w);
+	}
+}
+
 /* ---- an actor that does nothing ------------------------------------------------------------------------ */
 
 /* The actor's pod is deleted, so the object keeps the reason. */
@@ -361,6 +425,9 @@ int main(int argc, char **argv)
 		T(a_persons_act_goes_on_beside_a_cordon),
 		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
 		cmocka_unit_test(a_policy_that_allows_no_acts_any_more_ends_its_acts),
+		T(after_a_hold_the_act_goes_on),
+		T(after_a_hold_the_drain_has_its_time),
+		cmocka_unit_test(a_held_act_keeps_no_other_waiting),
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
