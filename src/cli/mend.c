@@ -383,6 +383,13 @@ static void print_holders(const struct mending *m)
 	}
 }
 
+/* As health/mend_steps.c: the other rungs end no work on the node. */
+static bool takes_taint(const char *rung)
+{
+	return hf_streq(rung, "reset-device") || hf_streq(rung, "reboot") ||
+	       hf_streq(rung, "external");
+}
+
 static void print_plan(const struct mending *m)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
@@ -398,7 +405,7 @@ static void print_plan(const struct mending *m)
 		fputc('\n', m->cli->out);
 	}
 	print_holders(m);
-	if (!hf_node_has_quarantine_taint(&marks))
+	if (takes_taint(m->spec.rung) && !hf_node_has_quarantine_taint(&marks))
 		fputs("  taint that would be put on the node: " HF_QUARANTINE_TAINT "\n",
 		      m->cli->out);
 }
@@ -540,13 +547,17 @@ static int check_words(const struct hf_cli *cli)
 {
 	static const char *const rungs[] = {"restart-process", "reset-device", "restart-plugin",
 					    "reboot",          "external",     "person"};
+	/* Flags of an order. With --dry-run a person expects that nothing is cancelled. */
+	static const char *const of_acts[] = {"device", "rung", "policy", "although-well",
+					      "dry-run"};
 	const char *rung = hf_cli_flag(cli, "rung");
 	struct hf_nearest search = {.text = rung, .len = rung != NULL ? strlen(rung) : 0};
 
 	if (hf_cli_has(cli, "cancel") == (cli->n_args == 1))
 		return hf_cli_usage(cli, "give NODE, or --cancel NAME");
-	if (hf_cli_has(cli, "cancel") && cli->n_flags > 1 && rung != NULL)
-		return hf_cli_usage(cli, "--cancel takes no --rung");
+	for (size_t i = 0; hf_cli_has(cli, "cancel") && i < HF_ARRAY_LEN(of_acts); i++)
+		if (hf_cli_has(cli, of_acts[i]))
+			return hf_cli_usage(cli, "--cancel takes no --%s", of_acts[i]);
 	for (size_t i = 0; rung != NULL && i < HF_ARRAY_LEN(rungs); i++) {
 		if (hf_streq(rung, rungs[i]))
 			rung = NULL;

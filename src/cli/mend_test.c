@@ -144,12 +144,21 @@ static void a_node_without_faults_needs_a_choice(void **state)
 static void wrong_words_are_refused(void **state)
 {
 	struct cli_world *w = *state;
+	HF_AUTO_DOC act = NULL;
 
 	cli_world_run(w, "mend", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	assert_has(w->err, "give NODE, or --cancel NAME");
 	cli_world_run(w, "mend", "gpu-7", "--cancel", "gpu-7-1", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
+	put_act(w, 1, "'rung':'reboot'", "'phase':'Draining'");
+	cli_world_run(w, "mend", "--cancel", "gpu-7-1", "--dry-run", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	assert_has(w->err, "--cancel takes no --dry-run");
+	cli_world_run(w, "mend", "--cancel", "gpu-7-1", "--device", "GPU-1", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	act = cli_world_get(w, &hf_remediations, "gpu-7-1");
+	assert_null(hf_json_path(hf_doc_json(act), "spec", "cancel", NULL));
 	cli_world_run(w, "mend", "gpu-7", "--rung", "rebot", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	assert_has(w->err, "unknown rung 'rebot': did you mean 'reboot'?");
@@ -191,6 +200,11 @@ static void a_dry_run_prints_the_plan_and_the_answer(void **state)
 	/* It leaves nothing. */
 	made = cli_world_get(w, &hf_remediations, "gpu-7-1");
 	assert_null(made);
+	/* These rungs put no taint on the node. */
+	cli_world_later(w, HF_SECOND, answer_yes);
+	cli_world_run(w, "mend", "gpu-7", "--rung", "restart-plugin", "--dry-run", NULL);
+	assert_has(w->out, "would do: restart-plugin on node gpu-7\n");
+	assert_null(strstr(w->out, "taint"));
 }
 
 static void a_dry_run_that_could_not_begin_fails(void **state)
