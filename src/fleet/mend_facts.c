@@ -94,14 +94,20 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 	return node != NULL && node->marked && hf_fleet_mend_created_at(r) >= node->mark.at;
 }
 
+/* A person may have chosen the last number that there is. It must not end all acts of the node. */
+static void note_attempt(struct mend_others *o, int64_t attempt)
+{
+	if (attempt > o->attempt && attempt < INT32_MAX)
+		o->attempt = (int32_t)attempt;
+}
+
 static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,
 			  enum hf_mend_phase phase, enum hf_mend_rung rung)
 {
 	struct mend_others *o = &mend->others;
 	bool open = !hf_mend_is_final(phase);
 
-	if (r->spec.attempt > o->attempt)
-		o->attempt = r->spec.attempt;
+	note_attempt(o, r->spec.attempt);
 	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
 		o->mended_at = latest_of(o->mended_at,
 					 hf_fleet_mend_before_proof(
@@ -141,9 +147,8 @@ static void count_unreadable(struct fleet_mend *mend, struct hf_doc *doc)
 	    (phase != HF_MEND_PENDING && !hf_mend_is_final(phase)))
 		mend->others.unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
 	/* Its number is taken. */
-	if (hf_streq(hf_json_path_str(json, "spec", "node", NULL), mend->node) &&
-	    attempt > mend->others.attempt && attempt < INT32_MAX)
-		mend->others.attempt = (int32_t)attempt;
+	if (hf_streq(hf_json_path_str(json, "spec", "node", NULL), mend->node))
+		note_attempt(&mend->others, attempt);
 }
 
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)

@@ -39,7 +39,8 @@ static struct hf_map *find_highest(const struct fleet_mend *mend)
 				continue;
 			}
 		}
-		if (object->r.spec.attempt > *attempt)
+		/* As mend_facts.c: the last number that there is does not count. */
+		if (object->r.spec.attempt > *attempt && object->r.spec.attempt < INT32_MAX)
 			*attempt = object->r.spec.attempt;
 	}
 	return highest;

@@ -415,6 +415,24 @@ static void an_object_that_cannot_be_read_stops_no_other_act(void **state)
 	assert_string_equal(ra_phase(a, 6), "");
 }
 
+/* A person has chosen the last number that there is. */
+static void the_last_number_ends_no_acts(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, MEND);
+	rw_create(w, &hf_remediations, NULL,
+		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
+		  "'n003-2147483647'},'spec':{'node':'n003','rung':'reboot','attempt':2147483647,"
+		  "'nonce':'0123456789abcdef0123456789abcdef','requestedBy':'ann','dryRun':true}}");
+	rw_run(w, HF_MINUTE);
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, ACT), "status", "phase", NULL),
+		"Succeeded");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -434,6 +452,7 @@ int main(int argc, char **argv)
 		T(plugins_of_other_hardware_stay),
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 		T(an_object_that_cannot_be_read_stops_no_other_act),
+		T(the_last_number_ends_no_acts),
 	};
 
 	/* One test alone, by a pattern. */
