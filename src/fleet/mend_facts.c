@@ -284,6 +284,16 @@ static const char *find_last_message(const char *text, struct hf_arena *arena)
 	return text;
 }
 
+/* Adds a reason and its message, each of which may be NULL. */
+static void add_why(struct hf_strbuf *why, const char *reason, const char *message)
+{
+	if (hf_str_is_empty(reason) && hf_str_is_empty(message))
+		return;
+	hf_strbuf_addf(why, "%s%s%s%s", why->len > 0 ? "; " : "", hf_str_or(reason, ""),
+		       hf_str_is_empty(reason) || hf_str_is_empty(message) ? "" : ": ",
+		       hf_str_or(message, ""));
+}
+
 /* Says why the actor's pod ended, or why the kubelet has not started it. Returns NULL if the pod shows no reason. */
 static const char *find_pod_why(const struct fleet_mend *mend, const struct hf_json *pod)
 {
@@ -291,23 +301,19 @@ static const char *find_pod_why(const struct fleet_mend *mend, const struct hf_j
 	const struct hf_json *state = hf_json_path(
 		hf_json_item(hf_json_get(status, "containerStatuses"), 0), "state", NULL);
 	const char *message = hf_json_path_str(state, "terminated", "message", NULL);
-	const char *reason = hf_json_path_str(state, "waiting", "reason", NULL);
-	char *why = hf_arena_alloc(mend->arena, POD_WHY_MAX);
+	const char *waits = hf_json_path_str(state, "waiting", "reason", NULL);
+	HF_AUTO_STRBUF why = HF_STRBUF_INIT(8192);
+	char *text = hf_arena_alloc(mend->arena, POD_WHY_MAX);
 
 	if (!hf_str_is_empty(message))
-		message = find_last_message(message, mend->arena);
+		add_why(&why, NULL, find_last_message(message, mend->arena));
+	if (!hf_streq(waits, "ContainerCreating"))
+		add_why(&why, waits, NULL);
 	/* The kubelet has refused or ended the pod. */
-	else if ((message = hf_json_path_str(status, "message", NULL)) != NULL)
-		reason = hf_json_path_str(status, "reason", NULL);
-	if (hf_str_is_empty(message) &&
-	    (hf_str_is_empty(reason) || hf_streq(reason, "ContainerCreating")))
-		return NULL;
-	message = hf_str_is_empty(message) ? reason
-		  : hf_str_is_empty(reason)
-			  ? message
-			  : hf_arena_printf(mend->arena, "%s: %s", reason, message);
-	hf_str_print(why, POD_WHY_MAX, message, strlen(message));
-	return why;
+	add_why(&why, hf_json_path_str(status, "reason", NULL),
+		hf_json_path_str(status, "message", NULL));
+	hf_str_print(text, POD_WHY_MAX, why.data, why.len);
+	return *text == '\0' ? NULL : text;
 }
 
 static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)

@@ -272,6 +272,11 @@ static void the_reason_of_an_actor_that_does_nothing_is_kept(void **state)
 		{"'phase':'Failed','reason':'OutOfmemory','message':'Node did not have enough "
 		 "resource: memory'",
 		 "OutOfmemory: Node did not have enough resource: memory"},
+		/* The deadline of the pod ends an actor whose image cannot be pulled. */
+		{"'phase':'Failed','reason':'DeadlineExceeded','message':'too long',"
+		 "'containerStatuses':[{'name':'actor','image':'i','imageID':'','ready':false,"
+		 "'restartCount':0,'state':{'waiting':{'reason':'ImagePullBackOff'}}}]",
+		 "ImagePullBackOff; DeadlineExceeded: too long"},
 		{"'phase':'Succeeded'", "its pod shows no reason"},
 	};
 
