@@ -176,6 +176,12 @@ struct hf_quarantine_mark {
 	/* when the operator saw that a person had removed the taint; HF_TIME_NONE: no person did */
 	hf_time off;
 };
+/* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place of a policy's
+ * name. */
+#define HF_MEND_MARK_PREFIX "remediations/"
+/* Returns the name of the Remediation that the quarantine serves; NULL: the quarantine is of a policy. policy: of the
+ * mark; NULL: unknown. */
+const char *hf_quarantine_act(const char *policy);
 struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark);
 /* Reads the text of the annotation. Returns false if the text is not a mark of Holdfast. */
 bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,

@@ -148,6 +148,13 @@ static const struct hf_field mark_fields[] = {
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct read_mark);
 
+const char *hf_quarantine_act(const char *policy)
+{
+	return policy != NULL && hf_str_has_prefix(policy, HF_MEND_MARK_PREFIX)
+		       ? policy + strlen(HF_MEND_MARK_PREFIX)
+		       : NULL;
+}
+
 bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 			     struct hf_quarantine_mark *ret_mark)
 {

@@ -104,16 +104,24 @@ static void add_taint_reason(struct account *a, const struct hf_json *taint,
 			     const struct hf_quarantine_mark *mark)
 {
 	bool ours = hf_streq(str_of(taint, "key"), HF_QUARANTINE_TAINT);
-	const char *owner = "";
+	const char *act = mark != NULL ? hf_quarantine_act(mark->policy) : NULL;
+	const char *owner = "", *name = "", *rest = "";
 
 	a->ours |= ours && mark != NULL && hf_streq(str_of(taint, "effect"), "NoSchedule");
-	if (ours)
-		owner = mark != NULL
-				? ", Holdfast's quarantine under policy "
-				: ", without a record of its owner: Holdfast does not remove it";
-	add_reason(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s", str_of(taint, "key"),
+	if (ours && mark == NULL) {
+		owner = ", without a record of its owner: Holdfast does not remove it";
+	} else if (ours && act != NULL) {
+		owner = ", Holdfast's quarantine for Remediation ";
+		name = act;
+		rest = ": after a failure it stays until an act on the node succeeds, or until you "
+		       "remove it";
+	} else if (ours) {
+		owner = ", Holdfast's quarantine under policy ";
+		name = mark->policy;
+	}
+	add_reason(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s%s", str_of(taint, "key"),
 		   *str_of(taint, "value") != '\0' ? "=" : "", str_of(taint, "value"),
-		   str_of(taint, "effect"), owner, ours && mark != NULL ? mark->policy : "");
+		   str_of(taint, "effect"), owner, name, rest);
 }
 
 static void add_quarantine_reasons(struct account *a)

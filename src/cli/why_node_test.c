@@ -65,6 +65,22 @@ static void a_node_that_is_not_there_is_an_error(void **state)
 	assert_has(w->err, "gpu-8");
 }
 
+static void a_quarantine_for_an_act_names_the_act(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(
+		w,
+		"'taints':[{'key':'holdfast.dev/device','value':'none','effect':'NoSchedule',"
+		"'timeAdded':'2023-11-14T22:00:00Z'}]",
+		"'holdfast.dev/quarantine':'{\\\"policy\\\":\\\"remediations/gpu-7-1\\\","
+		"\\\"class\\\":\\\"none\\\",\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"epoch\\\":0}'",
+		READY);
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out, "Holdfast's quarantine for Remediation gpu-7-1: after a failure it "
+			   "stays until an act on the node succeeds, or until you remove it\n");
+}
+
 static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
 {
 	struct cli_world *w = *state;
@@ -285,6 +301,7 @@ int main(void)
 		T(a_node_that_is_well_has_nothing_against_it),
 		T(a_node_may_be_named_in_two_words),
 		T(a_node_that_is_not_there_is_an_error),
+		T(a_quarantine_for_an_act_names_the_act),
 		T(the_policy_and_reason_of_a_quarantine_are_shown),
 		T(devices_out_of_use_are_shown),
 		T(a_taint_that_is_not_noted_is_said_to_stay),

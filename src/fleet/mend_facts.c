@@ -202,11 +202,11 @@ static bool is_of_policy(const struct fleet_mend *mend)
 static bool removes_taint(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_mend_view *view = &facts->view;
+	const char *act = facts->marked ? hf_quarantine_act(facts->mark.policy) : NULL;
 
-	if (!view->quarantined || !facts->marked ||
-	    !hf_str_has_prefix(facts->mark.policy, HF_MEND_MARK_PREFIX))
+	if (!view->quarantined || act == NULL)
 		return false;
-	if (hf_streq(facts->mark.policy + strlen(HF_MEND_MARK_PREFIX), mend->name))
+	if (hf_streq(act, mend->name))
 		return view->outcome != HF_MEND_FAILED;
 	return view->outcome == HF_MEND_SUCCEEDED && !is_of_policy(mend);
 }

@@ -35,9 +35,6 @@
 /* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */
 #define HF_MEND_FINALIZER "holdfast.dev/mend"
-/* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place
- * of a policy's name. */
-#define HF_MEND_MARK_PREFIX "remediations/"
 /* Message of the Node's condition MaintenanceInProgress: this prefix and the name of the Remediation. */
 #define HF_MEND_MAINTENANCE_PREFIX "Remediation "
 

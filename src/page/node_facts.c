@@ -235,10 +235,14 @@ static const char *answer_part(const struct hf_page_node_input *input, const cha
 
 static void write_marks(const struct hf_page_node *node, struct hf_strbuf *sb)
 {
+	const char *act = hf_quarantine_act(node->policy);
+
 	hf_strbuf_addstr(sb, node->ready     ? "Ready"
 			     : node->unknown ? "Unknown: its kubelet has stopped reporting"
 					     : "not ready");
-	if (node->quarantined)
+	if (node->quarantined && act != NULL)
+		hf_strbuf_addf(sb, ", quarantined by Holdfast for Remediation %s", act);
+	else if (node->quarantined)
 		hf_strbuf_addf(sb, ", quarantined by Holdfast under policy %s, class %s",
 			       hf_str_or(node->policy, "(unknown)"),
 			       hf_str_or(node->cls, "unknown"));

@@ -92,6 +92,24 @@ static void the_state_of_a_node_is_one_word(void **state)
 	}
 }
 
+static void a_quarantine_for_an_act_names_the_act(void **state)
+{
+	struct made made;
+
+	make(&made,
+	     "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\",\"uid\":"
+	     "\"u\",\"annotations\":{\"holdfast.dev/quarantine\":\"{\\\"policy\\\":"
+	     "\\\"remediations/n1-1\\\",\\\"class\\\":\\\"none\\\",\\\"time\\\":"
+	     "\\\"2026-01-01T11:30:00.000000Z\\\",\\\"epoch\\\":1}\"}},\"spec\":{\"taints\":["
+	     "{\"key\":\"holdfast.dev/device\",\"value\":\"none\",\"effect\":\"NoSchedule\"}]}," READY(
+		     "True") "}",
+	     NULL, NOW);
+	assert_text(&made, "sentence",
+		    "Ready, quarantined by Holdfast for Remediation n1-1; no agent reports its "
+		    "devices");
+	release(&made);
+}
+
 static void a_quarantined_node_says_why(void **state)
 {
 	struct made made;
@@ -171,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_state_of_a_node_is_one_word),
+		cmocka_unit_test(a_quarantine_for_an_act_names_the_act),
 		cmocka_unit_test(a_quarantined_node_says_why),
 		cmocka_unit_test(an_agent_is_silent_after_fifteen_minutes),
 		cmocka_unit_test(devices_have_their_evidence),
