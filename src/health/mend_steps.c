@@ -193,6 +193,23 @@ static bool has_new_fault(const struct hf_mend_seen *seen, hf_time since)
 	return seen->fault_at != HF_TIME_NONE && seen->fault_at > since;
 }
 
+/* A GPU that has not come back is in no bad state: the agent knows nothing of it. */
+static bool is_known(const struct hf_mend_seen *seen, struct hf_mend_step *step)
+{
+	if (seen->unknown)
+		set_message(step, "waits for device %s, of which the agent knows nothing",
+			    hf_str_or(seen->uuid, hf_str_or(seen->id, "node")));
+	return !seen->unknown;
+}
+
+static bool all_known(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->seen_len; i++)
+		if (!is_known(&view->seen[i], step))
+			return false;
+	return true;
+}
+
 /* Proves that the targets are there with the same UUIDs, and without a fault newer than `since`. */
 static enum proof prove_targets(const struct hf_mend_view *view, hf_time since,
 				struct hf_mend_step *step)
@@ -216,6 +233,8 @@ static enum proof prove_targets(const struct hf_mend_view *view, hf_time since,
 				    target->uuid, hf_str_or(seen->fault, "unknown"));
 			return PROOF_NO;
 		}
+		if (!is_known(seen, step))
+			return PROOF_WAITS;
 	}
 	return PROOF_YES;
 }
@@ -231,22 +250,6 @@ static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
 		set_message(step, "device %s is out of use after the act: %s",
 			    hf_str_or(seen->uuid, hf_str_or(seen->id, "node")),
 			    hf_str_or(seen->fault, "unknown fault"));
-		return false;
-	}
-	return true;
-}
-
-/* Whether the agent has seen each GPU that it knew before the boot. A GPU that has not come back is in no bad state: the
- * agent knows nothing of it. */
-static bool all_seen(const struct hf_mend_view *view, struct hf_mend_step *step)
-{
-	for (size_t i = 0; i < view->seen_len; i++) {
-		if (!view->seen[i].unknown)
-			continue;
-		set_message(
-			step,
-			"the node has rebooted; waits for device %s, which the agent does not see",
-			hf_str_or(view->seen[i].uuid, hf_str_or(view->seen[i].id, "node")));
 		return false;
 	}
 	return true;
@@ -284,7 +287,7 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	}
 	if (!all_well(view, step))
 		return PROOF_NO;
-	if (!all_seen(view, step))
+	if (!all_known(view, step))
 		return PROOF_WAITS;
 	return prove_targets(view, view->act_started_at, step);
 }
@@ -342,7 +345,7 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 		return PROOF_WAITS;
 	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
 		return proof;
-	return all_well(view, step) ? PROOF_YES : PROOF_WAITS;
+	return all_well(view, step) && all_known(view, step) ? PROOF_YES : PROOF_WAITS;
 }
 
 static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *step)
@@ -383,7 +386,8 @@ static void wait_for_person(const struct hf_mend_view *view, struct hf_mend_step
 	struct hf_mend_step well = {.next = view->phase};
 
 	if (view->fault_at != HF_TIME_NONE && report_is_new(view, view->fault_at, &well) &&
-	    all_well(view, &well) && prove_targets(view, view->fault_at, &well) == PROOF_YES) {
+	    all_well(view, &well) && all_known(view, &well) &&
+	    prove_targets(view, view->fault_at, &well) == PROOF_YES) {
 		set_message(step, "all devices are well again");
 		end_act(view, step, HF_MEND_SUCCEEDED);
 		step->prove = true;

@@ -147,14 +147,31 @@ static void a_reboot_is_proved_by_another_boot(void **state)
 	mend_seen.unknown = true;
 	v.targets_len = 0;
 	expect_step(&v, "Verifying/nothing",
-		    "waits for device GPU-1, which the agent does not see");
+		    "waits for device GPU-1, of which the agent knows nothing");
 	v.now = v.approved_at + v.deadline;
-	expect_step(&v, "Restoring/nothing/Failed", "which the agent does not see");
+	expect_step(&v, "Restoring/nothing/Failed", "of which the agent knows nothing");
 	v.now = v.approved_at + HF_MINUTE;
 	v.targets_len = 1;
 	mend_seen.unknown = false;
 	v.seen_len = 0;
 	expect_step(&v, "Verifying/nothing", "waits for device GPU-1");
+}
+
+/* The device is in the report, but no state of it is known: it may be gone since the act. */
+static void a_device_of_which_nothing_is_known_proves_nothing(void **state)
+{
+	static const enum hf_mend_rung rungs[] = {HF_MEND_RESET_DEVICE, HF_MEND_RESTART_PLUGIN,
+						  HF_MEND_EXTERNAL};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rungs); i++) {
+		struct hf_mend_view v = mend_view_in(HF_MEND_VERIFYING, rungs[i]);
+
+		mend_seen.unknown = true;
+		expect_step(&v, "Verifying/nothing", "of which the agent knows nothing");
+		mend_seen.unknown = false;
+		expect_step(&v, "Restoring/nothing/Succeeded", "");
+	}
 }
 
 /* The pod of the actor is deleted, so the object keeps the reason. */
@@ -598,6 +615,9 @@ static void a_person_is_waited_for(void **state)
 	mend_seen.out = true;
 	expect_step(&v, "Pending/nothing", "a person has to repair");
 	mend_seen.out = false;
+	mend_seen.unknown = true;
+	expect_step(&v, "Pending/nothing", "a person has to repair");
+	mend_seen.unknown = false;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "well again");
 	v.observed_at = v.fault_at;
 	expect_step(&v, "Pending/nothing", "a person has to repair");
@@ -882,6 +902,7 @@ int main(void)
 		cmocka_unit_test(only_an_approval_and_a_proof_are_written),
 		cmocka_unit_test(a_lost_actor_is_no_proof_while_the_device_is_out),
 		cmocka_unit_test(a_reboot_is_proved_by_another_boot),
+		cmocka_unit_test(a_device_of_which_nothing_is_known_proves_nothing),
 		cmocka_unit_test(what_the_actors_pod_shows_is_told),
 		cmocka_unit_test(the_actor_may_die_at_any_moment),
 		cmocka_unit_test(processes_that_stay_send_the_act_back),

@@ -330,7 +330,7 @@ static void a_reboot_without_the_gpu_is_not_proved(void **state)
 	w->ill[NODE] = RW_UNSEEN;
 	rw_run(w, 20 * HF_MINUTE);
 	assert_int_equal(w->boots[NODE], 1);
-	expect_message(w, ACT, "waits for device GPU-n003, which the agent does not see");
+	expect_message(w, ACT, "waits for device GPU-n003, of which the agent knows nothing");
 	rw_run(w, 20 * HF_MINUTE);
 	expect_message(w, ACT, "no proof within 1800 s");
 	assert_true(rw_tainted(w, NODE));
