@@ -210,6 +210,8 @@ static void test_pods(void **state HF_UNUSED)
 	assert_null(rank_without("PyTorchJob", "ReplicaSet").kind);
 	assert_null(rank_without("\"uid\":\"u1\",", "").kind);
 	assert_null(rank_without("replica-type", "other").kind);
+	assert_int_equal(rank_without("replica-index", "other").index, 0);
+	assert_non_null(rank_without("replica-index", "other").kind);
 	assert_null(rank_without(":\"7\"", ":\"7x\"").kind);
 	assert_null(rank_without("\"2\"", "\"-2\"").kind);
 	assert_null(rank_without("\"holdfast.dev/attempt\":\"1\"", "\"a\":\"1\"").kind);

@@ -12,7 +12,7 @@
 /*
  * Reads from a pod which rank of which job it is: the controller's reference, the labels of
  * replica type and index, the annotations of generation and attempt.  A pod that lacks one of them
- * is no rank.
+ * is no rank, except that a pod without an index has index 0.
  */
 
 #define LABEL_TYPE "training.kubeflow.org/replica-type"
@@ -38,6 +38,18 @@ static bool read_counter(const struct hf_json *object, const char *key, int64_t 
 
 	return hf_ascii_is_digit(*text) && strlen(text) <= 10 &&
 	       hf_str_to_i64(text, 0, HF_PROCESS_COUNTER_MAX, ret_number, NULL) == 0;
+}
+
+/* The launcher of an MPIJob is the only rank of its type, and its pod has no label with an index. */
+static bool read_index(const struct hf_json *labels, int32_t *ret_index)
+{
+	int64_t index = 0;
+
+	if (hf_json_get(labels, LABEL_INDEX) != NULL &&
+	    (!read_counter(labels, LABEL_INDEX, &index) || index > INT32_MAX))
+		return false;
+	*ret_index = (int32_t)index;
+	return true;
 }
 
 static bool read_controller(const struct hf_json *owners, struct hf_pod_rank *rank)
@@ -71,19 +83,17 @@ void hf_pod_rank_read(const struct hf_json *pod, struct hf_pod_rank *ret_rank)
 	const struct hf_json *meta = hf_json_get(pod, "metadata");
 	const struct hf_json *labels = hf_json_get(meta, "labels");
 	const struct hf_json *annotations = hf_json_get(meta, "annotations");
-	int64_t index;
 
 	*ret_rank = (struct hf_pod_rank){.kind = NULL};
 	if (!read_controller(hf_json_get(meta, "ownerReferences"), ret_rank) ||
 	    !copy_text(labels, LABEL_TYPE, ret_rank->type, sizeof(ret_rank->type)) ||
-	    !read_counter(labels, LABEL_INDEX, &index) || index > INT32_MAX ||
+	    !read_index(labels, &ret_rank->index) ||
 	    !read_counter(annotations, ANNOTATION_GENERATION, &ret_rank->generation) ||
 	    !read_counter(annotations, ANNOTATION_ATTEMPT, &ret_rank->attempt)) {
 		ret_rank->kind = NULL;
 		return;
 	}
 	hf_str_lower(ret_rank->type);
-	ret_rank->index = (int32_t)index;
 	ret_rank->grace_s = read_grace(pod);
 	ret_rank->deleting = hf_json_get(meta, "deletionTimestamp") != NULL;
 }
