@@ -185,6 +185,8 @@ static bool are_same_decisions(const struct hf_ledger *a, const struct hf_ledger
 	       is_same_text(a->restart_handled, b->restart_handled) && are_same_budgets(a, b) &&
 	       are_same_records(a, b) && is_same_incident(a, b) && are_same_roles(a, b) &&
 	       is_same_verdict(a, b) && are_same_streaks(a, b) &&
+	       /* The report of a save that was asked for goes with its pod, so it is written before the pod is deleted. */
+	       (a->saved_step == b->saved_step || a->save_until == HF_TIME_NONE) &&
 	       /* A delay that begins is a decision; a delay that ends is mere progress. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }
