@@ -11,7 +11,8 @@
  * The ledger's saveUntil is the request.  A process that has to stop by the ledger is asked by its
  * agent to save, and then stops.  The operator deletes the pod when the agent has reported that the
  * process is down, or when saveUntil has passed.  It never waits for a rank that is dead, for a node
- * that is lost, for an agent that is silent, or for a program outside of exec.
+ * that is lost, for an agent that is silent, or for a program outside of exec.  The workers of an
+ * MPIJob run outside of exec, and stay as long as its launcher saves.
  *
  * A request that stands is not renewed, so a rank that is asked twice saves once.  A failure
  * withdraws the request (incident.c): ranks that wait for a dead peer cannot save.
@@ -82,12 +83,34 @@ void hf_job_save_request(struct hf_brain *b)
 				 (long long)seconds));
 }
 
+static bool is_kept_for_others(const struct hf_brain *b, int role)
+{
+	return (b->job.framework->no_exec_roles >> role & 1u) != 0;
+}
+
+/* Whether a rank that has to stop saves. */
+static bool does_any_save(const struct hf_brain *b)
+{
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; i < b->roles[r].slots_len && !is_kept_for_others(b, r); i++) {
+			const struct hf_slot *slot = &b->roles[r].slots[i];
+
+			if ((!slot->current || slot->held) && hf_job_save_is_awaited(b, r, slot))
+				return true;
+		}
+	}
+	return false;
+}
+
 bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	hf_time until = hf_job_save_until(b);
 
 	if (until == HF_TIME_NONE || b->now >= until || !slot->pod)
 		return false;
+	/* The launcher of an MPIJob saves by the programs that it has started in the workers. */
+	if (is_kept_for_others(b, role))
+		return does_any_save(b);
 	/* A caller that sees no reports cannot know, and deletes nothing. */
 	if (!b->seen->blind && (!can_be_asked(b, role, slot) || has_answered(b, slot)))
 		return false;
@@ -104,7 +127,8 @@ void hf_job_save_tell(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if ((slot->current && !slot->held) || !hf_job_save_is_awaited(b, r, slot))
+			if ((slot->current && !slot->held) || is_kept_for_others(b, r) ||
+			    !hf_job_save_is_awaited(b, r, slot))
 				continue;
 			if (count++ == 0)
 				first = hf_rank_name(b->arena, b->roles[r].type, i);
