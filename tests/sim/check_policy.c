@@ -134,12 +134,15 @@ static bool was_dead_before(struct sim *sim, const struct sim_pod_truth *pod, hf
 	       node->dead_since + DEAD_BEFORE < verdict;
 }
 
-/* True if the pod's own container has ended with 0 and another container keeps the pod. */
+/* True if the pod's own container has ended with 0, another container keeps the pod, and the ledger
+ * lists the rank as trained or succeeded. */
 static bool has_done_its_work(const struct sim_pod_truth *pod, const struct hf_json *status)
 {
+	const char *role = sim_role_names[pod->role];
+
 	return pod->held_at > 0 && pod->held_code == 0 &&
-	       sim_ranges_have(sim_ledger_text(status, sim_role_names[pod->role], "succeeded"),
-			       pod->index);
+	       (sim_ranges_have(sim_ledger_text(status, role, "trained"), pod->index) ||
+		sim_ranges_have(sim_ledger_text(status, role, "succeeded"), pod->index));
 }
 
 static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth *job,
