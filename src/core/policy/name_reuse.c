@@ -36,14 +36,17 @@ static void index_gone(const struct hf_brain *b)
 		      hf_compare_pointers_by_name);
 }
 
-/* The rank had a pod that may have disappeared before the operator began to watch.  So the operator
- * may have missed its end, and the name stays unused for the same delay. */
+/* The rank may have had a pod that disappeared before the operator began to watch.  So the operator
+ * may have missed its end, and the name stays unused for the same delay.  Pods are created after the
+ * first ledger is stored; a pod of the first attempt may have come and gone before the ledger lists
+ * it as created. */
 static bool may_have_lost_pod(const struct hf_brain *b, const struct hf_slot *slot, hf_time delay)
 {
 	hf_time since = b->seen->watched_since;
+	bool began_before = b->view->status.ledger.present && b->view->creation_time < since;
 
 	return since != HF_TIME_NONE && b->now < hf_time_add(since, delay) &&
-	       (slot->attempt > 0 || b->ledger.generation > 1);
+	       (slot->attempt > 0 || b->ledger.generation > 1 || began_before);
 }
 
 bool hf_name_reuse_waits(const struct hf_brain *b, int role, int32_t index,
