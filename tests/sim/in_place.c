@@ -294,8 +294,18 @@ static void on_deed(void *arg)
 
 /* --- a run ------------------------------------------------------------------------------------------------------------ */
 
+static void must_create(struct world *w, const struct hf_resource *resource, const char *ns,
+			const char *text)
+{
+	int rc = ip_create(w, resource, ns, text);
+
+	hf_assert(rc == 0);
+}
+
 static void make_nodes(struct world *w)
 {
+	must_create(w, &hf_namespaces, NULL,
+		    "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'kube-node-lease'}}");
 	for (int i = 0; i < NODES; i++) {
 		struct node *node = &w->nodes[i];
 		char text[512], at[HF_TIME_TEXT_MAX];
@@ -304,13 +314,13 @@ static void make_nodes(struct world *w)
 		snprintf(node->name, sizeof(node->name), "n%d", i);
 		snprintf(text, sizeof(text),
 			 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s'}}", node->name);
-		(void)ip_create(w, &hf_nodes, NULL, text);
+		must_create(w, &hf_nodes, NULL, text);
 		snprintf(text, sizeof(text),
 			 "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease','metadata':{'name':"
 			 "'%s','namespace':'kube-node-lease'},'spec':{'holderIdentity':'%s',"
 			 "'renewTime':'%s'}}",
 			 node->name, node->name, ip_format_time(w, at));
-		(void)ip_create(w, &hf_leases, "kube-node-lease", text);
+		must_create(w, &hf_leases, "kube-node-lease", text);
 		ip_set_ready(node, "True");
 		node->write = hf_timer_create(w->loop, ip_on_write, node);
 		node->read = hf_timer_create(w->loop, ip_on_read, node);
