@@ -319,6 +319,11 @@ static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *s
 	return false;
 }
 
+static enum proof prove_all(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	return all_well(view, step) && all_known(view, step) ? PROOF_YES : PROOF_WAITS;
+}
+
 static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	/* If the node's clock stepped back during the act, the end is before the start.  NONE is below all times. */
@@ -345,7 +350,7 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 		return PROOF_WAITS;
 	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
 		return proof;
-	return all_well(view, step) && all_known(view, step) ? PROOF_YES : PROOF_WAITS;
+	return prove_all(view, step);
 }
 
 static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *step)
