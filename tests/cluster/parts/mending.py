@@ -17,7 +17,7 @@ import threading
 import time
 
 from kit import audit, build, client, image, inside
-from kit.agent import NODE, Agent, address
+from kit.agent import COUNT, NODE, Agent, address
 from kit.check import Fail, Skip, equal, has_verb, want
 from kit.operator import Operator
 
@@ -435,9 +435,9 @@ def check_external(w):
         return done["status"]["message"]
 
 
-def reboot_double(w, s, back_s, *lines):
-    """Waits for the end of the node and starts it again with another boot, whose kernel writes these lines. Returns the
-    thread."""
+def reboot_double(w, s, back_s, *lines, gone=None):
+    """Waits for the end of the node and starts it again with another boot, whose kernel writes these lines. gone: the number
+    of the last GPU, which does not come back. Returns the thread."""
     child = w.cluster.children.pop("node")
 
     def come_back():
@@ -448,6 +448,9 @@ def reboot_double(w, s, back_s, *lines):
         w.cluster.write("boot_id", boot + "\n")
         s.agent.write("proc/sys/kernel/random/boot_id", boot + "\n")
         s.agent.write("kmsg", "")
+        if gone is not None:
+            s.agent.unplug(gone)
+            s.agent.write("nvml", f"devices {gone}\n")
         w.cluster.again("node")
         client.until("its kubelet has registered the boot", lambda: w.api.get("nodes", None, NODE)["status"]["nodeInfo"][
             "bootID"] == boot, 120)
@@ -504,6 +507,23 @@ def check_sick_after_reboot(w):
         want(any(t["key"] == TAINT for t in node["spec"].get("taints", [])), "the node is released")
         want(s.act(2).get("spec", {}).get("rung") in (None, "person"), "the node is rebooted again")
         return f"the act is {s.act()['status']['phase']}: {s.act()['status']['message']}"
+
+
+def check_gpu_gone_after_reboot(w):
+    """The node comes back without the GPU: the boot has ended its fault, and nothing proves the act"""
+    first_boot(w)
+    with Story(w, rungs=["reboot"], deadlineSeconds=100) as s:
+        gone = COUNT - 1
+        thread = reboot_double(w, s, 1, gone=gone)
+        s.agent.xid(gone, 79, "pid=7, name=python3, GPU has fallen off the bus.")
+        failed = s.until_phase("Failed", timeout_s=300)
+        thread.join(60)
+        said = failed["status"]["message"]
+        want("of which the agent knows nothing" in said, said)
+        equal("the GPU's state", s.agent.states()[gone], "Unknown")
+        node = w.api.get("nodes", None, NODE)
+        want(any(t["key"] == TAINT for t in node["spec"].get("taints", [])), "the node is released")
+        return said
 
 
 def check_reboot_that_never_ends(w):
