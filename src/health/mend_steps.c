@@ -255,6 +255,31 @@ static bool all_well(const struct hf_mend_view *view, struct hf_mend_step *step)
 	return true;
 }
 
+/* Whether no fault that acts is newer than `since`; NONE: whether no fault acts.  A fault that lasts, such as that of a
+ * plugin that stays away, takes no device out of use, but the node is not mended. */
+static bool no_fault_since(const struct hf_mend_view *view, hf_time since,
+			   struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->seen_len; i++) {
+		const struct hf_mend_seen *seen = &view->seen[i];
+
+		if (!has_new_fault(seen, since))
+			continue;
+		set_message(step, "waits for the end of a fault after the act: %s of %s",
+			    hf_str_or(seen->fault, "unknown"),
+			    hf_str_or(seen->uuid, hf_str_or(seen->id, "the node")));
+		return false;
+	}
+	return true;
+}
+
+/* Whether the node is mended, by whatever an act or a person has done. */
+static bool is_mended(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	return all_well(view, step) && all_known(view, step) &&
+	       no_fault_since(view, HF_TIME_NONE, step);
+}
+
 /* Whether the agent's report is newer than the act, and than the time in which faults of the act itself may come. */
 static bool report_is_new(const struct hf_mend_view *view, hf_time since, struct hf_mend_step *step)
 {
@@ -287,7 +312,7 @@ static enum proof prove_reboot(const struct hf_mend_view *view, struct hf_mend_s
 	}
 	if (!all_well(view, step))
 		return PROOF_NO;
-	if (!all_known(view, step))
+	if (!all_known(view, step) || !no_fault_since(view, view->act_started_at, step))
 		return PROOF_WAITS;
 	return prove_targets(view, view->act_started_at, step);
 }
@@ -319,11 +344,6 @@ static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *s
 	return false;
 }
 
-static enum proof prove_all(const struct hf_mend_view *view, struct hf_mend_step *step)
-{
-	return all_well(view, step) && all_known(view, step) ? PROOF_YES : PROOF_WAITS;
-}
-
 static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	/* If the node's clock stepped back during the act, the end is before the start.  NONE is below all times. */
@@ -350,7 +370,7 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 		return PROOF_WAITS;
 	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
 		return proof;
-	return prove_all(view, step);
+	return is_mended(view, step) ? PROOF_YES : PROOF_WAITS;
 }
 
 static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *step)
@@ -391,8 +411,7 @@ static void wait_for_person(const struct hf_mend_view *view, struct hf_mend_step
 	struct hf_mend_step well = {.next = view->phase};
 
 	if (view->fault_at != HF_TIME_NONE && report_is_new(view, view->fault_at, &well) &&
-	    all_well(view, &well) && all_known(view, &well) &&
-	    prove_targets(view, view->fault_at, &well) == PROOF_YES) {
+	    is_mended(view, &well) && prove_targets(view, view->fault_at, &well) == PROOF_YES) {
 		set_message(step, "all devices are well again");
 		end_act(view, step, HF_MEND_SUCCEEDED);
 		step->prove = true;

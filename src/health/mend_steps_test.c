@@ -143,6 +143,10 @@ static void a_reboot_is_proved_by_another_boot(void **state)
 	mend_seen.out = true;
 	expect_step(&v, "Restoring/nothing/Failed", "GPU-1 is out of use");
 	mend_seen.out = false;
+	/* A fault that came after the boot, and takes no device out of use. */
+	mend_seen.fault_at = v.act_started_at + 1;
+	expect_step(&v, "Verifying/nothing", "the end of a fault after the act");
+	mend_seen.fault_at = v.act_started_at;
 	/* The fault has ended with the boot, and the GPU has not come back. */
 	mend_seen.unknown = true;
 	v.targets_len = 0;
@@ -170,6 +174,7 @@ static void a_device_of_which_nothing_is_known_proves_nothing(void **state)
 		mend_seen.unknown = true;
 		expect_step(&v, "Verifying/nothing", "of which the agent knows nothing");
 		mend_seen.unknown = false;
+		mend_seen.fault_at = HF_TIME_NONE;
 		expect_step(&v, "Restoring/nothing/Succeeded", "");
 	}
 }
@@ -578,6 +583,11 @@ static void the_controller_performs_what_needs_no_actor(void **state)
 	mend_seen.out = true;
 	expect_step(&v, "Verifying/nothing", "out of use");
 	mend_seen.out = false;
+	/* The fault takes no device out of use, and it lasts. */
+	expect_step(&v, "Verifying/nothing", "the end of a fault after the act: gpu-reset");
+	v.now = v.approved_at + v.deadline;
+	expect_step(&v, "Restoring/nothing/Failed", "the end of a fault");
+	mend_seen.fault_at = HF_TIME_NONE;
 	expect_step(&v, "Restoring/nothing/Succeeded", "all devices are well");
 	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_EXTERNAL);
 	v.pods_left = 1;
@@ -618,6 +628,9 @@ static void a_person_is_waited_for(void **state)
 	mend_seen.unknown = true;
 	expect_step(&v, "Pending/nothing", "a person has to repair");
 	mend_seen.unknown = false;
+	/* A mild fault that lasts. */
+	expect_step(&v, "Pending/nothing", "a person has to repair");
+	mend_seen.fault_at = HF_TIME_NONE;
 	expect_step(&v, "Succeeded/nothing/Succeeded", "well again");
 	v.observed_at = v.fault_at;
 	expect_step(&v, "Pending/nothing", "a person has to repair");

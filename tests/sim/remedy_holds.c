@@ -371,6 +371,26 @@ static void plugins_of_other_hardware_stay(void **state)
 	assert_false(is_evicted(w, "a-sriov") || is_evicted(w, "b-rdma"));
 }
 
+/* The plugin's pod was made anew, and the kubelet still offers nothing. */
+static void a_plugin_that_stays_away_is_not_proved(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'observe'}");
+
+	put_plugin(w, "gpu", "nvidia-device-plugin-daemonset");
+	rw_say(w, NODE, RW_PLUGIN);
+	ra_request(a, NODE, 1, "restart-plugin", "");
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "gpu"));
+	rw_say_again(w);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Verifying");
+	expect_message(w, ACT, "software");
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
 static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 {
 	struct rw *w = *state;
@@ -455,6 +475,7 @@ int main(int argc, char **argv)
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
 		T(plugins_of_other_hardware_stay),
+		T(a_plugin_that_stays_away_is_not_proved),
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 		T(an_object_that_cannot_be_read_stops_no_other_act),
 		T(the_last_number_ends_no_acts),
