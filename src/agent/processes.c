@@ -37,6 +37,8 @@ struct process {
 	struct hf_process_target target; /* the last one sent */
 	/* an order waits until the API server has DeviceHealth with this pod */
 	bool withheld;
+	/* Another exec of the pod was connected at the same time. */
+	bool several;
 	/* the pod is a rank, and this connection counts for the pod */
 	bool listed;
 	bool leads;                    /* the rank has index 0 in its replica type */
@@ -323,11 +325,12 @@ static bool is_end_due(const struct process *process)
 	       is_news(process);
 }
 
-/* Whether another open connection of the same pod came earlier. */
-static bool is_second(const struct hf_processes *p, size_t i)
+/* Whether another exec of the same pod is connected.  Then the agent does not know which of them runs the rank, and
+ * orders for one would leave the program of the other running.  This also holds for the one that outlives the other. */
+static bool is_one_of_several(const struct hf_processes *p, size_t i)
 {
-	for (size_t k = 0; k < i; k++)
-		if (!p->items[k].closed && hf_streq(p->items[k].uid, p->items[i].uid))
+	for (size_t k = 0; k < p->len; k++)
+		if (k != i && !p->items[k].closed && hf_streq(p->items[k].uid, p->items[i].uid))
 			return true;
 	return false;
 }
@@ -342,7 +345,8 @@ static bool find_target(struct hf_processes *p, size_t i, struct hf_process_targ
 
 	*ret_target = (struct hf_process_target){.hold = false};
 	process->listed = false;
-	if (is_second(p, i))
+	process->several |= is_one_of_several(p, i);
+	if (process->several)
 		return true;
 	if (!p->options.pod(p->options.arg, process->uid, &name, &rank))
 		return false;
@@ -373,6 +377,7 @@ static void send_target(struct hf_processes *p, struct process *process,
 static void on_refresh(void *arg)
 {
 	struct hf_processes *p = arg;
+	bool several = false;
 
 	hf_job_watches_begin(p->jobs);
 	for (size_t i = 0; i < p->len; i++) {
@@ -392,10 +397,14 @@ static void on_refresh(void *arg)
 		if (was_listed && !process->listed && process->published) {
 			note_gone(p);
 			process->published = false;
+			several |= process->several;
 		}
 	}
 	hf_job_watches_end(p->jobs);
 	look_for_news(p);
+	/* The operator must not count on the rank for a restart in place. */
+	if (several)
+		p->options.news(p->options.arg, true);
 	if (p->len > 0 && !hf_timer_armed(p->repeat))
 		hf_timer_arm(p->repeat, HF_PROCESSES_REPEAT);
 }
@@ -507,7 +516,7 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 	if (process->published)
 		note_gone(p);
 	remove_process(p, process);
-	/* Another connection of the same pod may now be the one that counts for the pod. */
+	/* Another connection of the same pod may now be the only one. */
 	hf_task_post(p->refresh);
 }
 

@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
  * - The pod tells which rank exec runs, and the job which start that rank should have; exec's own words do not count.
  * - A process is stopped or started only if the API server has a DeviceHealth that lists its pod: else the operator
  *   cannot have meant the process with its order.
- * - One connection of a pod counts: the first that is still open.
+ * - If several execs of a pod are connected, none of them counts any more: the pod is treated as one without exec.
  * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  At a barrier they
  *   are published when all held ranks of the node are down, at most a second late.  The start of a process is
  *   published with the next write.

@@ -519,21 +519,44 @@ static void test_pods_that_are_no_ranks(void **state)
 	assert_int_equal(hf_json_len(processes(t->w)), 2);
 }
 
-/* A second exec in a pod cannot speak for the rank. */
-static void test_one_connection_of_a_pod_counts(void **state)
+/* With several execs in a pod, in a sidecar for example, it is unknown which one runs the rank: none gets orders, and the
+ * operator learns at once that the rank cannot restart in place. */
+static void test_of_several_connections_of_a_pod_none_counts(void **state)
 {
 	struct test *t = *state;
 
 	begin(t);
 	run_for(t->w, HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
 	for (int i = 2; i < 5; i++)
 		assert_true(open_peer(t, i, "j-worker-0"));
 	assert_false(open_peer(t, 5, "j-worker-0"));
 	told(t, 2, "state phase=down generation=9 attempt=0 ordinal=7");
 	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[0].last, "target");
 	assert_string_equal(t->peers[2].last, "target");
-	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
-	/* The first one has ended: exec in a container that was started again counts. */
+	assert_string_equal(show(t->w, 0), "j-worker-1 Running 1/0 #1");
+	assert_string_equal(show(t->w, 1), "-");
+	write_ledger(t->w, "j", BARRIER);
+	run_for(t->w, HF_SECOND);
+	assert_string_equal(t->peers[0].last, "target");
+	assert_string_equal(t->peers[2].last, "target");
+	/* The one that is left may be that of the sidecar. */
+	for (int i = 2; i < 5; i++)
+		hf_agent_exec_closed(t->w->agent, peer_of(t, i));
+	run_for(t->w, 10 * HF_SECOND);
+	assert_string_equal(t->peers[0].last, "target");
+	assert_string_equal(show(t->w, 0), "j-worker-1 Running 1/0 #1");
+}
+
+/* exec in a container that was started again may connect before the end of the former connection is known. */
+static void test_the_last_open_connection_of_a_pod_counts(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	run_for(t->w, HF_MINUTE);
+	assert_true(open_peer(t, 2, "j-worker-0"));
 	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[2].last,
@@ -630,7 +653,8 @@ int main(void)
 		TEST(test_no_restart_in_place),
 		TEST(test_a_new_job_is_published_soon),
 		TEST(test_pods_that_are_no_ranks),
-		TEST(test_one_connection_of_a_pod_counts),
+		TEST(test_of_several_connections_of_a_pod_none_counts),
+		TEST(test_the_last_open_connection_of_a_pod_counts),
 		TEST(test_forged_owner_and_flood),
 		TEST(test_many_connections),
 		TEST(test_a_refused_write_comes_again),
