@@ -16,6 +16,8 @@
 
 /* If the agent's queue is full, exec sends its state again after this time. */
 #define SEND_AGAIN_MS 100
+/* Most targets taken in a row: an agent that sends without end does not delay the fence. */
+#define TARGETS_AT_ONCE 64
 
 static bool is_above(const struct hf_process_start *left, const struct hf_process_start *right)
 {
@@ -55,11 +57,11 @@ void hf_exec_orders_move(struct hf_exec_orders *o, enum hf_exec_event event, int
 
 /* ---- targets ------------------------------------------------------------------------------------- */
 
-/* Whether the target is of the rank's present start: the agent may know a pod before it sees the ledger's write
- * that made the pod, and then its target is too low. */
-static bool is_current(const struct hf_process_target *target)
+/* Whether the last target is of the rank's present start: the agent may know a pod before it sees the ledger's write
+ * that made the pod, and a target may come late.  Then it is too low. */
+static bool is_current(const struct hf_exec_orders *o)
 {
-	return target->start.known && !is_above(&target->first, &target->start);
+	return o->target.start.known && !is_above(&o->own, &o->target.start);
 }
 
 static void take_in_waiting(struct hf_exec_orders *o)
@@ -68,7 +70,7 @@ static void take_in_waiting(struct hf_exec_orders *o)
 
 	raise_start(&o->own, &o->target.first);
 	raise_start(&o->own, &o->target.start);
-	if (is_current(&o->target) && o->target.hold)
+	if (is_current(o) && o->target.hold)
 		o->must_wait = true;
 	if (is_above(&o->own, &before))
 		hf_exec_orders_touch(o);
@@ -118,7 +120,7 @@ void hf_exec_orders_receive(struct hf_exec_orders *o, int64_t now_ms)
 	if (!hf_agent_link_connect(&o->link, now_ms))
 		return;
 	o->unheard = false;
-	while (hf_agent_link_receive(&o->link, now_ms, &target))
+	for (int i = 0; i < TARGETS_AT_ONCE && hf_agent_link_receive(&o->link, now_ms, &target); i++)
 		hf_exec_orders_take(o, &target, now_ms);
 }
 
@@ -126,7 +128,7 @@ void hf_exec_orders_receive(struct hf_exec_orders *o, int64_t now_ms)
 
 static bool lets_first_start(const struct hf_exec_orders *o, int64_t now_ms)
 {
-	if (is_current(&o->target))
+	if (is_current(o))
 		return !o->target.hold;
 	if (o->must_wait)
 		return false;

@@ -3,6 +3,7 @@
 #include "exec/orders.h"
 #include "harness/test.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -237,6 +238,38 @@ static void test_hold(void **state HF_UNUSED)
 	assert_true(o.own.known && o.own.generation == 2);
 }
 
+/* A target below the one that holds the rank does not let CMD start. */
+static void test_a_late_target_does_not_end_the_hold(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+
+	take(&o, "target generation=5 attempt=0 wait=60 hold=1", 0);
+	assert_false(hf_exec_orders_let_start(&o, 0));
+	take(&o, "target generation=4 attempt=7 wait=60", 1);
+	assert_false(hf_exec_orders_let_start(&o, HF_EXEC_FIRST_MS + 1));
+	take(&o, "target generation=5 attempt=0 wait=60", 2);
+	assert_true(hf_exec_orders_let_start(&o, 2));
+}
+
+static void test_takes_some_targets_at_once(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	char line[64];
+	int peer;
+
+	connect_agent(&o, &peer);
+	for (int i = 1; i <= 100; i++) {
+		snprintf(line, sizeof(line), "target generation=%d attempt=0 wait=60", i);
+		assert_true(send(peer, line, strlen(line), MSG_DONTWAIT) > 0);
+	}
+	hf_exec_orders_receive(&o, 0);
+	assert_int_equal(o.target.start.generation, 64);
+	hf_exec_orders_receive(&o, 0);
+	assert_int_equal(o.target.start.generation, 100);
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
 /* A rank whose first target has a hold waits as a rank with HOLDFAST_HOLD does. */
 static void test_held_at_start(void **state HF_UNUSED)
 {
@@ -283,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_stay_without_connection),
 		cmocka_unit_test(test_down_is_over),
 		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_a_late_target_does_not_end_the_hold),
+		cmocka_unit_test(test_takes_some_targets_at_once),
 		cmocka_unit_test(test_held_at_start),
 		cmocka_unit_test(test_leaving),
 	};
