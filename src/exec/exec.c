@@ -207,10 +207,18 @@ static void begin_save(struct hf_exec_run *x, enum hf_exec_saving why, uint32_t 
 	x->save_until_ms = x->now_ms + (int64_t)seconds * 1000;
 }
 
+/* Another rank has failed since the order, and the ranks that save may wait for it: the operator has withdrawn its
+ * request. */
+static bool is_save_withdrawn(const struct hf_exec_run *x)
+{
+	return x->saving == HF_EXEC_SAVE_FOR_ORDER && x->orders.target.start.known &&
+	       x->orders.target.save_s == 0;
+}
+
 /* A rank that has saved nothing since it was asked says nothing about the time of a save. */
 static bool is_save_over(struct hf_exec_run *x)
 {
-	if (x->now_ms >= x->save_until_ms)
+	if (x->now_ms >= x->save_until_ms || is_save_withdrawn(x))
 		return true;
 	if (ask_for_save(x) > 0)
 		return false;

@@ -441,6 +441,15 @@ class Orders(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - since, 2)
         self.assertEqual(self.lines(), ["a up", "a saves", "a told to end"])
 
+    def test_a_request_that_is_withdrawn_is_not_waited_for(self):
+        self.start_ranks("exec RANK a", MUTE="1")
+        self.wait_for_lines("a up")
+        self.agent.target(2, hold=1, save=600, grace=30)
+        self.wait_for_lines("a up", "a saves")
+        self.agent.target(3, hold=1, grace=30)
+        self.assertNotIn("save_ms", self.agent.until("down", generation=3))
+        self.assertEqual(self.lines(), ["a up", "a saves", "a told to end"])
+
     def test_without_ranks_that_save_a_stop_does_not_wait(self):
         self.start('trap "exit 1" TERM; echo up; while :; do sleep 0.1; done')
         self.wait_for_lines("up")
