@@ -23,6 +23,8 @@
  *   re-created.
  * - In a restart of all ranks, a new pod does not come within inPlaceWaitSeconds: the other ranks
  *   start without it.
+ * - The job was edited since the pod of a held rank was made, or recovery.inPlace is Never now: this
+ *   pod, and in a restart of all ranks every pod, is re-created.
  * - In a restart of all ranks, a rank was let start and ends without a report that its process ran:
  *   all ranks restart again.
  *
@@ -74,23 +76,38 @@ static const char *name_rank(const struct hf_brain *b, int role, int32_t index)
 	return hf_rank_name(b->arena, b->roles[role].type, index);
 }
 
+/* Why a process must not start in the pod of a held rank; NULL: it may. */
+static const char *find_objection(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	if (!slot->held || !slot->current)
+		return NULL;
+	if (!b->job.recovery.in_place)
+		return "recovery.inPlace is Never now";
+	if (slot->pod && hf_pod_is_outdated(b, slot->pod))
+		return "the job was edited since its pods were made";
+	return NULL;
+}
+
 /* The pods that this step re-creates. */
 struct moved {
 	int32_t count;
 	int role; /* role of the rank that `first` names */
-	const char *first;
-	/* the pod of rank `first` ended by itself; false: its process did not stop in time */
-	bool fell;
+	const char *first, *why;
 };
 
 static void move_rank(struct hf_brain *b, int role, int32_t index, struct moved *moved)
 {
 	struct hf_slot *slot = &b->roles[role].slots[index];
+	const char *objection = find_objection(b, slot);
 
 	if (moved->count++ == 0) {
 		moved->role = role;
 		moved->first = name_rank(b, role, index);
-		moved->fell = slot->fell;
+		moved->why = slot->fell ? "ended before the restart in place was done"
+			     : objection
+				     ? hf_arena_printf(b->arena, "does not restart in place (%s)",
+						       objection)
+				     : "did not stop in time for the restart in place";
 	}
 	slot->fell = false;
 	hf_restart_replica(b, role, index);
@@ -159,8 +176,7 @@ static bool replace_failed_ranks(struct hf_brain *b, struct moved *moved)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (!slot->fell && !is_overdue(b, r, slot) &&
-			    !(slot->held && slot->current && !b->job.recovery.in_place))
+			if (!slot->fell && !is_overdue(b, r, slot) && !find_objection(b, slot))
 				continue;
 			if (slot->held && hf_barrier_is_of_all(b) && hf_slot_has_new_pod(b, slot)) {
 				recreate_all(b, find_failure(b, r, i));
@@ -181,9 +197,7 @@ static void tell_moved(struct hf_brain *b, const struct moved *moved)
 	const char *message = hf_arena_printf(
 		b->arena, "%s%s %s: its pod is re-created%s", moved->first,
 		moved->count > 1 ? hf_arena_printf(b->arena, " and %d more", moved->count - 1) : "",
-		moved->fell ? "ended before the restart in place was done"
-			    : "did not stop in time for the restart in place",
-		b->barrier ? ", and the others wait for it" : "");
+		moved->why, b->barrier ? ", and the others wait for it" : "");
 
 	if (b->ledger.records_len > 0)
 		b->ledger.records[0].running_at = HF_TIME_NONE;
@@ -343,17 +357,30 @@ static bool has_fallen(const struct hf_brain *b)
 	return false;
 }
 
+static const char *find_any_objection(const struct hf_brain *b)
+{
+	const char *objection = NULL;
+
+	for (int r = 0; r < b->roles_len; r++) {
+		for (int32_t i = 0; !objection && i < b->roles[r].replicas; i++)
+			objection = find_objection(b, &b->roles[r].slots[i]);
+	}
+	return objection;
+}
+
 void hf_barrier_step(struct hf_brain *b)
 {
 	struct moved moved = {0};
+	const char *objection;
 
 	hf_barrier_release_gone(b);
 	/* While a verdict settles, no process starts.  A blind caller sees no reports, so it
 	 * decides nothing here. */
 	if (hf_verdict_pending(b) || b->seen->blind || (!b->barrier && !has_fallen(b)))
 		return;
-	if (b->barrier && !b->job.recovery.in_place && hf_barrier_is_of_all(b)) {
-		recreate_all(b, "recovery.inPlace is Never now");
+	objection = hf_barrier_is_of_all(b) ? find_any_objection(b) : NULL;
+	if (objection) {
+		recreate_all(b, objection);
 		return;
 	}
 	if (!replace_failed_ranks(b, &moved))

@@ -62,7 +62,7 @@ static bool is_pod_present(const struct hf_slot *slot)
 }
 
 /* The spec was edited since the pod was made: the edit counts for the pod at its next restart. */
-static bool is_pod_outdated(const struct hf_brain *b, const struct hf_pod *pod)
+bool hf_pod_is_outdated(const struct hf_brain *b, const struct hf_pod *pod)
 {
 	return pod->spec && b->view->spec && !hf_streq(pod->spec, b->view->spec);
 }
@@ -71,7 +71,7 @@ static bool is_pod_outdated(const struct hf_brain *b, const struct hf_pod *pod)
  * meet the same fault. */
 static bool is_pod_unfit(const struct hf_brain *b, const struct hf_slot *slot)
 {
-	return slot->moves || !slot->pod->stamped || is_pod_outdated(b, slot->pod) || hf_node_lost(b, slot->pod) ||
+	return slot->moves || !slot->pod->stamped || hf_pod_is_outdated(b, slot->pod) || hf_node_lost(b, slot->pod) ||
 	       !hf_agent_is_heard(b, slot->pod) || hf_device_ends_pod(b, slot->pod);
 }
 
@@ -146,7 +146,7 @@ const char *hf_in_place_refusal(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].replicas; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (is_pod_present(slot) && is_pod_outdated(b, slot->pod))
+			if (is_pod_present(slot) && hf_pod_is_outdated(b, slot->pod))
 				return "the job was edited since its pods were made";
 			if (hf_in_place_rank(b, r, i) == HF_IN_PLACE_REFUSED)
 				return hf_arena_printf(

@@ -242,6 +242,8 @@ enum hf_in_place {
 	HF_IN_PLACE_MOVES,   /* it is re-created */
 	HF_IN_PLACE_REFUSED, /* the program runs outside of exec, so nothing can restart in place */
 };
+/* The job was edited since the pod was made. */
+bool hf_pod_is_outdated(const struct hf_brain *b, const struct hf_pod *pod);
 enum hf_in_place hf_in_place_rank(const struct hf_brain *b, int role, int32_t index);
 /* The agent of the pod's node is heard of, and the node is not lost. */
 bool hf_agent_is_heard(const struct hf_brain *b, const struct hf_pod *pod);
