@@ -27,6 +27,15 @@ static bool has_pods(const struct hf_brain *b)
 	return false;
 }
 
+/* The pods of a restart in place under way are deleted, so the time until all ranks run says nothing about it. */
+static void end_in_place(struct hf_ledger *ledger)
+{
+	struct hf_record *last = &ledger->records[0];
+
+	if (ledger->records_len > 0 && last->running_at == HF_TIME_NONE)
+		last->in_place = false;
+}
+
 /* Write the suspension into the ledger.  A job that never started keeps its generation, because it
  * has no old pods. */
 static void book_suspension(struct hf_brain *b)
@@ -40,6 +49,7 @@ static void book_suspension(struct hf_brain *b)
 	hf_job_save_request(b);
 	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
+	end_in_place(ledger);
 	ledger->not_before = HF_TIME_NONE;
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (ledger->incident.charged == HF_BUDGET_PENDING)
