@@ -372,6 +372,12 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 	       hf_find_controller(pod) != NULL;
 }
 
+static void add_left(struct mend_facts *facts, const struct hf_json *pod, size_t i)
+{
+	facts->left[facts->view.pods_left++] = i;
+	facts->view.pods_lost += hf_find_controller(pod) == NULL;
+}
+
 static void see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
 		     struct mend_facts *facts)
 {
@@ -379,7 +385,7 @@ static void see_pods(const struct fleet_mend *mend, const struct hf_device_healt
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
 		if (must_leave(mend, health, pod))
-			facts->left[facts->view.pods_left++] = i;
+			add_left(facts, pod, i);
 		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
 			 is_operand_pod(pod))
 			facts->view.operands_left++;

@@ -391,6 +391,7 @@ static void tell_proof(const struct hf_mend_view *view, struct hf_mend_step *ste
 static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	struct hf_mend_step held = {.next = view->phase};
+	char lost[64] = "";
 	bool begins = false;
 
 	if (is_held(view, &held))
@@ -400,9 +401,12 @@ static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *st
 			    hf_str_or(view->lease_holder, "another"));
 	else
 		begins = true;
+	if (view->pods_lost > 0)
+		snprintf(lost, sizeof(lost), ", %zu of them without a controller: lost",
+			 view->pods_lost);
 	if (begins)
-		set_message(step, "dry run: the act would begin now; %zu pod%s would move",
-			    view->pods_left, view->pods_left == 1 ? "" : "s");
+		set_message(step, "dry run: the act would begin now; %zu pod%s would move%s",
+			    view->pods_left, view->pods_left == 1 ? "" : "s", lost);
 	end_act(view, step, begins ? HF_MEND_SUCCEEDED : HF_MEND_CANCELLED);
 }
 

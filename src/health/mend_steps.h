@@ -130,6 +130,7 @@ struct hf_mend_view {
 	enum hf_mend_lease lease;
 	const char *lease_holder; /* NULL: unknown */
 	size_t pods_left;         /* number of pods, without operands, that hold the devices */
+	size_t pods_lost; /* of pods_left: pods without a controller that would create them again */
 	/* the labels that enable the operands are false, or the node has no operands */
 	bool operands_off;
 	size_t operands_left; /* pods of operands on the node */

@@ -512,6 +512,19 @@ static void a_tool_that_fails_is_believed(void **state)
 	expect_step(&v, "Restoring/nothing/Succeeded", "rebooted");
 }
 
+static void a_dry_run_tells_which_pods_would_be_lost(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_REBOOT);
+
+	(void)state;
+	v.dry_run = true;
+	v.pods_left = 3;
+	expect_step(&v, "Succeeded/nothing/Succeeded", "begin now; 3 pods would move");
+	v.pods_lost = 2;
+	expect_step(&v, "Succeeded/nothing/Succeeded",
+		    "3 pods would move, 2 of them without a controller: lost");
+}
+
 static void a_dry_run_does_nothing(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_REBOOT);
@@ -933,6 +946,7 @@ int main(void)
 		cmocka_unit_test(a_tool_that_fails_is_believed),
 		cmocka_unit_test(an_act_in_another_boot_proves_nothing),
 		cmocka_unit_test(a_dry_run_does_nothing),
+		cmocka_unit_test(a_dry_run_tells_which_pods_would_be_lost),
 		cmocka_unit_test(an_old_object_is_not_acted_on_again),
 		cmocka_unit_test(the_controller_performs_what_needs_no_actor),
 		cmocka_unit_test(a_person_is_waited_for),
