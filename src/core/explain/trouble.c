@@ -6,6 +6,8 @@
 #include "core/model/container_reason.h"
 #include "core/model/names.h"
 
+#include <string.h>
+
 /*
  * What keeps ranks from running: no node takes the pod, a container does not start, or a container
  * ends again and again.  For people only; no decision depends on it.  Of many ranks with one kind
@@ -106,11 +108,25 @@ static void tell_node(const struct hf_brain *b, const struct found *found)
 	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
 }
 
+/* What has to be done about a container that cannot start. */
+static const char *find_next(const struct hf_brain *b, const struct hf_container_seen *container,
+			     const struct hf_container_reason *row)
+{
+	bool added = container->init && hf_streq(container->name, b->job.framework->init_container);
+
+	/* In a cluster without a way to public registries its default image cannot be pulled. */
+	if (added && strstr(container->waiting_reason, "Image"))
+		return "the operator adds this container: the administrator of the cluster must "
+		       "provide its image, or name another one by the operator's flag "
+		       "--pytorch-init-container-image";
+	return row ? hf_container_reason_next(row) : "";
+}
+
 static void tell_start(const struct hf_brain *b, const struct found *found)
 {
 	const struct hf_container_seen *container = found->container;
 	const struct hf_container_reason *row = hf_container_reason_find(container->waiting_reason);
-	const char *next = row ? hf_container_reason_next(row) : "";
+	const char *next = find_next(b, container, row);
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s%s%s%s",
 	       name_ranks(b, found), container->name, container->waiting_reason, row ? " (" : "",

@@ -57,6 +57,26 @@ static void pods_without_a_node_are_told_with_the_scheduler_s_words(void **state
 	brain_release(&b);
 }
 
+static void the_image_of_the_operator_s_init_container_is_the_administrator_s_concern(void **state)
+{
+	struct hf_framework kind = brain_kind;
+	struct hf_container_seen *container;
+
+	(void)state;
+	kind.init_container = "wait";
+	brain_init(&b, &kind, 1, 2);
+	brain_run_up(&b);
+	container = waits("demo-hand-0", "ImagePullBackOff", "no route to registry");
+	container->name = "wait";
+	container->init = true;
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "--pytorch-init-container-image"));
+	container->name = "fetch";
+	brain_step(&b);
+	assert_false(brain_says(&b, HF_TOPIC_NEXT, "--pytorch-init-container-image"));
+	brain_release(&b);
+}
+
 static void a_container_that_cannot_start_names_itself_and_why(void **state)
 {
 	(void)state;
@@ -277,6 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_without_a_node_are_told_with_the_scheduler_s_words),
 		cmocka_unit_test(a_container_that_cannot_start_names_itself_and_why),
+		cmocka_unit_test(
+			the_image_of_the_operator_s_init_container_is_the_administrator_s_concern),
 		cmocka_unit_test(
 			ranks_with_different_containers_that_cannot_start_have_a_line_each),
 		cmocka_unit_test(a_crash_loop_is_told_with_how_the_last_run_ended),
