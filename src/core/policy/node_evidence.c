@@ -159,16 +159,20 @@ static struct hf_evidence weigh_silence(const struct hf_brain *b, const struct h
 
 /* The pod ends itself when its node's Lease has not moved for fence_seconds.  The pod's last
  * contact is not later than the operator's first read of the unchanged Lease.  So the pod has ended
- * if two reads show the same Lease, fence_seconds plus the margin apart. */
+ * if two reads show the same Lease, fence_seconds plus the margin apart.
+ *
+ * A pod that came to the node or began later had a later contact: the node was back then, and the
+ * next read will show its Lease. */
 static struct hf_evidence weigh_fence(const struct hf_brain *b, const struct hf_node_seen *node,
 				      const struct hf_pod *pod)
 {
 	struct hf_evidence evidence = make_guarded(HF_GUARD_READ, HF_TIME_NEVER);
+	hf_time there = pod->bound_at != HF_TIME_NONE ? pod->bound_at : pod->creation_time;
 	hf_time at;
 
 	if (node->lease_since != HF_TIME_NONE) {
-		at = hf_time_add(node->lease_since,
-				 hf_seconds(pod->fence_seconds + HF_FENCE_MARGIN_SECONDS));
+		at = find_later(find_later(node->lease_since, pod->news_at), there);
+		at = hf_time_add(at, hf_seconds(pod->fence_seconds + HF_FENCE_MARGIN_SECONDS));
 		if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
 			evidence = make_proven();
 		else if (b->now < at)
