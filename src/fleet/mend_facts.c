@@ -171,10 +171,8 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
 	if (hf_str_is_empty(mend->policy) || !hf_streq(r.spec.policy, mend->policy) ||
 	    r.spec.dry_run || rung == HF_MEND_PERSON || hf_mend_is_final(phase))
 		return;
-	if (!hf_fleet_mend_takes_place(mend->fleet, &r, phase)) {
-		o->approved += phase > HF_MEND_DRAINING;
+	if (!hf_fleet_mend_takes_place(mend->fleet, &r, phase))
 		return;
-	}
 	o->open++;
 	o->begun += phase > HF_MEND_PENDING;
 	o->approved += phase > HF_MEND_DRAINING;

@@ -29,8 +29,8 @@
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
 #define HF_MEND_OBJECTS_MAX 20000
-/* An object that has waited for so long, in phase Pending or held back in phase Draining, takes no place of others:
- * what it waits for may never come. */
+/* An object that has waited for so long, in phase Pending, held back in phase Draining, or after its act in phase
+ * Restoring, takes no place of others: what it waits for may never come. */
 #define HF_MEND_WAITING_COUNTS (5 * HF_MINUTE)
 /* This finalizer keeps a deleted Remediation until its changes are undone and its Lease is
  * released. */

@@ -156,6 +156,12 @@ hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char 
 	return HF_TIME_NONE;
 }
 
+/* No actor of the object does anything any more. */
+static bool is_act_over(const struct hf_remediation *r)
+{
+	return r->status.act.started_at == HF_TIME_NONE || r->status.act.ended_at != HF_TIME_NONE;
+}
+
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase)
 {
@@ -165,6 +171,8 @@ bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_rem
 		waits_since = r->created_at;
 	else if (phase == HF_MEND_DRAINING)
 		waits_since = hf_fleet_mend_condition_time(r, "Permitted", "False");
+	else if (phase == HF_MEND_RESTORING && is_act_over(r))
+		waits_since = hf_fleet_mend_condition_time(r, "Restored", "False");
 	return !hf_mend_is_final(phase) &&
 	       (waits_since == HF_TIME_NONE ||
 		hf_fleet_now(fleet) - waits_since < HF_MEND_WAITING_COUNTS);

@@ -252,6 +252,29 @@ static void a_held_act_keeps_no_other_waiting(void **state)
 	}
 }
 
+/* The act is over, and a hold keeps the operator from putting the labels back. */
+static void an_act_that_is_over_keeps_no_other_waiting(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_approved(w, RW_RESET);
+
+	a->at_once = -1;
+	ra_all(a, RA_MENDS, RA_MENDS);
+	for (int i = 0; i < 100 && a->acts == 0; i++)
+		rw_run(w, HF_SECOND / 10);
+	rw_patch(w, &hf_nodes, NAME, HOLD);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Restoring");
+	assert_string_equal(label_of(w), "false");
+	rw_say(w, 5, RW_RESET);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 5), "Succeeded");
+	rw_patch(w, &hf_nodes, NAME, UNHOLD);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_string_equal(label_of(w), "true");
+}
+
 /* ---- an actor that does nothing ------------------------------------------------------------------------ */
 
 /* The actor's pod is deleted, so the object keeps the reason. */
@@ -471,6 +494,7 @@ int main(int argc, char **argv)
 		T(after_a_hold_the_act_goes_on),
 		T(after_a_hold_the_drain_has_its_time),
 		cmocka_unit_test(a_held_act_keeps_no_other_waiting),
+		T(an_act_that_is_over_keeps_no_other_waiting),
 		cmocka_unit_test(the_reason_of_an_actor_that_does_nothing_is_kept),
 		T(an_actor_that_does_not_start_is_explained),
 		T(a_reboot_without_the_gpu_is_not_proved),
