@@ -62,6 +62,8 @@ static void recreate_all(struct hf_brain *b, const char *why)
 	const char *message = hf_arena_printf(
 		b->arena, "%s: the restart in place is given up, and all pods are re-created", why);
 
+	/* The reports of the stopped processes go with their pods. */
+	hf_steps_take_last(b);
 	/* If the new pods fail as well, each further try waits longer. */
 	hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
 	hf_gang_restart(b);
