@@ -288,9 +288,32 @@ bool hf_reason_failed_start(const struct hf_json *state, char ret_text[HF_FAILED
 	return true;
 }
 
+/* The container that the kind of the pod's job names, such as "pytorch"; "": the pod is of no job. */
+static const char *find_own_name(const struct hf_json *pod)
+{
+	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(owners); i++) {
+		const struct hf_json *owner = hf_json_item(owners, i);
+		const struct hf_framework *framework = hf_framework_by_kind(
+			hf_json_path_str(owner, "apiVersion", NULL),
+			hf_json_path_str(owner, "kind", NULL));
+
+		if (framework != NULL)
+			return framework->container_name;
+	}
+	return "";
+}
+
 const struct hf_json *hf_pod_main_status(const struct hf_json *pod)
 {
-	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+	const char *own = hf_json_len(list) > 1 ? find_own_name(pod) : "";
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), own))
+			return hf_json_item(list, i);
+	return hf_json_item(list, 0);
 }
 
 const struct hf_json *hf_pod_container_status(const struct hf_json *pod, const char *name)

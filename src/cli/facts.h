@@ -72,7 +72,8 @@ struct hf_pod_facts {
 };
 void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts);
 
-/* Find the entry of containerStatuses of the pod's first container; NULL: none. */
+/* Find the entry of containerStatuses of the training container: the one that the kind of the pod's job names, else the
+ * first.  NULL: none. */
 const struct hf_json *hf_pod_main_status(const struct hf_json *pod);
 /* Find the status of the container, which may be an init container; NULL: none. */
 const struct hf_json *hf_pod_container_status(const struct hf_json *pod, const char *name);

@@ -48,6 +48,32 @@ static void a_pod_is_summed_up_as_kubectl_does(void **state)
 		assert_string_equal(pod_of(cases[i].pod).status, cases[i].status);
 }
 
+static void the_container_of_the_kind_is_the_main_one(void **state)
+{
+	static const struct {
+		const char *kind, *names[2], *main;
+	} cases[] = {
+		{"PyTorchJob", {"proxy", "pytorch"}, "pytorch"},
+		{"PyTorchJob", {"pytorch", "proxy"}, "pytorch"},
+		{"PyTorchJob", {"train", "proxy"}, "train"},
+		{"MPIJob", {"pytorch", "mpi"}, "mpi"},
+		{"ReplicaSet", {"proxy", "pytorch"}, "proxy"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":"
+			"\"%s\"}]},\"status\":{\"containerStatuses\":[{\"name\":\"%s\"},{\"name\":\"%s\"}]}}",
+			cases[i].kind, cases[i].names[0], cases[i].names[1]);
+		HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+
+		assert_string_equal(
+			hf_json_path_str(hf_pod_main_status(hf_doc_json(doc)), "name", NULL),
+			cases[i].main);
+	}
+	assert_null(hf_pod_main_status(NULL));
+}
+
 static void containers_are_counted(void **state)
 {
 	struct hf_pod_facts facts =
@@ -166,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_is_summed_up_as_kubectl_does),
 		cmocka_unit_test(containers_are_counted),
+		cmocka_unit_test(the_container_of_the_kind_is_the_main_one),
 		cmocka_unit_test(a_container_that_never_started_is_told_from_one_that_ran),
 		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
 		cmocka_unit_test(restarts_of_all_budgets_are_added),

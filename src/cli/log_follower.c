@@ -49,7 +49,7 @@ struct hf_log_follower {
 	HF_VEC(struct follow *) items;
 };
 
-/* container: its name, which may be that of an init container; NULL: the pod's first container. */
+/* container: its name, which may be that of an init container; NULL: the training container. */
 static const struct hf_json *container_status(const struct hf_json *pod, const char *container)
 {
 	return container == NULL ? hf_pod_main_status(pod)

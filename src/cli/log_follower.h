@@ -25,7 +25,7 @@ struct hf_log_follower_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
 	const char *ns;        /* the caller keeps it alive */
-	const char *container; /* likewise; NULL: the pod's first */
+	const char *container; /* likewise; NULL: the training container */
 	bool timestamps;
 	/* how many last lines are printed of pods of hf_log_follower_join_pod; -1: all */
 	int64_t tail_lines;
@@ -58,7 +58,7 @@ bool hf_log_follower_is_open(const struct hf_log_follower *follows);
 bool hf_log_follower_is_ending(const struct hf_log_follower *follows);
 
 /* Find the newest run of the container that has started. Returns its number (restartCount); -1:
- * the container never started. container NULL: the first container. ret_running: the run has not
+ * the container never started. container NULL: the training container. ret_running: the run has not
  * ended. */
 int64_t hf_container_run(const struct hf_json *pod, const char *container, bool *ret_running);
 
