@@ -345,7 +345,7 @@ cat >meet.py <<-'PY'
 PY
 mkdir bare
 ln -s "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" bare/python3
-for tool in sh sleep getent grep sed printf; do
+for tool in sh sleep getent grep sed printf seq; do
 	ln -s "$(type -P "$tool")" bare/ # the init container of a manifest needs them
 done
 net="in net:.$(readlink /proc/self/ns/net | tr -dc 0-9)]"
