@@ -98,7 +98,7 @@ until_true 100 test -S "$folder/exec.sock"
 expect "a rule with action Event ends nothing" 'code 0' code 0 run --log-rule 'loss must be finite or Event: loss=(\S+)' -- \
 	sh -c 'echo loss=nan; until grep -q ^note "$0/told"; do :; done' "$folder"
 expect "... and tells the agent" "note words=log rule 'loss': nan is not finite, 1 line in a row" cat "$folder/told"
-expect "the agent hears the cause of an end" 'state phase=ended generation=1 attempt=0 ordinal=1 code=228 cause=log-rule' sh -c \
+expect "the agent hears the cause of an end" 'state phase=ended generation=1 attempt=0 ordinal=1 code=228 ended_ms=[0-9]+ cause=log-rule' sh -c \
 	'"$@" >"$0/out" 2>&1; cat "$0/told"' "$folder" "${exec[@]}" --termination-log "$log" \
 	--log-rule 'loss must be finite: loss=(\S+)' -- sh -c 'echo loss=nan; cat "$HOLD"'
 
