@@ -115,6 +115,9 @@ struct fleet_health {
 	bool confined;                 /* all faults that act belong to single devices */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
+	/* UUIDs of the devices that are out of use; "": the node itself, or a device without a UUID */
+	const char **out;
+	size_t out_len;
 	struct fleet_holder *holders; /* the pods on failed devices, each pod once */
 	size_t holders_len;
 };

@@ -101,6 +101,16 @@ static void note_attempt(struct mend_others *o, int64_t attempt)
 		o->attempt = (int32_t)attempt;
 }
 
+static bool concerns(const struct fleet_mend *mend, const struct hf_remediation *r,
+		     enum hf_mend_rung rung)
+{
+	const struct hf_cache_entry *entry =
+		mend->fleet->health == NULL ? NULL
+					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
+
+	return hf_fleet_mend_concerns(r, rung, entry == NULL ? NULL : entry->view);
+}
+
 static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,
 			  enum hf_mend_phase phase, enum hf_mend_rung rung)
 {
@@ -108,7 +118,7 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	bool open = !hf_mend_is_final(phase);
 
 	note_attempt(o, r->spec.attempt);
-	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
+	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run && concerns(mend, r, rung))
 		o->mended_at = latest_of(o->mended_at,
 					 hf_fleet_mend_before_proof(
 						 r, convert_time(mend,

@@ -92,7 +92,7 @@ struct mend_others {
 	/* name of a Remediation that cannot be read; NULL: all can be read */
 	const char *unreadable;
 	int32_t attempt;   /* the highest spec.attempt among the Remediations of the node */
-	hf_time mended_at; /* when the newest proved act on the node ended */
+	hf_time mended_at; /* end of the newest proved act that may have mended what is out */
 };
 
 struct mend_wanted {
@@ -251,6 +251,10 @@ hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char 
 /* The object takes a place of its policy's maxConcurrent. */
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase);
+/* Whether the act may have mended what is out of use now. A reset mends the devices that it names, any other act the
+ * node. health NULL: there is no report. */
+bool hf_fleet_mend_concerns(const struct hf_remediation *r, enum hf_mend_rung rung,
+			    const struct fleet_health *health);
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 /* Limits the end of an act to the time of its proof, which is of the operator's clock: the node's clock may have been

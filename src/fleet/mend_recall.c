@@ -105,6 +105,26 @@ hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at)
 	return proof != HF_TIME_NONE && at != HF_TIME_NONE && proof < at ? proof : at;
 }
 
+static bool is_named(const struct hf_remediation *r, const char *uuid)
+{
+	for (size_t i = 0; i < r->spec.devices.len; i++)
+		if (hf_streq(r->spec.devices.items[i].uuid, uuid))
+			return true;
+	return false;
+}
+
+bool hf_fleet_mend_concerns(const struct hf_remediation *r, enum hf_mend_rung rung,
+			    const struct fleet_health *health)
+{
+	if (rung != HF_MEND_RESET_DEVICE || health == NULL || health->out_len == 0)
+		return true;
+	/* The agent may not have read of the reset yet, so a device of the act still counts. */
+	for (size_t i = 0; i < health->out_len; i++)
+		if (is_named(r, health->out[i]))
+			return true;
+	return false;
+}
+
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r)
 {
 	if (r->created_at == HF_TIME_NONE || !hf_streq(r->spec.requested_by, "policy"))
@@ -202,7 +222,8 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 	if (object->phase == HF_MEND_CANCELLED)
 		return r->spec.cancel && item->node->marked &&
 		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
-	if (object->phase != HF_MEND_SUCCEEDED)
+	if (object->phase != HF_MEND_SUCCEEDED ||
+	    !hf_fleet_mend_concerns(r, object->rung, item->health))
 		return false;
 	acted_at = r->status.act.ended_at > r->status.act.started_at ? r->status.act.ended_at
 								     : r->status.act.started_at;

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_actor.h"
 
+#include "api/device_health.h"
 #include "api/remediation.h"
 #include "base/str.h"
 
@@ -481,6 +482,91 @@ static void the_last_number_ends_no_acts(void **state)
 		"Succeeded");
 }
 
+/* ---- two devices -------------------------------------------------------------------------------- */
+
+/* The node has a second device, which fails at another time than the first. */
+struct second {
+	struct rw *w;
+	hf_time failed_at; /* 0: it has not failed */
+	bool first_mended, mended;
+};
+
+/* The agent reports both devices. The world calls it with a well first device after each act. */
+static void report_second(void *arg, int node, struct hf_device_health *health)
+{
+	static struct hf_device_report devices[3];
+	static struct hf_device_fault fault;
+	struct second *s = arg;
+
+	if (node != NODE || s->failed_at == 0)
+		return;
+	if (health->cls == NULL && !s->first_mended)
+		s->first_mended = true;
+	else if (health->cls == NULL)
+		s->mended = true;
+	fault = (struct hf_device_fault){.detector = "xid",
+					 .code = 119,
+					 .subcode = -1,
+					 .cls = "gpu-reset",
+					 .action = "reset-device",
+					 .first = s->failed_at,
+					 .last = s->failed_at,
+					 .count = 1,
+					 .acts = true};
+	devices[0] = health->devices.items[0];
+	devices[1] = health->devices.items[1];
+	if (s->first_mended) {
+		devices[1].state = "Healthy";
+		devices[1].faults.len = 0;
+	}
+	devices[2] = (struct hf_device_report){.id = "0000:1b:00.0",
+					       .uuid = "GPU-second",
+					       .kind = "gpu",
+					       .state = s->mended ? "Healthy" : "Unhealthy",
+					       .since = s->failed_at,
+					       .hold_until = HF_TIME_NONE,
+					       .faults = {&fault, !s->mended}};
+	health->devices.items = devices;
+	health->devices.len = 3;
+	if (s->mended)
+		return;
+	s->w->ill[NODE] = RW_RESET;
+	s->w->ill_since[NODE] = hf_loop_wall(s->w->loop) + 1;
+	health->state = "Unhealthy";
+	health->cls = "gpu-reset";
+	health->action = "reset-device";
+	health->evidence_at = s->failed_at;
+}
+
+/* A reset mends the devices that it names, and no other device, however old the fault of the other is. */
+static void a_device_that_fails_before_the_reset_of_another_is_reset_too(void **state)
+{
+	static const enum ra_end ends[] = {RA_MENDS, RA_KEEPS};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++) {
+		struct second second = {.failed_at = 0};
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, RW_RESET);
+		second.w = w;
+		w->ranks = report_second;
+		w->ranks_arg = &second;
+		second.failed_at = hf_loop_wall(w->loop);
+		rw_say_again(w);
+		rw_run(w, 20 * HF_SECOND);
+		ra_all(a, ends[i], RA_MENDS);
+		rw_run(w, 30 * HF_MINUTE);
+		assert_int_equal(a->resets, 2);
+		assert_int_equal(a->mended, 2);
+		assert_int_equal(ra_count(a), 2);
+		assert_false(rw_tainted(w, NODE));
+		rw_teardown((void **)&w);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -503,6 +589,7 @@ int main(int argc, char **argv)
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 		T(an_object_that_cannot_be_read_stops_no_other_act),
 		T(the_last_number_ends_no_acts),
+		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 	};
 
 	/* One test alone, by a pattern. */
