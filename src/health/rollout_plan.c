@@ -497,16 +497,37 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 	set_message(plan, "the change is taken back");
 }
 
+/* Whether the change can be taken back now; else the plan says why not. */
+static bool can_take_back(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
+{
+	/* A halt would end the rollback for good, and leave nodes with the change that has failed. */
+	if (view->problem != NULL) {
+		set_message(plan, "the change is not taken back yet: %.380s", view->problem);
+		return false;
+	}
+	if (view->superseded != NULL) {
+		(void)set_halt(plan, "Superseded", "%s", view->superseded);
+		return false;
+	}
+	/* The revisions of a new DaemonSet are not there yet. */
+	if (!view->template_is_back && view->closed != NULL) {
+		set_message(plan, "the change is not taken back yet: %.380s", view->closed);
+		return false;
+	}
+	if (!view->template_is_back && !view->can_go_back) {
+		(void)set_halt(plan, "NoRevision", "the previous revision does not exist any more");
+		return false;
+	}
+	return true;
+}
+
 static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 	int32_t left = 0;
 
-	if (view->problem != NULL || view->superseded != NULL) {
-		(void)set_halt(plan, view->problem != NULL ? "Invalid" : "Superseded", "%s",
-			       view->problem != NULL ? view->problem : view->superseded);
+	if (!can_take_back(view, plan))
 		return;
-	}
 	if (!view->template_is_back) {
 		plan->undo_template = true;
 		set_message(plan, "writes the previous template into the DaemonSet");

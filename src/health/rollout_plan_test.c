@@ -414,6 +414,19 @@ static void a_rollback_takes_the_newest_change_first(void **state)
 	plan = decide(s);
 	assert_true(plan.undo_template);
 	assert_string_equal(begins(&plan), "");
+	/* While the DaemonSet is away, the rollback waits for it. */
+	s->view.problem = "spec.change.daemonSet: DaemonSet gpu/driver does not exist";
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING_BACK);
+	assert_non_null(strstr(plan.message, "does not exist"));
+	s->view.problem = NULL;
+	/* A person has deleted the revision. */
+	s->view.can_go_back = false;
+	s->view.closed = "the controller of DaemonSets has not seen the newest template";
+	assert_int_equal(decide(s).next, HF_ROLLOUT_ROLLING_BACK);
+	s->view.closed = NULL;
+	assert_string_equal(decide(s).halt_reason, "NoRevision");
+	s->view.can_go_back = true;
 	s->view.template_is_back = true;
 	s->view.at_once = 6;
 	plan = decide(s);

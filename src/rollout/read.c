@@ -91,7 +91,7 @@ static bool take_object(struct ro *ro, struct hf_doc *doc)
 	return true;
 }
 
-/* Keeps the two newest revisions, and the one to go back to. */
+/* Keeps the revisions, the newest of them, and the one to go back to. */
 static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 {
 	const struct hf_json *json = hf_doc_json(doc);
@@ -107,12 +107,10 @@ static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 		hf_doc_unref(pass->from);
 		pass->from = hf_doc_ref(doc);
 	}
-	if (pass->newest.hash == NULL || found.number > pass->newest.number) {
-		pass->second = pass->newest;
+	if (pass->revisions_len < RO_REVISIONS_MAX)
+		pass->revisions[pass->revisions_len++] = found;
+	if (pass->newest.hash == NULL || found.number > pass->newest.number)
 		pass->newest = found;
-	} else if (pass->second.hash == NULL || found.number > pass->second.number) {
-		pass->second = found;
-	}
 }
 
 static bool take_driver(struct ro_pass *pass, struct hf_doc *doc)

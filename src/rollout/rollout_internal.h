@@ -29,7 +29,9 @@
  */
 
 #define RO_OBJECTS_MAX 1000
-#define RO_PODS_MAX 1024      /* pods of one node */
+#define RO_PODS_MAX 1024 /* pods of one node */
+#define RO_REVISIONS_MAX                                                                           \
+	64 /* of a DaemonSet; Kubernetes keeps 10 if the manifest does not say more */
 #define RO_DRIVERS_MAX 20000  /* pods of the DaemonSet */
 #define RO_FAULTS_MAX 64      /* faults of a node that are counted */
 #define RO_RANKS_MAX 16       /* ranks of a node that are compared */
@@ -118,7 +120,9 @@ struct ro_pass {
 	size_t pods_len;
 	struct ro_driver *drivers;
 	size_t drivers_len;
-	struct ro_revision newest, second;
+	struct ro_revision revisions[RO_REVISIONS_MAX];
+	size_t revisions_len;
+	struct ro_revision newest;
 	struct hf_doc *from; /* the ControllerRevision of a rollback; NULL: none */
 	bool in_maintenance; /* a NodeMaintenance names the node */
 	char *token;

@@ -40,7 +40,8 @@ void hf_ro_drop_reads(struct ro *ro)
 	pass->pods_len = 0;
 	pass->drivers = NULL;
 	pass->drivers_len = 0;
-	pass->newest = pass->second = (struct ro_revision){0};
+	pass->newest = (struct ro_revision){0};
+	pass->revisions_len = 0;
 	pass->from = hf_doc_unref(pass->from);
 	pass->in_maintenance = false;
 	free(pass->token);

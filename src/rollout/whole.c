@@ -653,6 +653,41 @@ static bool set_numbers(const struct whole *whole, const struct hf_rollout_plan 
 	return differs;
 }
 
+static int32_t count_running(const struct whole *whole, const char *revision)
+{
+	int32_t count = 0;
+
+	for (size_t i = 0; i < whole->view.members_len; i++) {
+		const struct ro_driver *driver =
+			find_driver(&whole->ro->pass, whole->members[i].name);
+
+		count += driver != NULL && hf_streq(driver->revision, revision);
+	}
+	return count;
+}
+
+/* Returns the revision to go back to: the one that most nodes run. A template that was changed twice before the rollout
+ * has left a revision that no node has run. NULL: there is only the newest. */
+static const char *find_from(const struct whole *whole)
+{
+	const struct ro_pass *pass = &whole->ro->pass;
+	const struct ro_revision *best = NULL;
+	int32_t most = 0;
+
+	for (size_t i = 0; i < pass->revisions_len; i++) {
+		const struct ro_revision *revision = &pass->revisions[i];
+		int32_t count = count_running(whole, revision->hash);
+
+		if (hf_streq(revision->hash, pass->newest.hash) ||
+		    (best != NULL &&
+		     (count < most || (count == most && revision->number < best->number))))
+			continue;
+		best = revision;
+		most = count;
+	}
+	return best == NULL ? NULL : best->hash;
+}
+
 /* Makes the status that the plan asks for. True: it differs from the stored status. */
 static bool make_status(struct ro *ro, const struct whole *whole,
 			const struct hf_rollout_plan *plan, struct hf_rollout_status *status)
@@ -673,7 +708,7 @@ static bool make_status(struct ro *ro, const struct whole *whole,
 	if (whole->view.state == HF_ROLLOUT_PENDING && plan->next == HF_ROLLOUT_ROLLING) {
 		status->started_at = hf_ro_now(ro);
 		status->target_revision = ro->pass.newest.hash;
-		status->from_revision = ro->pass.second.hash;
+		status->from_revision = find_from(whole);
 	}
 	status->phase = hf_rollout_state_name(plan->next);
 	status->wave = plan->wave;

@@ -436,6 +436,46 @@ static void a_rollback_takes_all_nodes_back(void **state)
 	assert_true(rw_event(w, "RollbackBegins", "r"));
 }
 
+/* The template was changed twice before the rollout: no node ever ran the version between. */
+static void a_rollback_goes_to_the_version_that_ran(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 20);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rw_run(w, 10 * HF_SECOND);
+	rd_set_version(d, 3);
+	rw_run(w, 10 * HF_SECOND);
+	all_effects(d, 3, RD_NEVER_READY);
+	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback'");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	assert_int_equal(d->version, 1);
+	assert_int_equal(rd_count_running(d, 1), 20);
+	rd_expect_clean(d);
+}
+
+/* A tool of another team deletes the DaemonSet and creates it again during the rollback. */
+static void a_rollback_waits_for_its_daemon_set(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 20, DRIVER FAST ",'atOnce':4,'onFailure':'Rollback'");
+
+	d->effect[9][2] = RD_NEVER_READY;
+	for (int i = 0; i < 600 && !hf_streq(rd_phase(d, "r"), "RollingBack"); i++)
+		rw_run(w, 10 * HF_SECOND);
+	rw_run(w, 3 * HF_SECOND);
+	rd_expect_phase(d, "RollingBack");
+	d->gone = true;
+	rw_run(w, HF_MINUTE);
+	d->gone = false;
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	assert_int_equal(rd_count_running(d, 1), 20);
+	rd_expect_clean(d);
+}
+
 static void a_rollback_of_a_label_restores_each_value(void **state)
 {
 	struct rw *w = *state;
@@ -765,6 +805,8 @@ int main(int argc, char **argv)
 		T(a_pod_that_ends_after_its_proof_halts),
 		T(as_many_nodes_may_fail_as_the_spec_says),
 		T(a_template_that_changes_again_halts),
+		T(a_rollback_goes_to_the_version_that_ran),
+		T(a_rollback_waits_for_its_daemon_set),
 		T(a_cancel_puts_cordons_back),
 		T(a_deleted_rollout_puts_everything_back_first),
 		T(a_person_who_takes_the_cordon_off_is_obeyed),
