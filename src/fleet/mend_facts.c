@@ -420,7 +420,11 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 	for (size_t k = 0; k < device->faults.len; k++) {
 		const struct hf_device_fault *fault = &device->faults.items[k];
 		hf_time at = convert_time(mend, fault->last, now);
+		enum hf_health_class cls;
 
+		if (hf_impact_counts(fault) && fault->cls != NULL &&
+		    hf_health_class_of(fault->cls, &cls) && cls > HF_HEALTH_GPU_RESET)
+			seen->graver = fault->cls;
 		if (!hf_impact_counts(fault) || at < seen->fault_at)
 			continue;
 		seen->fault_at = at;

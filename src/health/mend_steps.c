@@ -344,6 +344,32 @@ static bool is_still_out(const struct hf_mend_view *view, struct hf_mend_step *s
 	return false;
 }
 
+/* Whether a target has a fault that needs more than the reset.  After the proof the agent would end each of the target's
+ * faults, so such a fault must not be taken for mended.  The driver may still end it by itself. */
+static bool has_graver_fault(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	for (size_t i = 0; i < view->targets_len; i++) {
+		const struct hf_mend_seen *seen = find_seen(view, &view->targets[i]);
+
+		if (seen->graver == NULL)
+			continue;
+		set_message(step, "device %s has a fault that a reset does not end: %s",
+			    view->targets[i].uuid, seen->graver);
+		return true;
+	}
+	return false;
+}
+
+/* The targets are there, and have no new fault. */
+static enum proof prove_reset(const struct hf_mend_view *view, hf_time since,
+			      struct hf_mend_step *step)
+{
+	return driver_answered(view, since, step) && !is_still_out(view, step) &&
+			       !has_graver_fault(view, step)
+		       ? PROOF_YES
+		       : PROOF_WAITS;
+}
+
 static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
 	/* If the node's clock stepped back during the act, the end is before the start.  NONE is below all times. */
@@ -365,11 +391,10 @@ static enum proof prove_act(const struct hf_mend_view *view, struct hf_mend_step
 		return PROOF_WAITS;
 	}
 	proof = prove_targets(view, since, step);
-	if (proof == PROOF_YES && view->rung == HF_MEND_RESET_DEVICE &&
-	    (!driver_answered(view, since, step) || is_still_out(view, step)))
-		return PROOF_WAITS;
-	if (proof != PROOF_YES || view->rung == HF_MEND_RESET_DEVICE)
+	if (proof != PROOF_YES)
 		return proof;
+	if (view->rung == HF_MEND_RESET_DEVICE)
+		return prove_reset(view, since, step);
 	return is_mended(view, step) ? PROOF_YES : PROOF_WAITS;
 }
 

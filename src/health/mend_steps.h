@@ -80,6 +80,8 @@ struct hf_mend_seen {
 	/* when the newest fault that acts was last seen; NONE: no fault acts */
 	hf_time fault_at;
 	const char *fault; /* class of the newest fault that acts; NULL: no fault acts */
+	/* class of a fault that acts and that needs more than a reset; NULL: there is none */
+	const char *graver;
 };
 
 /* The facts about one Remediation.  All times are of the operator's clock: the caller converts the node's times. */

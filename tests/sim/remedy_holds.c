@@ -567,6 +567,28 @@ static void a_device_that_fails_before_the_reset_of_another_is_reset_too(void **
 	}
 }
 
+/* A fault that only a reboot ends has come before the reset. The agent would end it too, if it read of the reset. */
+static void a_reset_ends_no_fault_that_needs_more(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_approved(w, RW_RESET);
+
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 20 * HF_SECOND);
+	ra_all(a, RA_KEEPS, RA_MENDS);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(a->resets, 1);
+	rw_say_again(w);
+	rw_run(w, HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Verifying");
+	expect_message(w, ACT, "has a fault that a reset does not end: reboot");
+	rw_run(w, 2 * HF_HOUR);
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_int_equal(w->boots[NODE], 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -589,6 +611,7 @@ int main(int argc, char **argv)
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 		T(an_object_that_cannot_be_read_stops_no_other_act),
 		T(the_last_number_ends_no_acts),
+		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 	};
 
