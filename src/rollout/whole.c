@@ -285,6 +285,13 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 		whole->view.newest_end = entry->since;
 }
 
+/* The Node was made again after its proof: it has neither the change nor the record of it. */
+static bool is_made_again(const struct hf_rollout_node *entry, const struct hf_rollout_member *m)
+{
+	return entry != NULL && !m->marked && !m->changed &&
+	       hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE));
+}
+
 /* True if the rollout handles this node: the node has an entry, or the spec selects it. */
 static bool is_selected(const struct whole *whole, const struct ro_node *node,
 			const struct hf_rollout_node *entry, const struct ro_driver *driver)
@@ -346,7 +353,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 						  hf_streq(node->mark.uid, ro->pass.r.uid),
 					.changed_at = HF_TIME_NONE,
 					.blocked = find_block(whole, node, health)};
-	see_entry(whole, entry, m);
+	if (!is_made_again(entry, m))
+		see_entry(whole, entry, m);
 	if (m->marked) {
 		m->back = node->mark.rolled_back;
 		m->changed_at = node->mark.at;

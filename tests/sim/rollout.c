@@ -580,6 +580,32 @@ static void a_node_that_is_deleted_in_the_middle_is_skipped(void **state)
 	assert_null(rw_get(w, &hf_leases, "holdfast-mend", "holdfast-mend-n000"));
 }
 
+/* The node was changed and proved. Its Node is then made again, as for a new machine, and lacks the change. */
+static void a_node_that_is_made_again_is_changed_again(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	d->beside_pods = true;
+	rw_start(w);
+	rd_rollout(d, "r", LABEL FAST);
+	rw_run(w, 50 * HF_SECOND);
+	rd_expect_phase(d, "Soaking");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Done");
+	rw_delete(w, &hf_nodes, "n000");
+	rw_run(w, HF_SECOND);
+	rw_node(w, 0);
+	rw_run(w, 30 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count(d, "r", "changed"), 6);
+	assert_string_equal(
+		hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n000"), "metadata", "labels",
+					   "example.com/driver", NULL),
+			  "none"),
+		"two");
+	rd_expect_clean(d);
+}
+
 static void a_paused_rollout_begins_with_no_node(void **state)
 {
 	struct rw *w = *state;
@@ -811,6 +837,7 @@ int main(int argc, char **argv)
 		T(a_deleted_rollout_puts_everything_back_first),
 		T(a_person_who_takes_the_cordon_off_is_obeyed),
 		T(a_node_that_is_deleted_in_the_middle_is_skipped),
+		T(a_node_that_is_made_again_is_changed_again),
 		T(a_paused_rollout_begins_with_no_node),
 		T(a_wrong_spec_is_named),
 		T(a_daemon_set_with_rolling_update_is_refused),
