@@ -569,9 +569,15 @@ static void step_restoring(const struct hf_rollout_node_view *view,
 	step->next = view->outcome;
 }
 
-/* A failed node keeps its cordon until the rollout ends. */
+/* A failed node keeps its cordon until the rollout ends. The holder of the Lease works on the node, and has found it
+ * cordoned: then no pod may come to the node before the Lease is free. */
 static void step_ended(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
+	if (view->ends && view->own_cordon && view->lease == HF_ROLLOUT_LEASE_OTHERS) {
+		set_message(step, "the cordon stays while %s works on the node",
+			    hf_str_or(view->lease_holder, "another"));
+		return;
+	}
 	(void)puts_back(view, step, view->phase == HF_ROLLOUT_FAILED && !view->ends);
 }
 

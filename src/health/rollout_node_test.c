@@ -297,6 +297,12 @@ static void a_failed_node_keeps_its_cordon_until_the_end(void **state)
 	v.phase = HF_ROLLOUT_FAILED;
 	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
 	v.ends = true;
+	/* Another rollout changes the node, and counts on the cordon. */
+	v.lease = HF_ROLLOUT_LEASE_OTHERS;
+	v.lease_holder = "rollout/b";
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	expect_phase(&v, HF_ROLLOUT_FAILED);
+	v.lease = HF_ROLLOUT_LEASE_FREE;
 	expect_act(&v, HF_ROLLOUT_UNCORDON);
 }
 

@@ -295,7 +295,7 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 {
 	bool moves = step->next != facts->view.phase;
 	bool put_back = !moves && hf_rollout_phase_is_end(facts->view.phase) && facts->view.ends &&
-			entry->cordoned_by_us;
+			entry->cordoned_by_us && !facts->view.own_cordon;
 	bool tells = *step->message != '\0' && !hf_streq(step->message, entry->message);
 	bool measured = take_pace(facts, step, entry);
 

@@ -531,6 +531,31 @@ static void a_cancel_puts_cordons_back(void **state)
 	rd_expect_clean(d);
 }
 
+/* Another rollout works on a node that this one has left cordoned. */
+static void a_cancel_waits_for_the_work_of_another_rollout(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 1, DRIVER FAST);
+
+	d->effect[0][2] = RD_NEVER_READY;
+	rw_run(w, 5 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	assert_true(rd_is_cordoned(d, 0));
+	d->beside_pods = true;
+	rd_pod(d, "default-p", 0, "Job");
+	rd_rollout(d, "b", LABEL FAST ",'empty':'Wait'");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "b", 0), "Emptying");
+	rd_patch_spec(d, "r", "'cancel':true");
+	rw_run(w, HF_MINUTE);
+	assert_true(rd_is_cordoned(d, 0));
+	rd_end_pod(d, "default-p");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "b", 0), "Done");
+	rd_expect_phase(d, "Cancelled");
+	assert_false(rd_is_cordoned(d, 0));
+}
+
 static void a_deleted_rollout_puts_everything_back_first(void **state)
 {
 	struct rw *w = *state;
@@ -834,6 +859,7 @@ int main(int argc, char **argv)
 		T(a_rollback_goes_to_the_version_that_ran),
 		T(a_rollback_waits_for_its_daemon_set),
 		T(a_cancel_puts_cordons_back),
+		T(a_cancel_waits_for_the_work_of_another_rollout),
 		T(a_deleted_rollout_puts_everything_back_first),
 		T(a_person_who_takes_the_cordon_off_is_obeyed),
 		T(a_node_that_is_deleted_in_the_middle_is_skipped),
