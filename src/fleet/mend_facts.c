@@ -451,22 +451,38 @@ static void see_health(struct fleet_mend *mend, const struct hf_device_health *h
 		see_device(mend, &health->devices.items[i], facts->now, &seen[i]);
 }
 
-static bool is_target(const struct fleet_mend *mend, const struct hf_mend_seen *seen)
+static bool is_well_device(const struct hf_mend_seen *seen)
 {
-	for (size_t i = 0; i < mend->r.spec.devices.len; i++)
-		if (hf_streq(seen->uuid, mend->r.spec.devices.items[i].uuid))
-			return true;
-	return mend->r.spec.devices.len == 0;
+	return !seen->out && !seen->unknown && seen->fault_at == HF_TIME_NONE;
 }
 
-/* True if the act answers a fault, and the agent reports that the devices of the act are well. */
+static bool is_well_target(const struct hf_mend_view *view,
+			   const struct hf_remediation_device *target)
+{
+	for (size_t i = 0; i < view->seen_len; i++) {
+		const struct hf_mend_seen *seen = &view->seen[i];
+
+		/* An older agent reports no UUIDs. */
+		if (hf_str_is_empty(seen->uuid) ? hf_streq(seen->id, target->id)
+						: hf_streq(seen->uuid, target->uuid))
+			return is_well_device(seen);
+	}
+	return false; /* it is gone */
+}
+
+/* True if the act answers a fault, and the agent reports that the devices of the act are well. An act that names no
+ * devices is about all. */
 static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
 {
-	if (mend->r.spec.fault.cls == NULL || !view->health_exists)
+	const struct hf_remediation_spec *spec = &mend->r.spec;
+
+	if (spec->fault.cls == NULL || !view->health_exists)
 		return false;
-	for (size_t i = 0; i < view->seen_len; i++)
-		if (is_target(mend, &view->seen[i]) &&
-		    (view->seen[i].out || view->seen[i].fault_at != HF_TIME_NONE))
+	for (size_t i = 0; i < spec->devices.len; i++)
+		if (!is_well_target(view, &spec->devices.items[i]))
+			return false;
+	for (size_t i = 0; spec->devices.len == 0 && i < view->seen_len; i++)
+		if (!is_well_device(&view->seen[i]))
 			return false;
 	return true;
 }

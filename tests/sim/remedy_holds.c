@@ -589,6 +589,25 @@ static void a_reset_ends_no_fault_that_needs_more(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* A GPU of which the agent knows nothing, or that is not in its report any more, is not well. */
+static void a_device_that_is_gone_is_not_well(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin_approved(w, how == 0 ? RW_REBOOT : RW_RESET);
+		w->bare[NODE] = how == 2;
+		rw_say(w, NODE, how == 2 ? RW_WELL : RW_UNSEEN);
+		rw_run(w, HF_MINUTE);
+		if (strstr(message_of(w, ACT), "devices are well") != NULL)
+			fail_msg("%d: %s: %s", how, ra_phase(a, NODE), message_of(w, ACT));
+		rw_teardown((void **)&w);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -611,6 +630,7 @@ int main(int argc, char **argv)
 		T(the_taint_of_a_failed_act_goes_with_a_later_success),
 		T(an_object_that_cannot_be_read_stops_no_other_act),
 		T(the_last_number_ends_no_acts),
+		cmocka_unit_test(a_device_that_is_gone_is_not_well),
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 	};
