@@ -423,7 +423,7 @@ int hf_rollout_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_rollou
 
 struct mark {
 	uint64_t present;
-	const char *rollout, *uid, *previous;
+	const char *rollout, *uid, *previous, *pod;
 	hf_time at;
 	bool rolled_back;
 };
@@ -432,6 +432,7 @@ static const struct hf_field mark_fields[] = {
 	HF_FIELD_STRING("uid", struct mark, uid, 128, NEEDED),
 	HF_FIELD_TIME("time", struct mark, at, HF_FIELD_REQUIRED),
 	HF_FIELD_STRING("previous", struct mark, previous, TEXT_BYTES, 0),
+	HF_FIELD_STRING("pod", struct mark, pod, 128, 0),
 	HF_FIELD_BOOL("rolledBack", struct mark, rolled_back, 0),
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct mark);
@@ -444,6 +445,7 @@ struct hf_json *hf_rollout_mark_json(const struct hf_rollout_mark *mark)
 	hf_json_set_str(json, "uid", mark->uid);
 	hf_write_micro_time(json, "time", mark->at);
 	hf_json_set_str(json, "previous", mark->previous);
+	hf_json_set_str(json, "pod", mark->pod);
 	if (mark->rolled_back)
 		hf_json_set_bool(json, "rolledBack", true);
 	return json;
@@ -461,6 +463,7 @@ bool hf_rollout_mark_read(const char *text, struct hf_arena *arena,
 					     .uid = read.uid,
 					     .at = read.at,
 					     .previous = read.previous,
+					     .pod = read.pod,
 					     .rolled_back = read.rolled_back};
 	return true;
 }

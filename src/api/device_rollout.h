@@ -175,6 +175,7 @@ struct hf_rollout_mark {
 	hf_time at;
 	/* value of the label before; NULL: the node had no such label, or the change is no label */
 	const char *previous;
+	const char *pod;  /* UID of the DaemonSet's pod before; NULL: there was none */
 	bool rolled_back; /* the rollout has taken its change back */
 };
 struct hf_json *hf_rollout_mark_json(const struct hf_rollout_mark *mark);

@@ -327,8 +327,12 @@ static void long_lists_and_texts_are_cut(void **state)
 static void a_mark_is_read_as_it_was_written(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
-	const struct hf_rollout_mark mark = {
-		.rollout = "r", .uid = "u", .at = T0, .previous = "", .rolled_back = true};
+	const struct hf_rollout_mark mark = {.rollout = "r",
+					     .uid = "u",
+					     .at = T0,
+					     .previous = "",
+					     .pod = "p",
+					     .rolled_back = true};
 	HF_AUTO_JSON json = hf_rollout_mark_json(&mark);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
 	struct hf_rollout_mark got;
@@ -340,6 +344,7 @@ static void a_mark_is_read_as_it_was_written(void **state)
 	assert_string_equal(got.uid, "u");
 	assert_int_equal(got.at, T0);
 	assert_string_equal(got.previous, "");
+	assert_string_equal(got.pod, "p");
 	assert_true(got.rolled_back);
 	assert_false(hf_rollout_mark_read(NULL, arena, &got));
 	assert_false(hf_rollout_mark_read("{}", arena, &got));

@@ -126,6 +126,7 @@ static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_re
 		.previous = facts->has_mark ? facts->mark.previous
 			    : key == NULL   ? NULL
 					  : hf_json_path_str(node, "metadata", "labels", key, NULL),
+		.pod = facts->driver == NULL ? NULL : hf_doc_uid(facts->driver),
 		.rolled_back = facts->view.backwards};
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
 	HF_AUTO_JSON json = hf_rollout_mark_json(&mark);
@@ -134,6 +135,19 @@ static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_re
 	hf_json_write(json, HF_JSON_COMPACT, &text);
 	hf_json_set_str(annotations_of(patch), HF_ROLLOUT_MARK_ANNOTATION, text.data);
 	return patch_node(ro, patch, ret_request, ret_body);
+}
+
+/* A pod that the DaemonSet has created since the mark has the newest template already. If that is not the wanted
+ * revision, a person has changed the template again, and each further pod would be like this one. */
+static bool may_replace(const struct ro *ro, const struct ro_facts *facts)
+{
+	const struct hf_rollout_status *status = &ro->pass.r.status;
+	const char *revision = hf_json_path_str(hf_doc_json(facts->driver), "metadata", "labels",
+						"controller-revision-hash", NULL);
+
+	return facts->mark.pod == NULL || hf_streq(facts->mark.pod, hf_doc_uid(facts->driver)) ||
+	       hf_streq(revision,
+			facts->view.backwards ? status->target_revision : status->from_revision);
 }
 
 /* The DaemonSet creates the next pod from its newest template. */
@@ -145,8 +159,10 @@ static bool make_change(struct ro *ro, const struct ro_facts *facts, struct hf_r
 	struct hf_json *patch;
 
 	if (spec->daemon_set.name != NULL) {
-		if (facts->driver == NULL || hf_json_path(hf_doc_json(facts->driver), "metadata",
-							  "deletionTimestamp", NULL) != NULL)
+		if (facts->driver == NULL ||
+		    hf_json_path(hf_doc_json(facts->driver), "metadata", "deletionTimestamp",
+				 NULL) != NULL ||
+		    !may_replace(ro, facts))
 			return false;
 		return delete_object(&hf_pods, facts->driver, ret_request);
 	}

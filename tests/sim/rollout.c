@@ -413,6 +413,24 @@ static void a_template_that_changes_again_halts(void **state)
 	assert_int_equal(d->undos, 0);
 }
 
+/* The pod of the node has the third version then, however often it is deleted. */
+static void a_template_that_changes_in_the_middle_deletes_no_pod_twice(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 20, DRIVER FAST);
+	int made;
+
+	for (int i = 0; i < 400 && !hf_streq(rd_node_phase(d, "r", 0), "Changing"); i++)
+		rw_run(w, HF_SECOND / 20);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Changing");
+	made = d->pods_made;
+	rd_set_version(d, 3);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True Superseded", "from revision h2 to h3");
+	assert_true(d->pods_made - made <= 1);
+}
+
 /* ---- rollback -------------------------------------------------------------------------------------- */
 
 static void a_rollback_takes_all_nodes_back(void **state)
@@ -856,6 +874,7 @@ int main(int argc, char **argv)
 		T(a_pod_that_ends_after_its_proof_halts),
 		T(as_many_nodes_may_fail_as_the_spec_says),
 		T(a_template_that_changes_again_halts),
+		T(a_template_that_changes_in_the_middle_deletes_no_pod_twice),
 		T(a_rollback_goes_to_the_version_that_ran),
 		T(a_rollback_waits_for_its_daemon_set),
 		T(a_cancel_puts_cordons_back),
