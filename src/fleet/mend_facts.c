@@ -101,14 +101,18 @@ static void note_attempt(struct mend_others *o, int64_t attempt)
 		o->attempt = (int32_t)attempt;
 }
 
-static bool concerns(const struct fleet_mend *mend, const struct hf_remediation *r,
-		     enum hf_mend_rung rung)
+/* A proved act on the node: faults from before its end are mended. */
+static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
+			enum hf_mend_rung rung)
 {
 	const struct hf_cache_entry *entry =
 		mend->fleet->health == NULL ? NULL
 					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
+	hf_time at = latest_of(r->status.act.started_at, r->status.act.ended_at);
 
-	return hf_fleet_mend_concerns(r, rung, entry == NULL ? NULL : entry->view);
+	at = hf_fleet_mend_before_proof(r, convert_time(mend, at, hf_fleet_now(mend->fleet)));
+	if (hf_fleet_mend_concerns(mend->fleet, r, rung, entry == NULL ? NULL : entry->view, at))
+		mend->others.mended_at = latest_of(mend->others.mended_at, at);
 }
 
 static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,
@@ -118,13 +122,8 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	bool open = !hf_mend_is_final(phase);
 
 	note_attempt(o, r->spec.attempt);
-	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run && concerns(mend, r, rung))
-		o->mended_at = latest_of(o->mended_at,
-					 hf_fleet_mend_before_proof(
-						 r, convert_time(mend,
-								 latest_of(r->status.act.started_at,
-									   r->status.act.ended_at),
-								 hf_fleet_now(mend->fleet))));
+	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
+		note_mended(mend, r, rung);
 	if (is_since_quarantine(mend, r)) {
 		/* One that ended by a report that was wrong is made again, but not at once. */
 		o->person_on_node |= rung == HF_MEND_PERSON &&

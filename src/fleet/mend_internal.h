@@ -252,9 +252,10 @@ hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char 
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase);
 /* Whether the act may have mended what is out of use now. A reset mends the devices that it names, any other act the
- * node. health NULL: there is no report. */
-bool hf_fleet_mend_concerns(const struct hf_remediation *r, enum hf_mend_rung rung,
-			    const struct fleet_health *health);
+ * node. health NULL: there is no report. acted_at: the end of the act, by the operator's clock. */
+bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			    enum hf_mend_rung rung, const struct fleet_health *health,
+			    hf_time acted_at);
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
 /* Limits the end of an act to the time of its proof, which is of the operator's clock: the node's clock may have been

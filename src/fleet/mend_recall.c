@@ -105,6 +105,10 @@ hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at)
 	return proof != HF_TIME_NONE && at != HF_TIME_NONE && proof < at ? proof : at;
 }
 
+/* An agent accepts the acknowledgement of a reset for an hour after the act. A fault that stands after that time was not
+ * mended. */
+#define CLEARED_MAX HF_HOUR
+
 static bool is_named(const struct hf_remediation *r, const char *uuid)
 {
 	for (size_t i = 0; i < r->spec.devices.len; i++)
@@ -113,11 +117,19 @@ static bool is_named(const struct hf_remediation *r, const char *uuid)
 	return false;
 }
 
-bool hf_fleet_mend_concerns(const struct hf_remediation *r, enum hf_mend_rung rung,
-			    const struct fleet_health *health)
+bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			    enum hf_mend_rung rung, const struct fleet_health *health,
+			    hf_time acted_at)
 {
+	hf_time observed_at;
+
 	if (rung != HF_MEND_RESET_DEVICE || health == NULL || health->out_len == 0)
 		return true;
+	observed_at =
+		hf_fleet_convert_time(fleet, health, health->observed_at, hf_fleet_now(fleet));
+	if (acted_at != HF_TIME_NONE && observed_at != HF_TIME_NONE &&
+	    observed_at - acted_at > CLEARED_MAX)
+		return false;
 	/* The agent may not have read of the reset yet, so a device of the act still counts. */
 	for (size_t i = 0; i < health->out_len; i++)
 		if (is_named(r, health->out[i]))
@@ -222,15 +234,15 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 	if (object->phase == HF_MEND_CANCELLED)
 		return r->spec.cancel && item->node->marked &&
 		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
-	if (object->phase != HF_MEND_SUCCEEDED ||
-	    !hf_fleet_mend_concerns(r, object->rung, item->health))
+	if (object->phase != HF_MEND_SUCCEEDED)
 		return false;
 	acted_at = r->status.act.ended_at > r->status.act.started_at ? r->status.act.ended_at
 								     : r->status.act.started_at;
 	if (item->health != NULL && hf_mend_has_actor(object->rung))
 		acted_at = hf_fleet_convert_time(fleet, item->health, acted_at, now);
 	acted_at = hf_fleet_mend_before_proof(r, acted_at);
-	return acted_at != HF_TIME_NONE && evidence_at <= acted_at;
+	return acted_at != HF_TIME_NONE && evidence_at <= acted_at &&
+	       hf_fleet_mend_concerns(fleet, r, object->rung, item->health, acted_at);
 }
 
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)

@@ -608,6 +608,49 @@ static void a_device_that_is_gone_is_not_well(void **state)
 	}
 }
 
+/* The agent does not read of the reset: another program has removed the annotation. */
+static bool removes_cleared(const struct rw *w, const struct hf_request *request,
+			    struct hf_fault *ret_fault)
+{
+	const struct hf_json *cleared =
+		request->body == NULL ? NULL
+				      : hf_json_path(hf_doc_json(request->body), "metadata",
+						     "annotations", "holdfast.dev/cleared", NULL);
+
+	(void)w;
+	(void)ret_fault;
+	if (cleared != NULL)
+		hf_json_set_str(
+			hf_json_path(hf_doc_json(request->body), "metadata", "annotations", NULL),
+			"holdfast.dev/cleared", "removed");
+	return false;
+}
+
+/* A proved reset that has not ended the fault after an hour has not mended the node: the next rung follows. */
+static void a_fault_that_outlives_its_reset_climbs(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin_approved(w, RW_RESET);
+
+	w->fault = removes_cleared;
+	ra_all(a, RA_KEEPS, RA_MENDS);
+	for (int i = 0; i < 11; i++) {
+		rw_run(w, 5 * HF_MINUTE);
+		rw_say_again(w);
+	}
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_int_equal(a->acts, 1);
+	assert_true(rw_tainted(w, NODE));
+	for (int i = 0; i < 36; i++) {
+		rw_run(w, 5 * HF_MINUTE);
+		rw_say_again(w);
+	}
+	assert_int_equal(a->resets, 2);
+	assert_int_equal(w->boots[NODE], 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -631,6 +674,7 @@ int main(int argc, char **argv)
 		T(an_object_that_cannot_be_read_stops_no_other_act),
 		T(the_last_number_ends_no_acts),
 		cmocka_unit_test(a_device_that_is_gone_is_not_well),
+		T(a_fault_that_outlives_its_reset_climbs),
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 	};
