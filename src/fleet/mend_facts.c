@@ -406,6 +406,18 @@ static bool is_gpu(const struct hf_device_report *device)
 	return hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
 }
 
+/* By its class, unless a rule of the cluster names a milder action for it. */
+static bool needs_more_than_reset(const struct hf_device_fault *fault)
+{
+	enum hf_health_class cls;
+	enum hf_health_action action;
+
+	if (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) || cls <= HF_HEALTH_GPU_RESET)
+		return false;
+	return !hf_health_action_of(hf_str_or(fault->action, ""), &action) ||
+	       action > HF_HEALTH_RESET_DEVICE;
+}
+
 static void see_device(struct fleet_mend *mend, const struct hf_device_report *device, hf_time now,
 		       struct hf_mend_seen *seen)
 {
@@ -419,10 +431,8 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 	for (size_t k = 0; k < device->faults.len; k++) {
 		const struct hf_device_fault *fault = &device->faults.items[k];
 		hf_time at = convert_time(mend, fault->last, now);
-		enum hf_health_class cls;
 
-		if (hf_impact_counts(fault) && fault->cls != NULL &&
-		    hf_health_class_of(fault->cls, &cls) && cls > HF_HEALTH_GPU_RESET)
+		if (hf_impact_counts(fault) && needs_more_than_reset(fault))
 			seen->graver = fault->cls;
 		if (!hf_impact_counts(fault) || at < seen->fault_at)
 			continue;
