@@ -481,6 +481,14 @@ static void tell_proof(const struct hf_rollout_node_view *view, struct hf_rollou
 		    *pace != '\0' ? ", the canary took " : "", pace);
 }
 
+/* A node on hold keeps its cordon, and no canary begins on it. */
+static bool is_on_hold(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	if (view->on_hold)
+		set_message(step, "the node is well; held by annotation holdfast.dev/hold");
+	return view->on_hold;
+}
+
 static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
 	if (!view->node_exists) {
@@ -492,6 +500,8 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 		fail_if_late(view, step, proof_begins(view));
 		return;
 	}
+	if (is_on_hold(view, step))
+		return;
 	if (view->canary.wanted && !view->backwards) {
 		step->next = HF_ROLLOUT_CANARY;
 		set_message(step, "the node is well; a canary runs");
@@ -540,7 +550,8 @@ static void step_canary(const struct hf_rollout_node_view *view, struct hf_rollo
 		fail_if_late(view, step, hf_time_add(view->since, c->within));
 		return;
 	}
-	if (ask_for(step, c->slower_percent >= 0 && !c->kept, HF_ROLLOUT_KEEP_PACE))
+	if (is_on_hold(view, step) ||
+	    ask_for(step, c->slower_percent >= 0 && !c->kept, HF_ROLLOUT_KEEP_PACE))
 		return;
 	end_work(step, HF_ROLLOUT_DONE);
 	tell_proof(view, step, pace);

@@ -127,6 +127,7 @@ struct hf_rollout_node_view {
 	bool in_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
 	const char *
 		held; /* what holds the node back: an annotation, a limit, a window; NULL: nothing */
+	bool on_hold;           /* by annotation holdfast.dev/hold */
 	const char *other_lock; /* the tool that is at work on the node; NULL: none */
 	enum hf_rollout_lease lease;
 	const char *lease_holder;

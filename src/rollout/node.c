@@ -199,6 +199,7 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->proof.node_ready = marks.ready;
 	view->proof.boot_id = marks.boot_id;
 	see_mark(ro, facts);
+	view->on_hold = marks.held;
 	view->held = find_hold(ro, facts, &marks);
 	view->other_lock = hf_node_find_lock(node, ro->pass.node, json_of(ro, RO_READ_KURED),
 					     ro->pass.in_maintenance, ro->pass.arena);

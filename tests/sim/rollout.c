@@ -549,6 +549,26 @@ static void a_cancel_puts_cordons_back(void **state)
 	rd_expect_clean(d);
 }
 
+/* A person holds the node while it is being proved. */
+static void a_hold_keeps_the_cordon(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 3, DRIVER FAST);
+
+	for (int i = 0; i < 400 && !hf_streq(rd_node_phase(d, "r", 0), "Proving"); i++)
+		rw_run(w, HF_SECOND / 20);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
+	patch_node(d, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(rd_is_cordoned(d, 0));
+	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
+			    "the node is well; held by annotation holdfast.dev/hold");
+	patch_node(d, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_run(w, 20 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_clean(d);
+}
+
 /* Another rollout works on a node that this one has left cordoned. */
 static void a_cancel_waits_for_the_work_of_another_rollout(void **state)
 {
@@ -878,6 +898,7 @@ int main(int argc, char **argv)
 		T(a_rollback_goes_to_the_version_that_ran),
 		T(a_rollback_waits_for_its_daemon_set),
 		T(a_cancel_puts_cordons_back),
+		T(a_hold_keeps_the_cordon),
 		T(a_cancel_waits_for_the_work_of_another_rollout),
 		T(a_deleted_rollout_puts_everything_back_first),
 		T(a_person_who_takes_the_cordon_off_is_obeyed),
