@@ -346,7 +346,7 @@ static void look_whether_ending(void *arg, struct hf_doc *pod)
 }
 
 /* A pod that still runs half a minute after the end of its job is reported then, so the run waits
- * for that. */
+ * for that. The operator counts by the clock of the API server. */
 #define TOLD_AFTER (40 * HF_SECOND)
 
 static bool has_just_ended(struct sim *sim)
@@ -357,7 +357,9 @@ static bool has_just_ended(struct sim *sim)
 	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
 		const struct sim_job_truth *job = value;
 
-		if (job->terminal != NULL && sim_now(sim) - job->ended_at < TOLD_AFTER)
+		if (job->terminal != NULL &&
+		    (sim_now(sim) - job->ended_at < TOLD_AFTER ||
+		     hf_loop_wall(sim->loop) - job->ended_wall < TOLD_AFTER))
 			return true;
 	}
 	return false;
