@@ -254,10 +254,6 @@ static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 	if (job->terminal == NULL) {
 		job->terminal = now == NULL ? NULL : hf_xstrdup(now);
 		job->ended_at = sim_now(sim);
-		/* The operator's clock stands still if that of the API server was set back. */
-		if (hf_time_parse(hf_str_or(hf_json_path_str(status, "completionTime", NULL), ""),
-				  &job->ended_wall, NULL) != 0)
-			job->ended_wall = hf_loop_wall(sim->loop);
 	} else if (!hf_streq(job->terminal, now)) {
 		sim_fail(sim, "7 terminal stays", "%s was %s and is %s", job->name, job->terminal,
 			 hf_str_or(now, "neither"));

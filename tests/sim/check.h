@@ -117,7 +117,6 @@ struct sim_job_truth {
 	bool late;         /* more than an hour lay between two incidents */
 	bool in_place; /* a container has ended, and the kubelet is to start it again in its pod */
 	hf_time ended_at; /* when the job got its terminal condition */
-	hf_time ended_wall; /* the same in the job's status */
 	/* check_past.c: numbers of the changes that stored the fact in the job; 0: none */
 	uint64_t terminal_in, suspended_in, succeeded_in[SIM_ROLES][SIM_PODS_MAX];
 	/* the generation in which the rank has trained; 0: none */

@@ -346,8 +346,20 @@ static void look_whether_ending(void *arg, struct hf_doc *pod)
 }
 
 /* A pod that still runs half a minute after the end of its job is reported then, so the run waits
- * for that. The operator counts by the clock of the API server. */
+ * for that. */
 #define TOLD_AFTER (40 * HF_SECOND)
+
+/* The end of the job by its status. The operator's clock stands still if that of the API server was set back. */
+static hf_time read_end(struct sim *sim, const struct sim_job_truth *job)
+{
+	struct hf_doc *stored = sim_job_peek(sim, job->name);
+	const char *text = stored == NULL ? NULL
+					  : hf_json_path_str(hf_doc_json(stored), "status",
+							     "completionTime", NULL);
+	hf_time at;
+
+	return hf_time_parse(hf_str_or(text, ""), &at, NULL) == 0 ? at : 0;
+}
 
 static bool has_just_ended(struct sim *sim)
 {
@@ -357,9 +369,8 @@ static bool has_just_ended(struct sim *sim)
 	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
 		const struct sim_job_truth *job = value;
 
-		if (job->terminal != NULL &&
-		    (sim_now(sim) - job->ended_at < TOLD_AFTER ||
-		     hf_loop_wall(sim->loop) - job->ended_wall < TOLD_AFTER))
+		if (job->terminal != NULL && (sim_now(sim) - job->ended_at < TOLD_AFTER ||
+					      hf_loop_wall(sim->loop) - read_end(sim, job) < TOLD_AFTER))
 			return true;
 	}
 	return false;

@@ -63,6 +63,7 @@ struct pod {
 	bool hold, never;  /* HOLDFAST_HOLD; restartPolicy Never */
 	bool object;       /* the pod is in the store */
 	bool leaving;      /* the pod is marked for deletion */
+	hf_time leaving_since;
 	bool container;    /* the container runs, so exec lives */
 	bool over;         /* the pod has phase Failed or Succeeded */
 	int restarts;

@@ -428,6 +428,7 @@ static void pod_seen(struct world *w, const struct hf_memstore_change *change)
 	    pod->leaving)
 		return;
 	pod->leaving = true;
+	pod->leaving_since = ip_now(pod->w);
 	pod->excused |= !ip_is_reachable(pod) || pod->node->unknown;
 	if (pod->node == NULL || !pod->process)
 		hf_timer_arm(pod->kubelet, ip_span(w, HF_SECOND));

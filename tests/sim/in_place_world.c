@@ -198,11 +198,12 @@ void ip_check_kill(const struct pod *pod)
 	hf_time now = hf_loop_wall(w->loop);
 
 	/* The operator may not have known of the exec when it decided: its watch was late, or had to
-	 * begin anew. */
+	 * begin anew. Or the pod was deleted before the present request: its grace cannot be taken back. */
 	if (!pod->process || !pod->saving || pod->excused ||
 	    pod->written_at + WATCH_LATE >= w->save_since || job == NULL ||
 	    !hf_streq(hf_doc_uid(job), pod->job_uid) ||
-	    hf_json_path(hf_doc_json(job), "metadata", "deletionTimestamp", NULL) != NULL)
+	    hf_json_path(hf_doc_json(job), "metadata", "deletionTimestamp", NULL) != NULL ||
+	    (pod->leaving && pod->leaving_since < w->save_since))
 		return;
 	HF_AUTO_JSON ledger = ip_ledger(job);
 
