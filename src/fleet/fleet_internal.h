@@ -312,6 +312,8 @@ struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node
 /* Converts a time of the node's clock to the API server's clock. */
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now);
+/* The labels of a node as an object, for a selector. The caller releases it. */
+struct hf_json *hf_fleet_make_labels(const struct hf_node_marks *marks);
 /* By what a person or another tool has taken the node out of use: "cordon", or the key of a taint. NULL: by
  * nothing; that the node is not Ready does not count. */
 const char *hf_fleet_find_foreign(const struct fleet_policy *policy,

@@ -31,6 +31,17 @@ const struct hf_device_report *hf_impact_node_report(const struct hf_device_heal
 	return NULL;
 }
 
+bool hf_impact_is_gpu(const struct hf_device_report *device)
+{
+	return hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
+}
+
+bool hf_impact_is_unknown_gpu(const struct hf_device_report *device)
+{
+	return hf_impact_is_gpu(device) && !hf_str_is_empty(device->uuid) &&
+	       hf_impact_state(device->state) == HF_HEALTH_UNKNOWN;
+}
+
 bool hf_impact_counts(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;

@@ -19,6 +19,9 @@ enum hf_impact {
 
 /* HF_HEALTH_UNKNOWN for an unknown text. */
 enum hf_health_state hf_impact_state(const char *text);
+bool hf_impact_is_gpu(const struct hf_device_report *device);
+/* A GPU that had a UUID, and of which the agent knows nothing now: it may be gone, or its driver does not answer. */
+bool hf_impact_is_unknown_gpu(const struct hf_device_report *device);
 bool hf_impact_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector);
 /* The fault is active, and graver than a note or a fault of the program that used the device. */
 bool hf_impact_counts(const struct hf_device_fault *fault);

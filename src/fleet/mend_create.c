@@ -91,8 +91,7 @@ static void set_devices(const struct hf_device_health *health, enum hf_mend_rung
 			continue;
 		set_fault(device, spec);
 		if (rung != HF_MEND_RESET_DEVICE || hf_str_is_empty(device->uuid) ||
-		    !hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)) ||
-		    spec->devices.len == HF_REMEDIATION_DEVICES_MAX)
+		    !hf_impact_is_gpu(device) || spec->devices.len == HF_REMEDIATION_DEVICES_MAX)
 			continue;
 		spec->devices.items[spec->devices.len++] =
 			(struct hf_remediation_device){.id = device->id, .uuid = device->uuid};

@@ -94,13 +94,6 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 	return node != NULL && node->marked && hf_fleet_mend_created_at(r) >= node->mark.at;
 }
 
-/* A person may have chosen the last number that there is. It must not end all acts of the node. */
-static void note_attempt(struct mend_others *o, int64_t attempt)
-{
-	if (attempt > o->attempt && attempt < INT32_MAX)
-		o->attempt = (int32_t)attempt;
-}
-
 /* A proved act on the node: faults from before its end are mended. */
 static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 			enum hf_mend_rung rung)
@@ -121,7 +114,7 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	struct mend_others *o = &mend->others;
 	bool open = !hf_mend_is_final(phase);
 
-	note_attempt(o, r->spec.attempt);
+	hf_fleet_mend_note_attempt(&o->attempt, r->spec.attempt);
 	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
 		note_mended(mend, r, rung);
 	if (is_since_quarantine(mend, r)) {
@@ -157,7 +150,7 @@ static void count_unreadable(struct fleet_mend *mend, struct hf_doc *doc)
 		mend->others.unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
 	/* Its number is taken. */
 	if (hf_streq(hf_json_path_str(json, "spec", "node", NULL), mend->node))
-		note_attempt(&mend->others, attempt);
+		hf_fleet_mend_note_attempt(&mend->others.attempt, attempt);
 }
 
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc)
@@ -401,11 +394,6 @@ static void see_pods(const struct fleet_mend *mend, const struct hf_device_healt
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static bool is_gpu(const struct hf_device_report *device)
-{
-	return hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
-}
-
 /* By its class, unless a rule of the cluster names a milder action for it. */
 static bool needs_more_than_reset(const struct hf_device_fault *fault)
 {
@@ -424,9 +412,7 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 	*seen = (struct hf_mend_seen){.id = device->id,
 				      .uuid = device->uuid,
 				      .out = hf_health_is_out(hf_impact_state(device->state)),
-				      .unknown =
-					      is_gpu(device) && !hf_str_is_empty(device->uuid) &&
-					      hf_impact_state(device->state) == HF_HEALTH_UNKNOWN,
+				      .unknown = hf_impact_is_unknown_gpu(device),
 				      .fault_at = HF_TIME_NONE};
 	for (size_t k = 0; k < device->faults.len; k++) {
 		const struct hf_device_fault *fault = &device->faults.items[k];
@@ -542,19 +528,9 @@ static bool is_domain_full(const struct fleet_mend *mend, const struct mend_fact
 	       count_out(mend, policy, domain) >= policy->spec.domain_max;
 }
 
-static struct hf_json *make_labels(const struct mend_facts *facts)
-{
-	struct hf_json *labels = hf_json_object();
-
-	for (size_t i = 0; i < facts->marks.labels.len; i++)
-		hf_json_set_str(labels, facts->marks.labels.items[i].key,
-				facts->marks.labels.items[i].value);
-	return labels;
-}
-
 static bool is_excluded(const struct fleet_policy *policy, const struct mend_facts *facts)
 {
-	HF_AUTO_JSON labels = make_labels(facts);
+	HF_AUTO_JSON labels = hf_fleet_make_labels(&facts->marks);
 
 	return policy->spec.has_exclude && hf_selector_match_labels(policy->exclude, labels);
 }
@@ -619,10 +595,8 @@ static const char *find_others_node(const struct fleet_mend *mend, const struct 
 				    const struct fleet_policy *policy)
 {
 	const char *foreign = hf_fleet_find_foreign(policy, &facts->marks);
-	HF_AUTO_JSON labels = make_labels(facts);
+	HF_AUTO_JSON labels = hf_fleet_make_labels(&facts->marks);
 
-	if (!is_of_policy(mend))
-		return NULL;
 	if (policy->selector != NULL && !hf_selector_match_labels(policy->selector, labels))
 		return "the policy does not select the node any more";
 	return foreign == NULL ? NULL
@@ -649,7 +623,7 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 		return "too many nodes are out of use";
 	if (is_agent_silent(mend, facts, policy))
 		return "the last report of the node's agent is too old";
-	return find_others_node(mend, facts, policy);
+	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
 }
 
 static const char *policy_forbids(const struct fleet_mend *mend, const struct mend_facts *facts,

@@ -245,6 +245,9 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 const struct hf_cache_entry *hf_fleet_mend_find_old(const struct fleet_mend *mend);
 
 /* --- mend_recall.c --- */
+/* Notes an attempt of a node, whose highest number the next act exceeds. A person may have chosen the last number that
+ * there is: it does not count, else it would end all acts of the node. */
+void hf_fleet_mend_note_attempt(int32_t *highest, int64_t attempt);
 /* Returns since when the stored condition has this status; NONE: the status differs, or the condition is missing. */
 hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
 				     const char *status);

@@ -39,9 +39,7 @@ static struct hf_map *find_highest(const struct fleet_mend *mend)
 				continue;
 			}
 		}
-		/* As mend_facts.c: the last number that there is does not count. */
-		if (object->r.spec.attempt > *attempt && object->r.spec.attempt < INT32_MAX)
-			*attempt = object->r.spec.attempt;
+		hf_fleet_mend_note_attempt(attempt, object->r.spec.attempt);
 	}
 	return highest;
 }

@@ -176,6 +176,12 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 		list[i] = list[i + 1];
 }
 
+void hf_fleet_mend_note_attempt(int32_t *highest, int64_t attempt)
+{
+	if (attempt > *highest && attempt < INT32_MAX)
+		*highest = (int32_t)attempt;
+}
+
 hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
 				     const char *status)
 {

@@ -31,7 +31,7 @@ static const char *const out_taints[] = {
 
 /* --- choosing the policy ---------------------------------------------------------------------- */
 
-static struct hf_json *labels_json(const struct hf_node_marks *marks)
+struct hf_json *hf_fleet_make_labels(const struct hf_node_marks *marks)
 {
 	struct hf_json *labels = hf_json_object();
 
@@ -42,7 +42,7 @@ static struct hf_json *labels_json(const struct hf_node_marks *marks)
 
 static void match_policy(struct hf_fleet *fleet, struct fleet_node *node)
 {
-	HF_AUTO_JSON labels = labels_json(&node->marks);
+	HF_AUTO_JSON labels = hf_fleet_make_labels(&node->marks);
 	bool owned = node->marked && node->tainted;
 
 	node->matched = fleet->version;
@@ -104,10 +104,10 @@ const char *hf_fleet_find_foreign(const struct fleet_policy *policy,
 
 bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node)
 {
-	if (!node->marks.ready || hf_fleet_find_foreign(policy, &node->marks) != NULL)
+	if (!node->marks.ready || node->marks.unschedulable)
 		return true;
 	for (size_t i = 0; i < node->marks.taints.len; i++)
-		if (is_unready_taint(node->marks.taints.items[i].key))
+		if (is_out_taint(policy, node->marks.taints.items[i].key))
 			return true;
 	/* The node has Holdfast's taint without Holdfast's mark: a person has put the taint on. */
 	return node->tainted && !node->marked;

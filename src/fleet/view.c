@@ -153,7 +153,7 @@ static void read_devices(const struct hf_device_health *health, struct fleet_hea
 			view->out[view->out_len++] =
 				hf_arena_strdup(view->arena, hf_str_or(device->uuid, ""));
 		view->has_devices |= !is_node(device);
-		view->gpus += hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
+		view->gpus += hf_impact_is_gpu(device);
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
 			view->has_gpus |=
 				device->faults.items[k].acts &&

@@ -261,8 +261,7 @@ static void see_device(struct ro *ro, const struct hf_device_report *device,
 		sick |= hf_impact_counts(fault) && proof->complete_at != HF_TIME_NONE &&
 			hf_ro_convert_time(ro, ro->pass.node, fault->last) > proof->complete_at;
 	}
-	if (hf_impact_state(device->state) == HF_HEALTH_UNKNOWN && !hf_str_is_empty(device->uuid) &&
-	    hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)))
+	if (hf_impact_is_unknown_gpu(device))
 		proof->unknown = device->uuid;
 	if (!sick || proof->sick != NULL)
 		return;
