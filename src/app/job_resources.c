@@ -58,7 +58,7 @@ bool hf_job_replicas_next(const struct hf_framework *framework, const struct hf_
 		.n = hf_json_i64(hf_json_get(value, "replicas"), 1),
 		.spec = hf_json_get(hf_json_get(value, "template"), "spec"),
 		.value = value,
-		.command_given = role >= 0 && (framework->given_commands >> role & 1u) != 0,
+		.command_given = hf_has_role(framework->given_commands, role),
 	};
 	(void)snprintf(ret_replicas->path, sizeof(ret_replicas->path),
 		       "spec.%s[%.60s].template.spec", framework->replicas_key, type);

@@ -240,8 +240,7 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 		/* check_here refuses such a container later. */
 		if (!ld->here)
 			warn_of_commands(ld, spec, field.data,
-					 role >= 0 &&
-						 (framework->given_commands >> role & 1u) != 0);
+					 hf_has_role(framework->given_commands, role));
 	}
 }
 

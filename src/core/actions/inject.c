@@ -154,7 +154,7 @@ int hf_inject_exec(const struct hf_job *job, const struct hf_rank *rank, struct 
 	bool own = job->view->run_policy.recovery.exec != NULL;
 
 	hf_assert(spec->present);
-	if ((job->framework->no_exec_roles >> role & 1u) != 0 || spec->pod->containers_len == 0)
+	if (hf_has_role(job->framework->no_exec_roles, role) || spec->pod->containers_len == 0)
 		return 0;
 	if (add_log_rules(job, (int)spec->default_container, edits, err) < 0)
 		return err->code;

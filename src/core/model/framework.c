@@ -40,7 +40,7 @@ const char *hf_framework_pod_name(const struct hf_framework *framework, int role
 	char *name;
 
 	hf_assert(role < framework->roles_len);
-	if ((framework->single_roles >> role & 1u) == 0)
+	if (!hf_has_role(framework->single_roles, role))
 		return hf_replica_name(arena, job, type->name, index);
 	name = hf_arena_printf(arena, "%s-%s", job, hf_type_lower(arena, type->name));
 	for (char *c = strchr(name, '/'); c; c = strchr(c, '/'))

@@ -156,6 +156,12 @@ struct hf_framework {
 				      struct hf_arena *arena);
 };
 
+/* Whether a set of roles, as bits, has the role. role -1: no role. */
+static inline bool hf_has_role(unsigned roles, int role)
+{
+	return role >= 0 && (roles >> role & 1u) != 0;
+}
+
 /* Add all extra objects of a job: those of its kind, and the pod group if there is a gang
  * scheduler. */
 void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,

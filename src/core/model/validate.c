@@ -525,7 +525,7 @@ static void check_commands(const struct hf_job_view *view, struct hf_field_error
 		int role = hf_framework_role(view->framework, specs[i]->type);
 		size_t own = hf_framework_container(view->framework, pod);
 
-		if (role < 0 || (view->framework->no_exec_roles >> role & 1u) != 0 ||
+		if (role < 0 || hf_has_role(view->framework->no_exec_roles, role) ||
 		    specs[i]->null || pod->containers_len == 0 || pod->containers[own].has_command)
 			continue;
 		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,

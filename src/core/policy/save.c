@@ -83,16 +83,19 @@ void hf_job_save_request(struct hf_brain *b)
 				 (long long)seconds));
 }
 
+/* Programs of other pods run in the pods of the role. */
 static bool is_kept_for_others(const struct hf_brain *b, int role)
 {
-	return (b->job.framework->no_exec_roles >> role & 1u) != 0;
+	return hf_has_role(b->job.framework->no_exec_roles, role);
 }
 
 /* Whether a rank that has to stop saves. */
 static bool does_any_save(const struct hf_brain *b)
 {
 	for (int r = 0; r < b->roles_len; r++) {
-		for (int32_t i = 0; i < b->roles[r].slots_len && !is_kept_for_others(b, r); i++) {
+		if (is_kept_for_others(b, r))
+			continue;
+		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
 			if ((!slot->current || slot->held) && hf_job_save_is_awaited(b, r, slot))

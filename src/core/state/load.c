@@ -93,7 +93,7 @@ static int size_roles(struct hf_brain *b, struct hf_error *err)
 
 		ranks->type = framework->roles[r].name;
 		ranks->lower = hf_type_lower(b->arena, ranks->type);
-		ranks->single = (framework->single_roles >> r & 1u) != 0;
+		ranks->single = hf_has_role(framework->single_roles, r);
 		ranks->present = b->job.roles[r].present;
 		ranks->replicas = b->job.roles[r].replicas;
 	}
