@@ -96,9 +96,7 @@ const char *hf_node_find_lock(const struct hf_json *node, const char *name,
 
 bool hf_node_is_in_maintenance(const struct hf_json *node)
 {
-	return hf_streq(
-		hf_json_path_str(hf_find_condition(node, HF_MAINTENANCE_CONDITION), "status", NULL),
-		"True");
+	return hf_condition_is_true(node, HF_MAINTENANCE_CONDITION);
 }
 
 const char *hf_node_maintenance_message(const struct hf_json *node)
