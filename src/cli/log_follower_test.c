@@ -32,10 +32,16 @@ static void on_ended(void *arg, const char *pod, int code, const char *message)
 		hf_loop_stop(world.loop);
 }
 
-static void begin(void)
+/* container, init_bytes: options of the follower, each of which may be NULL. */
+static void begin_with(const char *container,
+		       void (*init_bytes)(void *, const char *, const char *, const char *, size_t))
 {
-	struct hf_log_follower_options options = {
-		.ns = "default", .tail_lines = -1, .bytes = on_bytes, .ended = on_ended};
+	struct hf_log_follower_options options = {.ns = "default",
+						  .container = container,
+						  .tail_lines = -1,
+						  .bytes = on_bytes,
+						  .init_bytes = init_bytes,
+						  .ended = on_ended};
 
 	cli_world_init(&world);
 	cli_world_job(&world, "j", 1, "Running");
@@ -44,6 +50,11 @@ static void begin(void)
 	options.store = world.store;
 	follows = hf_log_follower_create(&options);
 	hf_strbuf_clear(&said);
+}
+
+static void begin(void)
+{
+	begin_with(NULL, NULL);
 }
 
 static void end(void)
@@ -97,20 +108,10 @@ static void the_log_of_an_init_container_is_followed(void **state)
 		"{'status':{'initContainerStatuses':[{'name':'prep','restartCount':0,'state':{'running':{}}}],"
 		"'containerStatuses':[{'name':'pytorch','restartCount':0,'state':{'waiting':{'reason':"
 		"'PodInitializing'}}}]}}";
-	struct hf_log_follower_options options;
 	struct hf_doc *pod;
 
 	(void)state;
-	begin();
-	options = (struct hf_log_follower_options){.loop = world.loop,
-						   .store = world.store,
-						   .ns = "default",
-						   .container = "prep",
-						   .tail_lines = -1,
-						   .bytes = on_bytes,
-						   .ended = on_ended};
-	(void)hf_log_follower_destroy(follows);
-	follows = hf_log_follower_create(&options);
+	begin_with("prep", NULL);
 	cli_world_log(&world, "j-worker-0", "prepared");
 	cli_world_patch(&world, &hf_pods, "j-worker-0", init);
 	pod = cli_world_get(&world, &hf_pods, "j-worker-0");
@@ -127,19 +128,9 @@ static void init_containers_are_followed_beside_the_first_container(void **state
 		"{'status':{'initContainerStatuses':["
 		"{'name':'prep','restartCount':0,'state':{'terminated':{'exitCode':0}}},"
 		"{'name':'fetch','restartCount':0,'state':{'terminated':{'exitCode':0}}}]}}";
-	struct hf_log_follower_options options;
 
 	(void)state;
-	begin();
-	options = (struct hf_log_follower_options){.loop = world.loop,
-						   .store = world.store,
-						   .ns = "default",
-						   .tail_lines = -1,
-						   .bytes = on_bytes,
-						   .init_bytes = on_init_bytes,
-						   .ended = on_ended};
-	(void)hf_log_follower_destroy(follows);
-	follows = hf_log_follower_create(&options);
+	begin_with(NULL, on_init_bytes);
 	cli_world_log(&world, "j-worker-0", "x");
 	cli_world_patch(&world, &hf_pods, "j-worker-0", init);
 	becomes("'restartCount':0,'state':{'running':{}}");

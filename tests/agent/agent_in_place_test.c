@@ -541,7 +541,7 @@ static void test_of_several_connections_of_a_pod_none_counts(void **state)
 	run_for(t->w, HF_SECOND);
 	assert_string_equal(t->peers[0].last, "target");
 	assert_string_equal(t->peers[2].last, "target");
-	/* The one that is left may be that of the sidecar. */
+	/* The connection that stays may be that of the sidecar. */
 	for (int i = 2; i < 5; i++)
 		hf_agent_exec_closed(t->w->agent, peer_of(t, i));
 	run_for(t->w, 10 * HF_SECOND);
@@ -591,7 +591,7 @@ static void test_forged_owner_and_flood(void **state)
 		told(t, 0, line);
 		run_for(t->w, 50 * HF_MS);
 	}
-	/* 50 s: the urgent ones, and one for each second. */
+	/* In 50 s the agent writes each urgent state, and at least once a second. */
 	assert_in_range(t->w->device_writes - writes, 20, 130);
 }
 

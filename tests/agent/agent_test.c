@@ -245,7 +245,7 @@ static void container_is(struct world *w, const char *pod, int restarts, const c
 	apply(w, HF_VERB_PATCH, &hf_pods, pod, "status", text);
 }
 
-/* A program that dies of its GPU when it launches its first kernel. */
+/* A program may die of a fault of its GPU as soon as it launches its first kernel. */
 static void a_holder_that_lives_for_a_second_is_known_and_its_end_is_told(void **state)
 {
 	struct world *w = *state;

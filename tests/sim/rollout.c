@@ -319,54 +319,37 @@ static void a_device_that_fails_in_the_soak_halts(void **state)
 	rd_expect_condition(d, "Halted", "True NodeFailed", "after the change was proved");
 }
 
-static void a_lost_resource_halts(void **state)
+/* The change has this effect on each node: the first node fails with this text, and no other is changed. */
+static void expect_halt(struct rw *w, enum rd_effect effect, const char *text)
 {
-	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 20, DRIVER FAST);
 
-	all_effects(d, 2, RD_LOSES_GPU);
+	all_effects(d, 2, effect);
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
-	rd_expect_condition(d, "Halted", "True NodeFailed",
-			    "offers 7 of nvidia.com/gpu, and offered 8");
+	rd_expect_condition(d, "Halted", "True NodeFailed", text);
 	assert_int_equal(d->total_deletes, 1);
+}
+
+static void a_lost_resource_halts(void **state)
+{
+	expect_halt(*state, RD_LOSES_GPU, "offers 7 of nvidia.com/gpu, and offered 8");
 }
 
 /* The pod is Ready, and the kubelet still offers the devices. */
 static void a_driver_that_does_not_answer_halts(void **state)
 {
-	struct rw *w = *state;
-	struct rd *d = rd_begin(w, 20, DRIVER FAST);
-
-	all_effects(d, 2, RD_NOT_ANSWERS);
-	rw_run(w, 10 * HF_MINUTE);
-	rd_expect_phase(d, "Halted");
-	rd_expect_condition(d, "Halted", "True NodeFailed",
-			    "the agent knows nothing of device GPU-n000");
-	assert_int_equal(d->total_deletes, 1);
+	expect_halt(*state, RD_NOT_ANSWERS, "the agent knows nothing of device GPU-n000");
 }
 
 static void a_pod_that_never_becomes_ready_halts(void **state)
 {
-	struct rw *w = *state;
-	struct rd *d = rd_begin(w, 20, DRIVER FAST);
-
-	all_effects(d, 2, RD_NEVER_READY);
-	rw_run(w, 10 * HF_MINUTE);
-	rd_expect_phase(d, "Halted");
-	rd_expect_condition(d, "Halted", "True NodeFailed", "not Ready");
+	expect_halt(*state, RD_NEVER_READY, "not Ready");
 }
 
 static void a_pod_that_crashes_again_and_again_halts(void **state)
 {
-	struct rw *w = *state;
-	struct rd *d = rd_begin(w, 20, DRIVER FAST);
-
-	all_effects(d, 2, RD_CRASHES);
-	rw_run(w, 10 * HF_MINUTE);
-	rd_expect_phase(d, "Halted");
-	rd_expect_condition(d, "Halted", "True NodeFailed", "not Ready");
-	assert_int_equal(d->total_deletes, 1);
+	expect_halt(*state, RD_CRASHES, "not Ready");
 }
 
 static void a_pod_that_ends_after_its_proof_halts(void **state)
@@ -569,7 +552,7 @@ static void a_hold_keeps_the_cordon(void **state)
 	rd_expect_clean(d);
 }
 
-/* Another rollout works on a node that this one has left cordoned. */
+/* The rollout has left a node cordoned, and a second rollout works on this node. */
 static void a_cancel_waits_for_the_work_of_another_rollout(void **state)
 {
 	struct rw *w = *state;
