@@ -39,8 +39,8 @@ verb_compiler() {
 	fi
 }
 
-# verb_build_sim TARGET…: builds programs of tests/sim in build-sim, optimized, with asserts and
-# without sanitizers
+# verb_build_sim TARGET…: builds in build-sim, optimized, with asserts and without sanitizers.
+# simulator is all programs of tests/sim, tests/sim/NAME is one.
 verb_build_sim() {
-	tools/configure build-sim --buildtype=release && ninja -C build-sim "${@/#/tests/sim/}"
+	tools/configure build-sim --buildtype=release && ninja -C build-sim "$@"
 }
