@@ -217,6 +217,9 @@ static void come_back(struct ra *a, int node)
 	a->w->silent[node] = false;
 	rw_boot_id(a->w, node, boot);
 	rw_name(node, name);
+	/* If a person has deleted the Node meanwhile, the kubelet registers it. */
+	if (rw_get(a->w, &hf_nodes, NULL, name) == NULL)
+		rw_node(a->w, node);
 	snprintf(text, sizeof(text),
 		 "{'status':{'nodeInfo':{'bootID':'%s'},'conditions':[{'type':'Ready',"
 		 "'status':'True'}]}}",
@@ -337,17 +340,22 @@ struct open_acts {
 	int on_node, all, of_policy;
 };
 
-static bool is_at_work(const char *phase)
+/* An act that is over and waits to be put back takes no place of others. */
+static bool is_at_work(const struct hf_json *json)
 {
+	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
+	const struct hf_json *act = hf_json_path(json, "status", "act", NULL);
+	bool goes_on = hf_json_get(act, "startedAt") != NULL && hf_json_get(act, "endedAt") == NULL;
+
 	return hf_streq(phase, "Approved") || hf_streq(phase, "Acting") ||
-	       hf_streq(phase, "Verifying") || hf_streq(phase, "Restoring");
+	       hf_streq(phase, "Verifying") || (hf_streq(phase, "Restoring") && goes_on);
 }
 
 static void count_open(void *arg, struct hf_doc *doc)
 {
 	struct open_acts *open = arg;
 	const struct hf_json *json = hf_doc_json(doc);
-	bool at_work = is_at_work(hf_json_path_str(json, "status", "phase", NULL));
+	bool at_work = is_at_work(json);
 
 	open->all += at_work;
 	open->of_policy += at_work && hf_json_path_str(json, "spec", "policy", NULL) != NULL;

@@ -14,7 +14,9 @@
  * or change any object in the middle. The invariants of remedy_actor.c hold at each write. After a calm time
  * each act that began has ended, nothing is held, and each ill node is left to a person.
  *
- *   remedy_swarm [--start S] [--seeds N]
+ *   remedy_swarm [--corpus FILE] [--start S] [--seeds N]
+ *
+ * The seeds of the corpus run first.
  */
 
 #define NODES_MAX 12
@@ -22,6 +24,7 @@
 #define CALM (150 * HF_MINUTE)
 
 static unsigned first_seed = 1, seeds = 60;
+static const char *corpus;
 
 struct swarm {
 	struct rw *w;
@@ -528,11 +531,29 @@ static void run_seed(unsigned seed, struct met *met)
 	rw_teardown((void **)&s.w);
 }
 
+static void run_corpus(struct met *met)
+{
+	FILE *file = fopen(corpus, "r");
+	char line[256];
+
+	if (file == NULL)
+		fail_msg("cannot read '%s'", corpus);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned seed;
+
+		if (sscanf(line, "%u", &seed) == 1)
+			run_seed(seed, met);
+	}
+	fclose(file);
+}
+
 static void each_act_ends_in_proof_climb_or_person(void **state)
 {
 	struct met met = {0};
 
 	(void)state;
+	if (corpus != NULL)
+		run_corpus(&met);
 	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
 		print_message("seed %u\r", seed);
 		run_seed(seed, &met);
@@ -556,6 +577,10 @@ int main(int argc, char **argv)
 	for (int i = 1; i + 1 < argc; i += 2) {
 		int64_t number;
 
+		if (hf_streq(argv[i], "--corpus")) {
+			corpus = argv[i + 1];
+			continue;
+		}
 		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
 			return 2;
 		if (hf_streq(argv[i], "--seeds"))
