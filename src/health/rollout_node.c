@@ -391,9 +391,7 @@ static void step_changing(const struct hf_rollout_node_view *view,
 		end_work(step, HF_ROLLOUT_SKIPPED);
 		return;
 	}
-	/* The mark says that the node may be changed already. */
-	if (!view->marked && !view->proof.changed &&
-	    (ends_before_change(view, step) || is_held(view, step)))
+	if (!view->proof.begun && (ends_before_change(view, step) || is_held(view, step)))
 		return;
 	if (!view->proof.changed) {
 		set_message(step, view->backwards ? "waits until the change is taken back"
@@ -565,9 +563,7 @@ static bool puts_back(const struct hf_rollout_node_view *view, struct hf_rollout
 	return ask_for(step, has_canary(view) && !view->canary.leaving, HF_ROLLOUT_DELETE_CANARY) ||
 	       ask_for(step, view->node_exists && view->own_cordon && !keeps_cordon,
 		       HF_ROLLOUT_UNCORDON) ||
-	       ask_for(step,
-		       view->node_exists && view->in_maintenance &&
-			       view->lease == HF_ROLLOUT_LEASE_OURS,
+	       ask_for(step, view->node_exists && view->in_maintenance,
 		       HF_ROLLOUT_CLEAR_CONDITION) ||
 	       ask_for(step, view->lease == HF_ROLLOUT_LEASE_OURS, HF_ROLLOUT_RELEASE_LEASE);
 }
@@ -584,7 +580,8 @@ static void step_restoring(const struct hf_rollout_node_view *view,
  * cordoned: then no pod may come to the node before the Lease is free. */
 static void step_ended(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
-	if (view->ends && view->own_cordon && view->lease == HF_ROLLOUT_LEASE_OTHERS) {
+	if (view->ends && view->cordoned && view->own_cordon &&
+	    view->lease == HF_ROLLOUT_LEASE_OTHERS) {
 		set_message(step, "the cordon stays while %s works on the node",
 			    hf_str_or(view->lease_holder, "another"));
 		return;

@@ -15,7 +15,8 @@ HF_BEGIN_DECLS
  *
  * Promises:
  * - A step changes the phase or does one thing, never both.
- * - Before phase Changing nothing of the change is done; after it, only the proof or its deadline ends the work.
+ * - Before phase Changing nothing of the change is done.  Once the change has begun, only the proof or its deadline
+ *   ends the work.
  * - A node is changed only while it is locked, cordoned and empty (unless nodes are not emptied), and while nothing
  *   holds it.
  * - Only a cordon with the rollout's own annotation is taken off.
@@ -62,6 +63,8 @@ struct hf_rollout_resource {
 struct hf_rollout_proof {
 	/* DaemonSet: the node's pod has the wanted revision.  Label: the node has the wanted value */
 	bool changed;
+	/* changed; or marked, and the old pod of the DaemonSet is leaving or gone: the change cannot be stopped */
+	bool begun;
 	bool pod_ready; /* the pod is Ready; true for a label */
 	/* when the change was complete: the pod became Ready, or the label was written; NONE: unknown */
 	hf_time complete_at;
@@ -122,9 +125,10 @@ struct hf_rollout_node_view {
 
 	/* The cluster, by live reads. */
 	bool node_exists, cordoned;
-	bool own_cordon;     /* annotation holdfast.dev/rollout names this rollout */
+	/* Annotation holdfast.dev/rollout names this rollout. It stays if a person takes the cordon off. */
+	bool own_cordon;
 	bool marked;         /* the node has the rollout's mark of this change */
-	bool in_maintenance; /* the Node has Holdfast's condition MaintenanceInProgress */
+	bool in_maintenance; /* the Node's condition MaintenanceInProgress names this rollout */
 	const char *
 		held; /* what holds the node back: an annotation, a limit, a window; NULL: nothing */
 	bool on_hold;           /* by annotation holdfast.dev/hold */

@@ -30,6 +30,7 @@ static struct hf_rollout_node_view in_phase(enum hf_rollout_phase phase)
 		.in_maintenance = true,
 		.lease = HF_ROLLOUT_LEASE_OURS,
 		.proof = {.changed = phase >= HF_ROLLOUT_PROVING,
+			  .begun = phase >= HF_ROLLOUT_PROVING,
 			  .pod_ready = true,
 			  .complete_at = T0,
 			  .node_ready = true,
@@ -193,14 +194,52 @@ static void the_mark_comes_before_the_change(void **state)
 	expect_act(&v, HF_ROLLOUT_MARK);
 	v.marked = true;
 	expect_act(&v, HF_ROLLOUT_CHANGE);
-	/* After the mark the change may have happened, so only the proof ends the work. */
-	v.stops = true;
-	expect_act(&v, HF_ROLLOUT_CHANGE);
-	v.proof.changed = true;
+	v.proof.changed = v.proof.begun = true;
 	expect_phase(&v, HF_ROLLOUT_PROVING);
 	v.proof.changed = false;
 	v.now = T0 + 15 * HF_MINUTE;
 	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
+}
+
+/* The DaemonSet was gone when the change was marked. It came back after the rollout had halted. */
+static void a_change_that_is_marked_and_has_not_begun_is_stopped(void **state)
+{
+	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_CHANGING);
+
+	(void)state;
+	v.marked = true;
+	v.stops = true;
+	v.stop_why = "the rollout halted";
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "nothing was changed: the rollout halted");
+	v.proof.begun = true;
+	expect_act(&v, HF_ROLLOUT_CHANGE);
+	v.proof.changed = true;
+	expect_phase(&v, HF_ROLLOUT_PROVING);
+}
+
+/* The holder of the Lease may have taken it because a person deleted it. */
+static void the_own_condition_is_cleared_without_the_lease(void **state)
+{
+	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_RESTORING);
+
+	(void)state;
+	v.cordoned = v.own_cordon = false;
+	v.lease = HF_ROLLOUT_LEASE_FREE;
+	expect_act(&v, HF_ROLLOUT_CLEAR_CONDITION);
+	v.in_maintenance = false;
+	expect_phase(&v, HF_ROLLOUT_DONE);
+}
+
+/* Else a later cordon of a person would pass for the rollout's. */
+static void the_annotation_goes_after_a_person_took_the_cordon_off(void **state)
+{
+	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_RESTORING);
+
+	(void)state;
+	v.cordoned = false;
+	expect_act(&v, HF_ROLLOUT_UNCORDON);
+	v.own_cordon = false;
+	expect_act(&v, HF_ROLLOUT_CLEAR_CONDITION);
 }
 
 static void a_proof_needs_each_fact(void **state)
@@ -544,6 +583,9 @@ int main(void)
 		cmocka_unit_test(nothing_begins_while_others_are_at_work),
 		cmocka_unit_test(what_ends_before_the_change_changes_nothing),
 		cmocka_unit_test(the_mark_comes_before_the_change),
+		cmocka_unit_test(a_change_that_is_marked_and_has_not_begun_is_stopped),
+		cmocka_unit_test(the_own_condition_is_cleared_without_the_lease),
+		cmocka_unit_test(the_annotation_goes_after_a_person_took_the_cordon_off),
 		cmocka_unit_test(a_proof_needs_each_fact),
 		cmocka_unit_test(an_old_report_proves_nothing),
 		cmocka_unit_test(a_node_without_an_agent_is_proved_by_its_resources),

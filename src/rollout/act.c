@@ -63,7 +63,8 @@ static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is
 			    struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	*ret_body = hf_node_maintenance_patch(is_true, is_true ? "DeviceRollout" : "Ended",
-					      hf_arena_printf(ro->pass.arena, "DeviceRollout %s%s",
+					      hf_arena_printf(ro->pass.arena,
+							      RO_MAINTENANCE_PREFIX "%s%s",
 							      ro->pass.name,
 							      is_true ? "" : " has ended its work"),
 					      facts->view.now);

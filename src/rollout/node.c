@@ -188,11 +188,12 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 		return;
 	hf_node_marks_read(ro->pass.docs[RO_READ_NODE], ro->pass.arena, &marks);
 	view->cordoned = marks.unschedulable;
-	view->own_cordon =
-		marks.unschedulable && hf_streq(hf_json_path_str(node, "metadata", "annotations",
-								 HF_ROLLOUT_ANNOTATION, NULL),
-						ro->pass.name);
-	view->in_maintenance = hf_node_is_in_maintenance(node);
+	view->own_cordon = hf_streq(
+		hf_json_path_str(node, "metadata", "annotations", HF_ROLLOUT_ANNOTATION, NULL),
+		ro->pass.name);
+	view->in_maintenance =
+		hf_streq(hf_node_maintenance_message(node),
+			 hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name));
 	/* Without the right to write the condition, the work goes on without it. */
 	if (ro->no_condition)
 		view->in_maintenance = facts->view.phase < HF_ROLLOUT_RESTORING;
@@ -235,7 +236,7 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 		is = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "labels",
 				      pass->spec.label.key, NULL);
 		wanted = facts->view.backwards ? facts->mark.previous : pass->spec.label.value;
-		proof->changed = hf_streq(is, wanted);
+		proof->changed = proof->begun = hf_streq(is, wanted);
 		proof->pod_ready = true;
 		return;
 	}
@@ -243,6 +244,7 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 				       : pass->r.status.target_revision;
 	is = hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL);
 	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
+	proof->begun = proof->changed || (facts->view.marked && (pod == NULL || is_leaving(pod)));
 	ready = proof->changed ? hf_ro_find_ready(pod, true) : HF_TIME_NONE;
 	ready = hf_ro_convert_time(ro, pass->node, ready);
 	proof->pod_ready = ready != HF_TIME_NONE && ready <= facts->view.now - READY_SETTLES;
