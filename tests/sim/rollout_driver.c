@@ -713,12 +713,16 @@ void rd_expect_clean(struct rd *d)
 	for (int i = 0; i < d->w->nodes; i++) {
 		char name[16], lease[32];
 		const struct hf_json *node, *list;
+		const char *annotation;
 
 		rw_name(i, name);
 		node = rw_get(d->w, &hf_nodes, NULL, name);
-		if (rd_is_cordoned(d, i) || hf_json_path_str(node, "metadata", "annotations",
-							     "holdfast.dev/rollout", NULL) != NULL)
-			fail_msg("%s has a cordon or its annotation", name);
+		annotation = hf_json_path_str(node, "metadata", "annotations",
+					      "holdfast.dev/rollout", NULL);
+		if (rd_is_cordoned(d, i) || annotation != NULL)
+			fail_msg("%s is %scordoned, and has annotation holdfast.dev/rollout '%s'",
+				 name, rd_is_cordoned(d, i) ? "" : "not ",
+				 hf_str_or(annotation, ""));
 		snprintf(lease, sizeof(lease), "holdfast-mend-%s", name);
 		if (rw_get(d->w, &hf_leases, "holdfast-mend", lease) != NULL)
 			fail_msg("%s has a Lease", name);

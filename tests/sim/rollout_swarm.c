@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/rollout_driver.h"
+
+#include "api/device_rollout.h"
+#include "base/str.h"
+#include "health/rollout_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Rollouts under random trouble, each schedule from one seed: a driver that fails on some nodes, a second rollout of a
+ * label on the same nodes, operators that die, a second leader, lost requests, clocks that step, nodes that fall ill or
+ * are made again, and people who change any object in the middle.
+ *
+ * The invariants of rollout_driver.h hold at each change, and these: a rollout and a node take only the phases that may
+ * follow, no more nodes are in work than spec.atOnce, a wave changes no more nodes than its limit, and a rollout that
+ * has stopped changes no node. After a calm time no rollout writes, each that has not ended says why, and nothing is
+ * left once they are cancelled and deleted.
+ *
+ *   rollout_swarm [--corpus FILE] [--start S] [--seeds N]
+ *
+ * The seeds of the corpus run first.
+ */
+
+#define NODES_MAX 12
+#define TURNS 50
+#define CALM (6 * HF_HOUR)
+#define QUIET HF_HOUR /* the last part of the calm */
+#define QUIET_WRITES 50
+
+static unsigned first_seed = 1, seeds = 60;
+static const char *corpus;
+
+struct swarm {
+	struct rw *w;
+	struct rd *d;
+	struct hf_memstore_observer observer;
+	struct hf_operator *second;
+	struct hf_store *second_client;
+	int at_once, wave_counts[2],
+		wave_percent; /* waves: two counts, then a percentage, then all */
+	bool held[NODES_MAX], cordoned[NODES_MAX];
+	const char *pods[NODES_MAX];
+	bool paused;
+	unsigned troubles, changes;
+};
+
+static unsigned pick(struct swarm *s, unsigned below)
+{
+	return (unsigned)hf_rng_below(&s->w->rng, below);
+}
+
+static void break_it(struct swarm *s, const char *what, const char *name)
+{
+	if (*s->w->broken == '\0')
+		snprintf(s->w->broken, sizeof(s->w->broken), "%s: %s", name, what);
+}
+
+/* ---- what must hold ------------------------------------------------------------------------------ */
+
+static enum hf_rollout_state state_of(const struct hf_json *rollout)
+{
+	enum hf_rollout_state state = HF_ROLLOUT_PENDING;
+
+	assert_true(
+		hf_rollout_state_of(hf_json_path_str(rollout, "status", "phase", NULL), &state));
+	return state;
+}
+
+static enum hf_rollout_phase phase_of(const struct hf_json *entry)
+{
+	enum hf_rollout_phase phase = HF_ROLLOUT_WAITING;
+
+	assert_true(hf_rollout_phase_of(hf_json_path_str(entry, "phase", NULL), &phase));
+	return phase;
+}
+
+static const struct hf_json *find_entry(const struct hf_json *rollout, const char *node)
+{
+	const struct hf_json *list = hf_json_path(rollout, "status", "nodes", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), node))
+			return hf_json_item(list, i);
+	return NULL;
+}
+
+static int64_t tries_of(const struct hf_json *entry)
+{
+	return hf_json_i64(hf_json_get(entry, "tries"), 0);
+}
+
+static void check_entries(struct swarm *s, const struct hf_json *before,
+			  const struct hf_json *after)
+{
+	const struct hf_json *list = hf_json_path(after, "status", "nodes", NULL);
+	int in_work = 0;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *entry = hf_json_item(list, i);
+		const char *name = hf_json_path_str(entry, "name", NULL);
+		const struct hf_json *old = find_entry(before, name);
+		enum hf_rollout_phase phase = phase_of(entry);
+
+		in_work += !hf_rollout_phase_is_end(phase);
+		if (old != NULL && tries_of(old) == tries_of(entry) && phase_of(old) != phase &&
+		    !hf_rollout_phase_may_follow(phase_of(old), phase))
+			break_it(s, "a phase that may not follow", name);
+	}
+	if (in_work > s->at_once)
+		break_it(s, "more nodes are in work than spec.atOnce",
+			 hf_json_path_str(after, "metadata", "name", NULL));
+}
+
+static void check_rollout(struct swarm *s, const struct hf_json *before,
+			  const struct hf_json *after)
+{
+	const char *name = hf_json_path_str(after, "metadata", "name", NULL);
+	enum hf_rollout_state was = state_of(before), is = state_of(after);
+
+	if (was != is && !hf_rollout_state_may_follow(was, is))
+		break_it(s, "a state that may not follow", name);
+	if (is == HF_ROLLOUT_HALTED &&
+	    hf_str_is_empty(hf_json_path_str(after, "status", "message", NULL)))
+		break_it(s, "it halted without a message", name);
+	check_entries(s, before, after);
+}
+
+/* The most nodes that wave may have changed. */
+static int most_of_wave(const struct swarm *s, int wave)
+{
+	if (wave <= 0)
+		return 0;
+	if (wave <= 2)
+		return s->wave_counts[wave - 1];
+	return wave == 3 ? (s->w->nodes * s->wave_percent + 99) / 100 : s->w->nodes;
+}
+
+/* The pod of the driver on a node is deleted. */
+static void check_deletion(struct swarm *s, const struct hf_json *pod)
+{
+	const struct hf_json *rollout = rw_get(s->w, &hf_devicerollouts, NULL, "r");
+	const char *node = hf_json_path_str(pod, "spec", "nodeName", NULL);
+	enum hf_rollout_state state = state_of(rollout);
+	int changed = 1;
+
+	s->changes++;
+	/* Of two leaders the one may stop the rollout while the other changes a node. */
+	if (s->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
+	    state != HF_ROLLOUT_ROLLING_BACK)
+		break_it(s, "a rollout that does not roll changes the node", node);
+	for (int i = 0; i < s->w->nodes; i++)
+		changed += s->d->runs[i] == s->d->version;
+	if (state != HF_ROLLOUT_ROLLING_BACK &&
+	    changed > most_of_wave(s, (int)hf_json_i64(
+					      hf_json_path(rollout, "status", "wave", NULL), 0)))
+		break_it(s, "the wave has changed enough nodes already", node);
+}
+
+static void on_change(void *arg, const struct hf_memstore_change *change)
+{
+	struct swarm *s = arg;
+	const struct hf_json *before = hf_doc_json(change->before);
+	const struct hf_json *after = hf_doc_json(change->after);
+
+	if (change->before == NULL || change->after == NULL)
+		return;
+	if (change->resource == &hf_devicerollouts)
+		check_rollout(s, before, after);
+	if (change->resource == &hf_pods &&
+	    hf_json_path(before, "metadata", "deletionTimestamp", NULL) == NULL &&
+	    hf_json_path(after, "metadata", "deletionTimestamp", NULL) != NULL &&
+	    hf_streq(hf_json_path_str(after, "metadata", "labels", "app", NULL), "driver"))
+		check_deletion(s, after);
+}
+
+static void on_reset(void *arg)
+{
+	break_it(arg, "the store was reset", "store");
+}
+
+/* ---- trouble ------------------------------------------------------------------------------------- */
+
+static bool exists(struct swarm *s, const char *name)
+{
+	return rw_get(s->w, &hf_devicerollouts, NULL, name) != NULL;
+}
+
+/* The operator has decided to change the node. What a person does now may come too late. */
+static bool is_changing(struct swarm *s, int node)
+{
+	return hf_streq(rd_node_phase(s->d, "r", node), "Changing") ||
+	       hf_streq(rd_node_phase(s->d, "b", node), "Changing");
+}
+
+static void patch_node(struct swarm *s, int node, const char *text)
+{
+	char name[16];
+
+	rw_name(node, name);
+	rw_patch(s->w, &hf_nodes, name, text);
+}
+
+static void fall_ill(struct swarm *s, int node)
+{
+	static const int ills[] = {RW_RESET, RW_REBOOT, RW_UNKNOWN, RW_UNSEEN, RW_SLOW};
+
+	if (s->d->ready[node])
+		rw_say(s->w, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
+}
+
+static void get_well(struct swarm *s, int node)
+{
+	if (s->d->ready[node])
+		rw_say(s->w, node, RW_WELL);
+}
+
+static void change_hold(struct swarm *s, int node)
+{
+	if (!s->held[node] && is_changing(s, node))
+		return;
+	s->held[node] = !s->held[node];
+	patch_node(s, node,
+		   s->held[node] ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+				 : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+}
+
+static void change_cordon(struct swarm *s, int node)
+{
+	if (is_changing(s, node))
+		return;
+	s->cordoned[node] = !rd_is_cordoned(s->d, node);
+	patch_node(s, node,
+		   s->cordoned[node] ? "{'spec':{'unschedulable':true}}"
+				     : "{'spec':{'unschedulable':null}}");
+}
+
+/* The Node object alone: its kubelet registers again. */
+static void renew_node(struct swarm *s, int node)
+{
+	struct rd *d = s->d;
+	char name[16], text[128];
+
+	if (is_changing(s, node) || d->bare[node])
+		return;
+	rw_name(node, name);
+	d->bare[node] = true;
+	rw_delete(s->w, &hf_nodes, name);
+	rw_run(s->w, (hf_time)pick(s, 30) * HF_SECOND);
+	rw_node(s->w, node);
+	snprintf(text, sizeof(text),
+		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
+		 d->effect[node][d->runs[node]] == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
+	rw_patch_status(s->w, &hf_nodes, name, text);
+	d->bare[node] = s->held[node] = s->cordoned[node] = false;
+}
+
+static void delete_lease(struct swarm *s, int node)
+{
+	char name[40];
+	HF_AUTO_RESULT result = {0};
+
+	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_leases,
+					   .ns = "holdfast-mend",
+					   .name = name};
+
+	if (!is_changing(s, node))
+		hf_memstore_apply(s->w->memstore, &request, &result);
+}
+
+static void put_pod(struct swarm *s, int node)
+{
+	static const char *const names[NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
+						     "p6", "p7", "p8", "p9", "p10", "p11"};
+
+	if (s->pods[node] != NULL || rd_is_cordoned(s->d, node) ||
+	    rw_get(s->w, &hf_pods, "default", names[node]) != NULL)
+		return;
+	s->pods[node] = names[node];
+	rd_pod(s->d, names[node], node, pick(s, 8) == 0 ? NULL : "train");
+}
+
+static void end_pod(struct swarm *s, int node)
+{
+	if (s->pods[node] != NULL && rw_get(s->w, &hf_pods, "default", s->pods[node]) != NULL)
+		rd_end_pod(s->d, s->pods[node]);
+	s->pods[node] = NULL;
+}
+
+static void kill_operator(struct swarm *s, int node)
+{
+	(void)node;
+	s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
+	s->w->die_at = s->w->writes + 1 + pick(s, 6);
+}
+
+/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
+static void change_leaders(struct swarm *s, int node)
+{
+	(void)node;
+	if (s->second != NULL) {
+		hf_operator_destroy(s->second);
+		hf_store_destroy(s->second_client);
+		s->second = NULL;
+		s->second_client = NULL;
+		return;
+	}
+	if (s->w->op == NULL || s->w->how != RW_ALIVE)
+		return;
+	s->second = s->w->op;
+	s->second_client = s->w->client;
+	s->w->op = NULL;
+	s->w->client = NULL;
+	rw_start(s->w);
+}
+
+static void change_losses(struct swarm *s, int node)
+{
+	(void)node;
+	s->w->refuse_permille = pick(s, 2) * 100;
+}
+
+static void change_evictions(struct swarm *s, int node)
+{
+	(void)node;
+	s->w->refuse_evictions = !s->w->refuse_evictions;
+}
+
+static void change_pause(struct swarm *s, int node)
+{
+	(void)node;
+	if (!exists(s, "r"))
+		return;
+	s->paused = !s->paused;
+	rd_patch_spec(s->d, "r", s->paused ? "'paused':true" : "'paused':false");
+}
+
+static void change_template(struct swarm *s, int node)
+{
+	(void)node;
+	if (pick(s, 8) == 0 && s->d->version + 1 < RD_VERSIONS_MAX)
+		rd_set_version(s->d, s->d->version + 1);
+}
+
+static void change_daemon_set(struct swarm *s, int node)
+{
+	(void)node;
+	s->d->gone = !s->d->gone && pick(s, 3) == 0;
+}
+
+static void end_rollout(struct swarm *s, int node)
+{
+	const char *name = pick(s, 2) == 0 ? "r" : "b";
+
+	(void)node;
+	if (pick(s, 6) > 0 || !exists(s, name))
+		return;
+	if (pick(s, 2) == 0)
+		rd_patch_spec(s->d, name, "'cancel':true");
+	else
+		rw_delete(s->w, &hf_devicerollouts, name);
+}
+
+static void step_clock(struct swarm *s, int node)
+{
+	s->w->clock[node] = ((hf_time)pick(s, 7200) - 3600) * HF_SECOND;
+}
+
+static void disturb(struct swarm *s)
+{
+	static void (*const troubles[])(struct swarm *, int) = {
+		fall_ill,        get_well,          get_well,      change_hold,  change_cordon,
+		renew_node,      delete_lease,      put_pod,       put_pod,      end_pod,
+		kill_operator,   change_leaders,    change_losses, change_pause, change_evictions,
+		change_template, change_daemon_set, end_rollout,   step_clock};
+	int node = (int)pick(s, (unsigned)s->w->nodes);
+
+	s->troubles++;
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
+}
+
+/* ---- after the calm ------------------------------------------------------------------------------ */
+
+static void calm_down(struct swarm *s)
+{
+	if (s->second != NULL)
+		change_leaders(s, 0);
+	s->w->how = RW_ALIVE;
+	s->w->refuse_permille = 0;
+	s->w->refuse_evictions = s->d->gone = false;
+	if (s->w->op == NULL)
+		rw_start(s->w);
+	if (s->paused)
+		change_pause(s, 0);
+	for (int i = 0; i < s->w->nodes; i++) {
+		if (s->held[i])
+			change_hold(s, i);
+		end_pod(s, i);
+		s->w->clock[i] = 0;
+		get_well(s, i);
+	}
+}
+
+static void expect_shown(struct swarm *s, unsigned seed, const char *name)
+{
+	const struct hf_json *rollout = rw_get(s->w, &hf_devicerollouts, NULL, name);
+	enum hf_rollout_state state;
+
+	if (rollout == NULL)
+		return;
+	if (hf_json_path(rollout, "metadata", "deletionTimestamp", NULL) != NULL)
+		fail_msg("seed %u: %s is never deleted: %s", seed, name, rd_message(s->d, name));
+	state = state_of(rollout);
+	if (!hf_rollout_state_is_end(state) && hf_str_is_empty(rd_message(s->d, name)))
+		fail_msg("seed %u: %s is %s and does not say why", seed, name,
+			 hf_rollout_state_name(state));
+	if (state == HF_ROLLOUT_SOAKING || state == HF_ROLLOUT_ROLLING_BACK)
+		fail_msg("seed %u: %s is %s for hours: %s", seed, name,
+			 hf_rollout_state_name(state), rd_message(s->d, name));
+}
+
+/* Cancels and deletes both rollouts. */
+static void end_all(struct swarm *s)
+{
+	static const char *const names[] = {"r", "b"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (exists(s, names[i]) && pick(s, 2) == 0)
+			rd_patch_spec(s->d, names[i], "'cancel':true");
+	rw_run(s->w, 5 * HF_MINUTE);
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
+		if (exists(s, names[i]))
+			rw_delete(s->w, &hf_devicerollouts, names[i]);
+	rw_run(s->w, 5 * HF_MINUTE);
+}
+
+static void expect_calm(struct swarm *s, unsigned seed)
+{
+	unsigned long long writes;
+
+	for (hf_time span = 0; span < CALM; span += HF_MINUTE) {
+		/* A death of the last turn may come now. */
+		if (s->w->op == NULL)
+			rw_start(s->w);
+		rw_run(s->w, HF_MINUTE);
+	}
+	writes = s->w->writes;
+	rw_run(s->w, QUIET);
+	if (s->w->writes - writes > QUIET_WRITES)
+		fail_msg("seed %u: %llu writes in a quiet hour", seed, s->w->writes - writes);
+	expect_shown(s, seed, "r");
+	expect_shown(s, seed, "b");
+	end_all(s);
+	if (exists(s, "r") || exists(s, "b"))
+		fail_msg("seed %u: a deleted rollout stays: %s %s", seed, rd_message(s->d, "r"),
+			 rd_message(s->d, "b"));
+	/* Cordons of people may stay. */
+	for (int i = 0; i < s->w->nodes; i++)
+		if (s->cordoned[i] && rd_is_cordoned(s->d, i))
+			patch_node(s, i, "{'spec':{'unschedulable':null}}");
+	rd_expect_clean(s->d);
+}
+
+/* ---- one seed ------------------------------------------------------------------------------------ */
+
+struct met {
+	unsigned changes, succeeded, halted, failed, cancelled, undos, deaths, lost, troubles;
+};
+
+static void draw_effects(struct swarm *s)
+{
+	static const enum rd_effect bad[] = {RD_BREAKS_DEVICE, RD_LOSES_GPU, RD_NOT_ANSWERS,
+					     RD_NEVER_READY,   RD_CRASHES,   RD_ENDS_LATER};
+	bool any = pick(s, 2) == 0;
+
+	s->d->breaks_after = (hf_time)pick(s, 180) * HF_SECOND;
+	for (int version = 2; any && version < RD_VERSIONS_MAX; version++)
+		for (int i = 0; i < s->w->nodes; i++)
+			if (pick(s, 8) == 0)
+				s->d->effect[i][version] = bad[pick(s, HF_ARRAY_LEN(bad))];
+}
+
+static void begin_rollouts(struct swarm *s)
+{
+	static const char *const empty[] = {"Save", "Save", "Wait", "Never"};
+	const char *how = empty[pick(s, HF_ARRAY_LEN(empty))];
+	const char *on_failure = pick(s, 2) == 0 ? "Rollback" : "Halt";
+	char spec[512];
+
+	s->at_once = 1 + (int)pick(s, 4);
+	s->wave_counts[0] = 1;
+	s->wave_counts[1] = 2 + (int)pick(s, 2);
+	s->wave_percent = 50 + (int)pick(s, 40);
+	s->d->beside_pods = hf_streq(how, "Never");
+	snprintf(spec, sizeof(spec),
+		 "'change':{'daemonSet':{'namespace':'default','name':'driver'}},'atOnce':%d,"
+		 "'waves':[%d,%d,'%d%%','100%%'],'soakSeconds':%u,'proof':{'seconds':%u},"
+		 "'empty':'%s','emptySeconds':%u,'maxFailures':%u,'onFailure':'%s'",
+		 s->at_once, s->wave_counts[0], s->wave_counts[1], s->wave_percent, pick(s, 300),
+		 60 + pick(s, 240), how, 60 + pick(s, 600), pick(s, 3), on_failure);
+	rd_rollout(s->d, "r", spec);
+	if (pick(s, 2) == 0)
+		return;
+	snprintf(spec, sizeof(spec),
+		 "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}},'atOnce':1,"
+		 "'waves':[1,'100%%'],'soakSeconds':%u,'proof':{'seconds':%u},'empty':'%s',"
+		 "'onFailure':'%s'",
+		 pick(s, 300), 60 + pick(s, 240), how, on_failure);
+	rd_rollout(s->d, "b", spec);
+}
+
+static void count_ends(struct swarm *s, struct met *met)
+{
+	const char *phase = rd_phase(s->d, "r");
+
+	met->succeeded += hf_streq(phase, "Succeeded");
+	met->halted += hf_streq(phase, "Halted");
+	met->failed += hf_streq(phase, "Failed");
+	met->cancelled += hf_streq(phase, "Cancelled");
+}
+
+static void run_seed(unsigned seed, struct met *met)
+{
+	struct swarm s = {.second = NULL};
+
+	rw_setup((void **)&s.w);
+	hf_rng_init(&s.w->rng, seed);
+	s.d = rd_create(s.w, 4 + (int)pick(&s, NODES_MAX - 4));
+	s.w->by_hand = true;
+	s.observer =
+		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = &s};
+	hf_memstore_observe(s.w->memstore, &s.observer);
+	draw_effects(&s);
+	if (pick(&s, 2) == 0)
+		rw_policy(s.w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(s.w);
+	rw_run(s.w, 5 * HF_SECOND);
+	rd_set_version(s.d, 2);
+	begin_rollouts(&s);
+	for (int turn = 0; turn < TURNS; turn++) {
+		disturb(&s);
+		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
+		if (s.w->op == NULL && pick(&s, 3) > 0)
+			rw_start(s.w);
+	}
+	calm_down(&s);
+	count_ends(&s, met);
+	expect_calm(&s, seed);
+	met->changes += s.changes;
+	met->undos += (unsigned)s.d->undos;
+	met->deaths += s.w->met.deaths;
+	met->lost += s.w->met.lost;
+	met->troubles += s.troubles;
+	hf_memstore_unobserve(s.w->memstore, &s.observer);
+	rw_teardown((void **)&s.w);
+}
+
+static void run_corpus(struct met *met)
+{
+	FILE *file = fopen(corpus, "r");
+	char line[256];
+
+	if (file == NULL)
+		fail_msg("cannot read '%s'", corpus);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned seed;
+
+		if (sscanf(line, "%u", &seed) == 1)
+			run_seed(seed, met);
+	}
+	fclose(file);
+}
+
+static void each_rollout_ends_or_says_why(void **state)
+{
+	struct met met = {0};
+
+	(void)state;
+	if (corpus != NULL)
+		run_corpus(&met);
+	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
+		print_message("seed %u\r", seed);
+		run_seed(seed, &met);
+	}
+	print_message(
+		"%u seeds: %u troubles, %u changes, %u succeeded, %u halted, %u taken back, %u "
+		"cancelled, %u undone templates, %u deaths, %u replies lost\n",
+		seeds, met.troubles, met.changes, met.succeeded, met.halted, met.failed,
+		met.cancelled, met.undos, met.deaths, met.lost);
+	/* That nothing broke means nothing where nothing was met. */
+	assert_true(seeds < 60 || (met.changes > seeds && met.succeeded > 0 && met.halted > 0 &&
+				   met.undos > 0 && met.deaths > 0 && met.lost > 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_rollout_ends_or_says_why),
+	};
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		int64_t number;
+
+		if (hf_streq(argv[i], "--corpus")) {
+			corpus = argv[i + 1];
+			continue;
+		}
+		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
+			return 2;
+		if (hf_streq(argv[i], "--seeds"))
+			seeds = (unsigned)number;
+		else if (hf_streq(argv[i], "--start"))
+			first_seed = (unsigned)number;
+		else
+			return 2;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
