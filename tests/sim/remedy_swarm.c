@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_actor.h"
 
+#include "api/node_locks.h"
 #include "api/remediation.h"
 #include "base/str.h"
 
@@ -481,6 +482,8 @@ static void expect_calm(struct swarm *s, unsigned seed)
 				!is_final(list.docs[k]);
 		if (!open && ra_has_lease(s->a, i))
 			fail_msg("seed %u: Lease holdfast-mend-%s is held by nothing", seed, node);
+		if (!open && hf_node_is_in_maintenance(rw_get(s->w, &hf_nodes, NULL, node)))
+			fail_msg("seed %u: %s is in maintenance, and no act is open", seed, node);
 		expect_shown(s, seed, &list, i);
 	}
 	drop_list(&list);
