@@ -12,14 +12,9 @@
  * devices, slower ranks, deaths of the operator, and people.
  */
 
-#define TEMPLATE                                                                                   \
-	"'template':{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'namespace':"  \
-	"'default'},'spec':{'pytorchReplicaSpecs':{'Master':{'replicas':1,'restartPolicy':"        \
-	"'Never','template':{'spec':{'containers':[{'name':'pytorch','image':'i','resources':{"    \
-	"'limits':{'nvidia.com/gpu':'8'}}}]}}}}}}"
 #define SPEC(more, canary)                                                                         \
 	"'change':{'daemonSet':{'namespace':'default','name':'driver'}},'soakSeconds':60" more     \
-	",'proof':{'seconds':120,'canary':{'seconds':120," canary TEMPLATE "}}"
+	",'proof':{'seconds':120,'canary':{'seconds':120," canary RD_CANARY "}}"
 #define SLOWER "'slowerPercent':10,"
 
 /* Canaries of `seconds` with steps of own_us, before (version 1) and after the change. */

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/rollout_driver.h"
 
+#include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/json_text.h"
@@ -440,8 +441,7 @@ static void find_holder(void *arg, struct hf_doc *doc)
 	struct count *count = arg;
 	const struct hf_json *pod = hf_doc_json(doc);
 
-	count->holds |= requests(pod) &&
-			!hf_streq(hf_json_path_str(pod, "status", "phase", NULL), "Succeeded") &&
+	count->holds |= requests(pod) && !hf_has_pod_ended(pod) &&
 			hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), count->node);
 }
 

@@ -22,6 +22,13 @@
 #define RD_RUNS_MAX 128 /* pods of jobs */
 #define RD_RANKS_MAX 8  /* ranks of a node */
 
+/* A canary that takes all GPUs of a node. In this text ' stands for ". */
+#define RD_CANARY                                                                                  \
+	"'template':{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'namespace':"  \
+	"'default'},'spec':{'pytorchReplicaSpecs':{'Master':{'replicas':1,'restartPolicy':"        \
+	"'Never','template':{'spec':{'containers':[{'name':'pytorch','image':'i','resources':{"    \
+	"'limits':{'nvidia.com/gpu':'8'}}}]}}}}}}"
+
 /* What a version of the driver does on a node. */
 enum rd_effect {
 	RD_WORKS,

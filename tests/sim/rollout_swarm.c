@@ -484,24 +484,43 @@ static void draw_effects(struct swarm *s)
 				s->d->effect[i][version] = bad[pick(s, HF_ARRAY_LEN(bad))];
 }
 
+/* Writes the canary of the proof; "": the rollout has none. */
+static void draw_canary(struct swarm *s, char text[768])
+{
+	*text = '\0';
+	if (pick(s, 3) > 0)
+		return;
+	rd_use_jobs(s->d);
+	for (int version = 1; version < RD_VERSIONS_MAX; version++)
+		s->d->canary[version] =
+			(struct rd_canary){.seconds = 5 + (int)pick(s, 60),
+					   .fails = pick(s, 12) == 0,
+					   .own_us = 100000 + (int64_t)pick(s, 20000)};
+	if (pick(s, 3) == 0)
+		s->d->canary_fails_on = 1 + (int)pick(s, (unsigned)s->w->nodes);
+	snprintf(text, 768, ",'canary':{'seconds':%u,%s" RD_CANARY "}", 60 + pick(s, 120),
+		 pick(s, 2) == 0 ? "'slowerPercent':15," : "");
+}
+
 static void begin_rollouts(struct swarm *s)
 {
 	static const char *const empty[] = {"Save", "Save", "Wait", "Never"};
 	const char *how = empty[pick(s, HF_ARRAY_LEN(empty))];
 	const char *on_failure = pick(s, 2) == 0 ? "Rollback" : "Halt";
-	char spec[512];
+	char spec[2048], canary[768];
 
 	s->at_once = 1 + (int)pick(s, 4);
 	s->wave_counts[0] = 1;
 	s->wave_counts[1] = 2 + (int)pick(s, 2);
 	s->wave_percent = 50 + (int)pick(s, 40);
 	s->d->beside_pods = hf_streq(how, "Never");
+	draw_canary(s, canary);
 	snprintf(spec, sizeof(spec),
 		 "'change':{'daemonSet':{'namespace':'default','name':'driver'}},'atOnce':%d,"
-		 "'waves':[%d,%d,'%d%%','100%%'],'soakSeconds':%u,'proof':{'seconds':%u},"
+		 "'waves':[%d,%d,'%d%%','100%%'],'soakSeconds':%u,'proof':{'seconds':%u%s},"
 		 "'empty':'%s','emptySeconds':%u,'maxFailures':%u,'onFailure':'%s'",
 		 s->at_once, s->wave_counts[0], s->wave_counts[1], s->wave_percent, pick(s, 300),
-		 60 + pick(s, 240), how, 60 + pick(s, 600), pick(s, 3), on_failure);
+		 60 + pick(s, 240), canary, how, 60 + pick(s, 600), pick(s, 3), on_failure);
 	rd_rollout(s->d, "r", spec);
 	if (pick(s, 2) == 0)
 		return;
