@@ -16,6 +16,7 @@
  */
 
 #define RW_NODES_MAX 1000
+#define RW_ENDS_MAX 4
 #define RW_START (1700000000 * HF_SECOND)
 
 enum rw_death {
@@ -74,8 +75,11 @@ struct rw {
 	/* Adds the ranks of the node to its report; NULL: not set. */
 	void (*ranks)(void *arg, int node, struct hf_device_health *health);
 	void *ranks_arg;
-	void (*end)(void *arg); /* called by rw_teardown; NULL: not set */
-	void *end_arg;
+	struct rw_end {
+		void (*fn)(void *arg);
+		void *arg;
+	} ends[RW_ENDS_MAX];
+	size_t ends_len;
 	const char *victim; /* a name for the use of `fault` */
 	unsigned *reads;    /* a counter for the use of `fault` */
 
@@ -122,6 +126,9 @@ enum {
 
 int rw_setup(void **state);
 int rw_teardown(void **state);
+
+/* Calls fn at rw_teardown, after the operator's end; what was set last is called first. */
+void rw_at_end(struct rw *w, void (*fn)(void *arg), void *arg);
 
 void rw_fleet(struct rw *w, int nodes);
 void rw_node(struct rw *w, int node); /* creates the Node object alone */

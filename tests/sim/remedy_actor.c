@@ -444,21 +444,19 @@ static void destroy(void *arg)
 struct ra *ra_create(struct rw *w)
 {
 	struct ra *a = hf_xcalloc(1, sizeof(*a));
-	HF_AUTO_DOC ns = json_doc_of("{'apiVersion':'v1','kind':'Namespace','metadata':{'name':"
-				     "'" HF_MEND_NAMESPACE "'}}");
-	const struct hf_request request = {
-		.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = ns};
 
 	a->w = w;
-	assert_int_equal(apply(a, &request), 0);
+	if (rw_get(w, &hf_namespaces, NULL, HF_MEND_NAMESPACE) == NULL)
+		rw_create(w, &hf_namespaces, NULL,
+			  "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':"
+			  "'" HF_MEND_NAMESPACE "'}}");
 	a->at_once = -1;
 	a->timer = hf_timer_create(w->loop, tick, a);
 	hf_timer_arm(a->timer, EVERY);
 	a->observer =
 		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = a};
 	hf_memstore_observe(w->memstore, &a->observer);
-	w->end = destroy;
-	w->end_arg = a;
+	rw_at_end(w, destroy, a);
 	return a;
 }
 

@@ -49,8 +49,8 @@ static struct dra *begin(struct rw *w, int nodes, const char *policy)
 	char name[16], uuid[24];
 
 	w->wrap = wrap;
-	w->wrap_arg = w->end_arg = dra;
-	w->end = end;
+	w->wrap_arg = dra;
+	rw_at_end(w, end, dra);
 	for (int i = 0; i < nodes; i++) {
 		rw_name(i, name);
 		snprintf(uuid, sizeof(uuid), "GPU-%s", name);
@@ -245,26 +245,14 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 struct ladder {
 	struct dra *dra;
 	struct ra *actors;
-	void (*end_actors)(void *arg);
 };
-
-static void end_ladder(void *arg)
-{
-	struct ladder *ladder = arg;
-
-	ladder->end_actors(ladder->actors);
-	end(ladder->dra);
-}
 
 /* Actors whose acts all fail, beside the DRA driver. */
 static void begin_ladder(struct rw *w, struct ladder *ladder, const char *policy)
 {
 	ladder->actors = ra_create(w);
-	ladder->end_actors = w->end;
 	ra_all(ladder->actors, RA_FAILS, RA_LIES);
 	ladder->dra = begin(w, 5, policy);
-	w->end = end_ladder;
-	w->end_arg = ladder;
 }
 
 static const char *effect_after(struct rw *w, const struct ladder *ladder, hf_time span)
@@ -276,7 +264,7 @@ static const char *effect_after(struct rw *w, const struct ladder *ladder, hf_ti
 static void pods_leave_a_device_at_once_only_after_the_last_remedy(void **state)
 {
 	struct rw *w = *state;
-	static struct ladder ladder; /* the teardown uses it */
+	struct ladder ladder;
 
 	begin_ladder(
 		w, &ladder,

@@ -603,13 +603,22 @@ int rw_setup(void **state)
 	return 0;
 }
 
+void rw_at_end(struct rw *w, void (*fn)(void *arg), void *arg)
+{
+	hf_assert(w->ends_len < RW_ENDS_MAX);
+	w->ends[w->ends_len++] = (struct rw_end){fn, arg};
+}
+
 int rw_teardown(void **state)
 {
 	struct rw *w = *state;
 
 	rw_stop(w);
-	if (w->end != NULL)
-		w->end(w->end_arg);
+	while (w->ends_len > 0) {
+		const struct rw_end *end = &w->ends[--w->ends_len];
+
+		end->fn(end->arg);
+	}
 	hf_memstore_unobserve(w->memstore, &w->observer);
 	hf_timer_destroy(w->death);
 	hf_memstore_destroy(w->memstore);

@@ -559,8 +559,7 @@ struct rd *rd_create(struct rw *w, int nodes)
 	w->wrap = wrap;
 	w->wrap_arg = d;
 	w->people_ask = true;
-	w->end = destroy;
-	w->end_arg = d;
+	rw_at_end(w, destroy, d);
 	return d;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
 #include "sim/rollout_driver.h"
 
 #include "api/device_rollout.h"
+#include "api/remediation.h"
 #include "base/str.h"
 #include "health/rollout_plan.h"
 
@@ -11,12 +13,12 @@
 
 /*
  * Rollouts under random trouble, each schedule from one seed: a driver that fails on some nodes, a second rollout of a
- * label on the same nodes, operators that die, a second leader, lost requests, clocks that step, nodes that fall ill or
+ * label on the same nodes, acts of a HealthPolicy and of people that take the same Leases, operators that die, a second leader, lost requests, clocks that step, nodes that fall ill or
  * are made again, and people who change any object in the middle.
  *
  * The invariants of rollout_driver.h hold at each change, and these: a rollout and a node take only the phases that may
  * follow, no more nodes are in work than spec.atOnce, a wave changes no more nodes than its limit, and a rollout that
- * has stopped changes no node. After a calm time no rollout writes, each that has not ended says why, and nothing is
+ * has stopped changes no node. No act begins on a node in work, and no node is changed during an act. After a calm time no rollout writes, each that has not ended says why, and nothing is
  * left once they are cancelled and deleted.
  *
  *   rollout_swarm [--corpus FILE] [--start S] [--seeds N]
@@ -36,6 +38,7 @@ static const char *corpus;
 struct swarm {
 	struct rw *w;
 	struct rd *d;
+	struct ra *a; /* NULL: no Remediations */
 	struct hf_memstore_observer observer;
 	struct hf_operator *second;
 	struct hf_store *second_client;
@@ -138,6 +141,46 @@ static int most_of_wave(const struct swarm *s, int wave)
 	return wave == 3 ? (s->w->nodes * s->wave_percent + 99) / 100 : s->w->nodes;
 }
 
+struct act_search {
+	const char *node;
+	bool found;
+};
+
+static void look_at_act(void *arg, struct hf_doc *doc)
+{
+	struct act_search *search = arg;
+	const struct hf_json *act = hf_doc_json(doc);
+	const char *phase = hf_json_path_str(act, "status", "phase", NULL);
+
+	search->found |= hf_streq(hf_json_path_str(act, "spec", "node", NULL), search->node) &&
+			 (hf_streq(phase, "Approved") || hf_streq(phase, "Acting") ||
+			  hf_streq(phase, "Verifying"));
+}
+
+static bool is_mended(struct swarm *s, const char *node)
+{
+	struct act_search search = {.node = node};
+
+	hf_memstore_each(s->w->memstore, &hf_remediations, NULL, look_at_act, &search);
+	return search.found;
+}
+
+/* The pod of an actor is created. */
+static void check_act(struct swarm *s, const struct hf_json *pod)
+{
+	static const char *const rollouts[] = {"r", "b"};
+	const char *node = hf_json_path_str(pod, "spec", "nodeName", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rollouts); i++) {
+		const struct hf_json *entry =
+			find_entry(rw_get(s->w, &hf_devicerollouts, NULL, rollouts[i]), node);
+		enum hf_rollout_phase phase = entry == NULL ? HF_ROLLOUT_WAITING : phase_of(entry);
+
+		if (phase > HF_ROLLOUT_WAITING && phase < HF_ROLLOUT_RESTORING)
+			break_it(s, "an act begins on a node that a rollout works on", node);
+	}
+}
+
 /* The pod of the driver on a node is deleted. */
 static void check_deletion(struct swarm *s, const struct hf_json *pod)
 {
@@ -147,6 +190,8 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 	int changed = 1;
 
 	s->changes++;
+	if (is_mended(s, node))
+		break_it(s, "the node is changed during an act", node);
 	/* Of two leaders the one may stop the rollout while the other changes a node. */
 	if (s->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
 	    state != HF_ROLLOUT_ROLLING_BACK)
@@ -165,6 +210,9 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	const struct hf_json *before = hf_doc_json(change->before);
 	const struct hf_json *after = hf_doc_json(change->after);
 
+	if (change->resource == &hf_pods && change->before == NULL &&
+	    hf_streq(hf_json_path_str(after, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
+		check_act(s, after);
 	if (change->before == NULL || change->after == NULL)
 		return;
 	if (change->resource == &hf_devicerollouts)
@@ -188,9 +236,14 @@ static bool exists(struct swarm *s, const char *name)
 	return rw_get(s->w, &hf_devicerollouts, NULL, name) != NULL;
 }
 
-/* The operator has decided to change the node. What a person does now may come too late. */
+/* The operator has decided to change or to mend the node. What a person does now may come too late. */
 static bool is_changing(struct swarm *s, int node)
 {
+	char name[16];
+
+	rw_name(node, name);
+	if (is_mended(s, name) || (s->a != NULL && s->a->ends_at[node] != 0))
+		return true;
 	return hf_streq(rd_node_phase(s->d, "r", node), "Changing") ||
 	       hf_streq(rd_node_phase(s->d, "b", node), "Changing");
 }
@@ -207,13 +260,13 @@ static void fall_ill(struct swarm *s, int node)
 {
 	static const int ills[] = {RW_RESET, RW_REBOOT, RW_UNKNOWN, RW_UNSEEN, RW_SLOW};
 
-	if (s->d->ready[node])
+	if (s->d->ready[node] && !is_changing(s, node))
 		rw_say(s->w, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
 }
 
 static void get_well(struct swarm *s, int node)
 {
-	if (s->d->ready[node])
+	if (s->d->ready[node] && !is_changing(s, node))
 		rw_say(s->w, node, RW_WELL);
 }
 
@@ -268,7 +321,8 @@ static void delete_lease(struct swarm *s, int node)
 					   .ns = "holdfast-mend",
 					   .name = name};
 
-	if (!is_changing(s, node))
+	/* Without its Lease a node in work may be mended. */
+	if (s->a == NULL && !is_changing(s, node))
 		hf_memstore_apply(s->w->memstore, &request, &result);
 }
 
@@ -365,6 +419,37 @@ static void end_rollout(struct swarm *s, int node)
 		rw_delete(s->w, &hf_devicerollouts, name);
 }
 
+struct attempts {
+	const char *node;
+	int newest;
+};
+
+static void look_at_attempt(void *arg, struct hf_doc *doc)
+{
+	struct attempts *attempts = arg;
+	const struct hf_json *act = hf_doc_json(doc);
+	int attempt = (int)hf_json_i64(hf_json_path(act, "spec", "attempt", NULL), 0);
+
+	if (hf_streq(hf_json_path_str(act, "spec", "node", NULL), attempts->node) &&
+	    attempt > attempts->newest)
+		attempts->newest = attempt;
+}
+
+/* A person asks for an act. */
+static void request_act(struct swarm *s, int node)
+{
+	struct attempts attempts = {.newest = 0};
+	char name[16];
+
+	if (s->a == NULL)
+		return;
+	rw_name(node, name);
+	attempts.node = name;
+	hf_memstore_each(s->w->memstore, &hf_remediations, NULL, look_at_attempt, &attempts);
+	ra_request(s->a, node, attempts.newest + 1, pick(s, 2) == 0 ? "reset-device" : "reboot",
+		   pick(s, 2) == 0 ? ",'policy':'p'" : "");
+}
+
 static void step_clock(struct swarm *s, int node)
 {
 	s->w->clock[node] = ((hf_time)pick(s, 7200) - 3600) * HF_SECOND;
@@ -376,14 +461,29 @@ static void disturb(struct swarm *s)
 		fall_ill,        get_well,          get_well,      change_hold,  change_cordon,
 		renew_node,      delete_lease,      put_pod,       put_pod,      end_pod,
 		kill_operator,   change_leaders,    change_losses, change_pause, change_evictions,
-		change_template, change_daemon_set, end_rollout,   step_clock};
+		change_template, change_daemon_set, end_rollout,   request_act,  step_clock};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
 
+	if (s->a != NULL) {
+		s->a->reset[node] = (enum ra_end)pick(s, RA_ENDS);
+		s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
+	}
 	s->troubles++;
 	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
 }
 
 /* ---- after the calm ------------------------------------------------------------------------------ */
+
+/* A machine that never came back is switched on by a person. */
+static void end_acts(struct swarm *s)
+{
+	ra_all(s->a, RA_MENDS, RA_MENDS);
+	for (int i = 0; i < s->w->nodes; i++)
+		if (s->a->ends_at[i] != 0) {
+			s->a->end[i] = RA_MENDS;
+			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
+		}
+}
 
 static void calm_down(struct swarm *s)
 {
@@ -396,6 +496,8 @@ static void calm_down(struct swarm *s)
 		rw_start(s->w);
 	if (s->paused)
 		change_pause(s, 0);
+	if (s->a != NULL)
+		end_acts(s);
 	for (int i = 0; i < s->w->nodes; i++) {
 		if (s->held[i])
 			change_hold(s, i);
@@ -468,7 +570,7 @@ static void expect_calm(struct swarm *s, unsigned seed)
 /* ---- one seed ------------------------------------------------------------------------------------ */
 
 struct met {
-	unsigned changes, succeeded, halted, failed, cancelled, undos, deaths, lost, troubles;
+	unsigned acts, changes, succeeded, halted, failed, cancelled, undos, deaths, lost, troubles;
 };
 
 static void draw_effects(struct swarm *s)
@@ -554,8 +656,13 @@ static void run_seed(unsigned seed, struct met *met)
 		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = &s};
 	hf_memstore_observe(s.w->memstore, &s.observer);
 	draw_effects(&s);
-	if (pick(&s, 2) == 0)
+	if (pick(&s, 2) == 0) {
+		s.a = ra_create(s.w);
+		rw_policy(s.w, "{'mode':'remediate','mend':{'maxConcurrent':2,'settleSeconds':10,"
+			       "'deadlineSeconds':300}," WIDE "}");
+	} else if (pick(&s, 2) == 0) {
 		rw_policy(s.w, "{'mode':'quarantine'," WIDE "}");
+	}
 	rw_start(s.w);
 	rw_run(s.w, 5 * HF_SECOND);
 	rd_set_version(s.d, 2);
@@ -570,6 +677,7 @@ static void run_seed(unsigned seed, struct met *met)
 	count_ends(&s, met);
 	expect_calm(&s, seed);
 	met->changes += s.changes;
+	met->acts += s.a == NULL ? 0 : s.a->acts;
 	met->undos += (unsigned)s.d->undos;
 	met->deaths += s.w->met.deaths;
 	met->lost += s.w->met.lost;
@@ -606,13 +714,14 @@ static void each_rollout_ends_or_says_why(void **state)
 		run_seed(seed, &met);
 	}
 	print_message(
-		"%u seeds: %u troubles, %u changes, %u succeeded, %u halted, %u taken back, %u "
+		"%u seeds: %u troubles, %u acts, %u changes, %u succeeded, %u halted, %u taken back, %u "
 		"cancelled, %u undone templates, %u deaths, %u replies lost\n",
-		seeds, met.troubles, met.changes, met.succeeded, met.halted, met.failed,
+		seeds, met.troubles, met.acts, met.changes, met.succeeded, met.halted, met.failed,
 		met.cancelled, met.undos, met.deaths, met.lost);
 	/* That nothing broke means nothing where nothing was met. */
-	assert_true(seeds < 60 || (met.changes > seeds && met.succeeded > 0 && met.halted > 0 &&
-				   met.undos > 0 && met.deaths > 0 && met.lost > 0));
+	assert_true(seeds < 60 ||
+		    (met.acts > 0 && met.changes > seeds && met.succeeded > 0 && met.halted > 0 &&
+		     met.undos > 0 && met.deaths > 0 && met.lost > 0));
 }
 
 int main(int argc, char **argv)
