@@ -368,8 +368,10 @@ void hf_incident_open(struct hf_brain *b, const struct hf_termination *terminati
 	incident->opened_at = b->now;
 	incident->cause = cause;
 	incident->charged = budget;
-	/* After a failure the other ranks wait for the failed one in vain, and cannot save. */
-	b->ledger.save_until = HF_TIME_NONE;
+	/* After a failure the other ranks wait for the failed one in vain, and cannot save.  A restart that a person asks for
+	 * has no termination: ranks that save go on. */
+	if (termination)
+		b->ledger.save_until = HF_TIME_NONE;
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++)
 			b->roles[r].slots[i].covered = false;

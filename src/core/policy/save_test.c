@@ -160,6 +160,30 @@ static void a_second_planned_end_asks_no_more(void **state)
 	brain_release(&b);
 }
 
+/* The ranks that save are well, whatever a person asks for meanwhile. */
+static void a_second_restart_that_a_person_asks_for_ends_no_save(void **state)
+{
+	hf_time until;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		begin("Job");
+		b.view.run_policy.recovery.in_place = i == 0 ? "Auto" : "Never";
+		b.view.restart = "2026-01-01T00:00:01Z";
+		turn();
+		until = ledger()->save_until;
+		assert_int_equal(until, b.now + UNTIL * HF_SECOND);
+		after(20);
+		b.view.restart = "2026-01-01T00:00:21Z";
+		turn();
+		assert_int_equal(ledger()->incident.id, 2);
+		assert_int_equal(ledger()->save_until, until);
+		after(1);
+		assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
+		brain_release(&b);
+	}
+}
+
 /* Not all of the time for a save: the ranks have it and then their grace. */
 static void a_restart_in_place_has_time_to_save(void **state)
 {
@@ -267,6 +291,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_awaited_of_what_cannot_answer),
 		cmocka_unit_test(without_a_grace_nothing_is_asked),
 		cmocka_unit_test(a_second_planned_end_asks_no_more),
+		cmocka_unit_test(a_second_restart_that_a_person_asks_for_ends_no_save),
 		cmocka_unit_test(a_restart_in_place_has_time_to_save),
 		cmocka_unit_test(pods_that_are_re_created_save_first),
 		cmocka_unit_test(a_rank_that_is_scaled_away_saves_first),
