@@ -43,6 +43,7 @@ struct process {
 	bool listed;
 	bool leads;                    /* the rank has index 0 in its replica type */
 	hf_time step_at;               /* when this process told its first step */
+	hf_time saved_at;              /* when it told the first save that is not published yet */
 	struct hf_process_start stamp; /* of the pod */
 	char job[HF_POD_RANK_UID_MAX];
 	/* The state that was last published in DeviceHealth; valid if `published`. */
@@ -56,7 +57,7 @@ struct hf_processes {
 	struct process items[HF_PROCESSES_MAX];
 	size_t len;
 	bool gone; /* a process of the published list has ended since the list was published */
-	hf_time gone_at, started_at;
+	hf_time gone_at, started_at, published_at;
 	/* The UIDs of the pods in DeviceHealth.status.processes, as the API server has it. */
 	char reported[HF_PROCESSES_MAX][HF_REPORT_POD_UID_MAX];
 	size_t reported_len;
@@ -104,13 +105,33 @@ static bool owes_first_step(const struct process *process)
 		process->as.ordinal != state->ordinal);
 }
 
+static bool has_new_save(const struct process *process)
+{
+	return process->state.has_saved &&
+	       (!process->as.has_saved || process->as.saved != process->state.saved);
+}
+
+static bool has_new_step(const struct process *process)
+{
+	return process->state.has_step &&
+	       (!process->as.has_step || process->as.step != process->state.step);
+}
+
+/* The operator knows steps and saves from this list alone.  One rank of a type tells them for all. */
+static bool owes_steps(const struct process *process)
+{
+	return process->listed && process->told && process->leads && process->published &&
+	       process->state.phase == HF_PROCESS_LINE_RUNNING &&
+	       (has_new_save(process) || has_new_step(process));
+}
+
 static bool is_news(const struct process *process)
 {
 	const struct hf_process_state state = fill_in(process);
 
 	return process->listed && process->told &&
 	       (!process->published || differ_in_phase(&state, &process->as) ||
-		owes_first_step(process));
+		owes_first_step(process) || owes_steps(process));
 }
 
 static bool is_urgent(const struct process *process)
@@ -125,12 +146,27 @@ static bool is_urgent(const struct process *process)
 	}
 }
 
-static hf_time find_due(const struct process *process)
+/* A step without a save waits for the heartbeat. */
+static hf_time find_save_due(const struct hf_processes *p, const struct process *process)
 {
+	hf_time at = p->published_at + HF_PROCESSES_SAVED_EVERY;
+	hf_time soonest = process->saved_at + HF_PROCESSES_STEP_WITHIN;
+
+	if (!has_new_save(process))
+		return HF_TIME_NEVER;
+	return at > soonest ? at : soonest;
+}
+
+static hf_time find_due(const struct hf_processes *p, const struct process *process)
+{
+	const struct hf_process_state state = fill_in(process);
+
 	if (owes_first_step(process))
 		return process->step_at + HF_PROCESSES_STEP_WITHIN;
 	if (process->published)
-		return process->heard_at + HF_PROCESSES_AGAIN_WITHIN;
+		return differ_in_phase(&state, &process->as)
+			       ? process->heard_at + HF_PROCESSES_AGAIN_WITHIN
+			       : find_save_due(p, process);
 	return process->heard_at +
 	       (process->target.wait_s > 0 ? HF_PROCESSES_FIRST_WITHIN : HF_PROCESSES_NEW_WITHIN);
 }
@@ -174,8 +210,8 @@ static void look_for_news(struct hf_processes *p)
 	hf_time now = get_now(p), urgent;
 
 	for (size_t i = 0; i < p->len; i++)
-		if (is_news(&p->items[i]) && find_due(&p->items[i]) < later)
-			later = find_due(&p->items[i]);
+		if (is_news(&p->items[i]) && find_due(p, &p->items[i]) < later)
+			later = find_due(p, &p->items[i]);
 	if (later == HF_TIME_NEVER)
 		hf_timer_disarm(p->later);
 	else
@@ -270,6 +306,7 @@ void hf_processes_published(struct hf_processes *p)
 	if (!is_settled(p))
 		return;
 	p->gone = false;
+	p->published_at = get_now(p);
 	for (size_t i = 0; i < p->len; i++) {
 		struct process *process = &p->items[i];
 
@@ -483,6 +520,8 @@ void hf_processes_told(struct hf_processes *p, const struct hf_exec_peer *peer,
 	if (state->has_step &&
 	    (!process->state.has_step || process->state.ordinal != state->ordinal))
 		process->step_at = get_now(p);
+	if (!has_new_save(process))
+		process->saved_at = get_now(p);
 	process->told = true;
 	process->state = *state;
 	look_for_news(p);
@@ -507,7 +546,7 @@ void hf_processes_closed(struct hf_processes *p, const struct hf_exec_peer *peer
 		return;
 	process->peer = NULL;
 	/* Keeps the process until its start is published: else the operator would not count the end of the pod as
-	 * the end of this start. */
+	 * the end of this start.  The last step of a first rank is published too. */
 	if (is_news(process) && process->state.phase == HF_PROCESS_LINE_RUNNING) {
 		process->closed = true;
 		hf_task_post(p->refresh);
@@ -539,7 +578,7 @@ struct hf_processes *hf_processes_create(const struct hf_processes_options *opti
 						    .arg = p};
 
 	p->options = *options;
-	p->started_at = HF_TIME_NONE;
+	p->started_at = p->published_at = HF_TIME_NONE;
 	p->jobs = hf_job_watches_create(&jobs);
 	p->refresh = hf_task_create(options->loop, on_refresh, p);
 	p->repeat = hf_timer_create(options->loop, on_repeat, p);

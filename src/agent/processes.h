@@ -22,6 +22,7 @@ HF_BEGIN_DECLS
  * - A termination, a stop, and a held rank that waits are published at once (`news` with urgent).  At a barrier they
  *   are published when all held ranks of the node are down, at most a second late.  The start of a process is
  *   published with the next write.
+ * - While a job trains, the first rank of each type alone causes writes: one for each save.
  */
 struct hf_processes;
 struct hf_exec_peer; /* a connection of exec_socket.h, or of a test */
@@ -42,6 +43,8 @@ struct hf_exec_peer; /* a connection of exec_socket.h, or of a test */
 /* The first step of a process of a first rank. */
 #define HF_PROCESSES_STEP_WITHIN HF_SECOND
 #define HF_PROCESSES_AGAIN_WITHIN (3 * HF_MINUTE)
+/* A new save of a first rank is published so long after the last write.  New steps wait for the heartbeat. */
+#define HF_PROCESSES_SAVED_EVERY (30 * HF_SECOND)
 /* After its start an agent does not publish the list for this time, so that each exec can connect again. */
 #define HF_PROCESSES_SETTLE (1500 * HF_MS)
 /* Open connections of one pod. */

@@ -308,8 +308,10 @@ static void decide_job(struct hf_brain *b)
 			run_job(b);
 		}
 	}
-	if (hf_cond_finished(b))
+	if (hf_cond_finished(b)) {
+		hf_steps_finish(b);
 		hf_finish_continue(b);
+	}
 	if (b->ledger.present) {
 		hf_phase_book(b);
 		hf_barrier_hold_old(b);

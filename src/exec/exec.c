@@ -61,8 +61,10 @@ static void take_save_report(struct hf_exec_run *x, const struct hf_beat *beat,
 		return;
 	hf_save_did(&x->save, "/proc", sender->pid);
 	x->saved_since = x->save_signalled;
-	if (!x->orders.told.has_saved || beat->saved > x->orders.told.saved)
+	if (!x->orders.told.has_saved || beat->saved > x->orders.told.saved) {
 		x->orders.told.saved = beat->saved;
+		x->state_waits = true;
+	}
 	x->orders.told.has_saved = true;
 }
 
@@ -100,8 +102,10 @@ static void receive_reports(struct hf_exec_run *x)
 		if (!x->orders.told.has_step)
 			hf_exec_orders_touch(&x->orders);
 		x->orders.told.has_step = true;
-		if (beat.step > x->orders.told.step)
+		if (beat.step > x->orders.told.step) {
 			x->orders.told.step = beat.step;
+			x->state_waits = true;
+		}
 		x->step = beat;
 		x->step_waits = true;
 		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
@@ -109,6 +113,14 @@ static void receive_reports(struct hf_exec_run *x)
 	}
 	if (x->progress.advanced_ms != advanced_ms)
 		x->step_ms = x->now_ms;
+}
+
+/* Steps and saves do not wait for the next phase: a program may run for weeks. */
+static void touch_state(struct hf_exec_run *x)
+{
+	if (x->state_waits)
+		hf_exec_orders_touch(&x->orders);
+	x->state_waits = false;
 }
 
 static void send_beat(struct hf_exec_run *x)
@@ -124,6 +136,7 @@ static void send_beat(struct hf_exec_run *x)
 		return;
 	alive.fence_s = x->options->fence_s;
 	(void)hf_exec_link_send(&x->link, &alive);
+	touch_state(x);
 	x->beat_at_ms = x->now_ms + BEAT_MS;
 }
 
@@ -586,7 +599,7 @@ static void forget_process(struct hf_exec_run *x)
 	x->dump_until_ms = 0;
 	if (x->options->rules != NULL)
 		hf_log_rules_begin(x->options->rules, hf_exec_running_ms(x));
-	x->any_step = x->step_waits = false;
+	x->any_step = x->step_waits = x->state_waits = false;
 	/* The agent knows a new process by its greater attempt. */
 	x->attempt = x->attempt < (uint64_t)x->now_ms ? (uint64_t)x->now_ms : x->attempt + 1;
 }
@@ -649,6 +662,8 @@ static void finish_cmd(struct hf_exec_run *x)
 	if (x->orders.phase == HF_EXEC_LEAVING)
 		return;
 	if (!may_stay(x)) {
+		touch_state(x);
+		hf_exec_orders_tell(&x->orders, x->now_ms);
 		hf_exec_orders_move(&x->orders, HF_EXEC_LEAVE, x->now_ms);
 		return;
 	}

@@ -75,6 +75,7 @@ struct hf_exec_run {
 	int64_t dump_until_ms; /* the ranks write NCCL's flight recorder until then; 0: they do not */
 	pid_t dumper;          /* the process that asks for it; 0: none */
 	bool any_step, step_waits;
+	bool state_waits; /* the agent's state of this process has an older step or save */
 	struct hf_beat step; /* the last report of a step that CMD's ranks sent */
 	int64_t told_at_ms;
 };

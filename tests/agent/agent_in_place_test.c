@@ -285,6 +285,67 @@ static void test_terminations_are_published_at_once(void **state)
 	assert_in_range(t->w->device_writes, writes + 3, writes + 4);
 }
 
+static int64_t number_of(struct world *w, const char *key)
+{
+	return hf_json_i64(hf_json_get(hf_json_item(processes(w), 0), key), -1);
+}
+
+/* The operator knows steps and saves from the first rank of a type alone. */
+static void test_saves_are_published_soon_and_steps_seldom(void **state)
+{
+	struct test *t = *state;
+	int writes;
+
+	begin(t);
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1 step=1");
+	run_for(t->w, 2 * HF_MINUTE);
+	writes = t->w->device_writes;
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1 step=41 saved=40");
+	told(t, 1, "state phase=running generation=1 attempt=0 ordinal=1 step=42 saved=40");
+	run_for(t->w, 2 * HF_SECOND);
+	assert_int_equal(number_of(t->w, "step"), 41);
+	assert_int_equal(number_of(t->w, "savedStep"), 40);
+	assert_int_equal(t->w->device_writes, writes + 1);
+	/* Many saves are few writes. */
+	for (int i = 0; i < 60; i++) {
+		char line[128];
+
+		snprintf(line, sizeof(line),
+			 "state phase=running generation=1 attempt=0 ordinal=1 step=%d saved=%d",
+			 50 + i, 50 + i);
+		told(t, 0, line);
+		run_for(t->w, HF_SECOND);
+	}
+	assert_in_range(t->w->device_writes, writes + 2, writes + 3);
+	run_for(t->w, HF_MINUTE);
+	writes = t->w->device_writes;
+	assert_int_equal(number_of(t->w, "savedStep"), 109);
+	/* A step alone, and saves of other ranks, wait for the heartbeat: each 5 minutes ± 20 %. */
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1 step=200 saved=109");
+	told(t, 1, "state phase=running generation=1 attempt=0 ordinal=1 step=200 saved=190");
+	run_for(t->w, 6 * HF_MINUTE);
+	assert_int_equal(number_of(t->w, "step"), 200);
+	assert_in_range(t->w->device_writes, writes + 1, writes + 2);
+}
+
+/* exec ends with its program: the last state is that of a running process. */
+static void test_the_last_step_of_an_exec_that_ends_is_published(void **state)
+{
+	struct test *t = *state;
+
+	begin(t);
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1 step=1");
+	run_for(t->w, HF_MINUTE);
+	told(t, 0, "state phase=running generation=1 attempt=0 ordinal=1 step=90 saved=80");
+	hf_agent_exec_closed(t->w->agent, peer_of(t, 0));
+	run_for(t->w, 50 * HF_MS);
+	assert_string_equal(show(t->w, 0), "j-worker-0 Running 1/0 #1");
+	assert_int_equal(number_of(t->w, "step"), 90);
+	assert_int_equal(number_of(t->w, "savedStep"), 80);
+	run_for(t->w, 4 * HF_MINUTE);
+	assert_string_equal(show(t->w, 0), "j-worker-1 Running 1/0 #1");
+}
+
 /* The operator waits for all ranks, so one write of a node tells of all; a rank that takes long delays the others' a second. */
 static void test_a_barrier_is_one_write(void **state)
 {
@@ -642,6 +703,8 @@ int main(void)
 		TEST(test_an_order_waits_for_the_report),
 		TEST(test_terminations_are_published_at_once),
 		TEST(test_a_held_rank_is_published_at_once),
+		TEST(test_saves_are_published_soon_and_steps_seldom),
+		TEST(test_the_last_step_of_an_exec_that_ends_is_published),
 		TEST(test_a_barrier_is_one_write),
 		TEST(test_no_target_before_the_ledger),
 		TEST(test_a_start_is_told_when_its_exec_is_gone),

@@ -521,6 +521,28 @@ class Orders(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE), 0)
         self.assertEqual(self.lines(), ["up", "saves"])
 
+    # --- steps
+
+    REPORTS = ("import threading; from holdfast_report import report, saved; pause = threading.Event(); report(1); "
+               "pause.wait(1); report(41); saved(40); pause.wait(SECONDS)")
+
+    def start_reports(self, seconds):
+        return self.start(f"exec python3 -c \"{self.REPORTS.replace('SECONDS', str(seconds))}\"", PYTHONPATH=HELPER)
+
+    def test_steps_and_saves_are_told_while_the_process_runs(self):
+        self.start_reports(100)
+        self.agent.until("running", step=1)
+        self.agent.until("running", ordinal=1, step=41, saved=40)
+        # A sign of life is sent every five seconds, and the state only if it has changed.
+        self.assertTrue(self.agent.silent(7))
+
+    def test_the_last_step_is_told_before_the_end(self):
+        process = self.start_reports(0)
+        self.agent.until("running", step=1)
+        self.agent.until("running", ordinal=1, step=41, saved=40)
+        self.assertRaises(EOFError, self.agent.state)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
     # --- fence
 
     def test_a_fence_wins_at_the_barrier(self):

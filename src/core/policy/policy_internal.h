@@ -275,6 +275,8 @@ void hf_barrier_tell(const struct hf_brain *b);
 
 /* Takes what ranks report into the ledger. */
 void hf_steps_keep(struct hf_brain *b);
+/* The same for a job that has ended: its last steps. */
+void hf_steps_finish(struct hf_brain *b);
 /* Call this when held ranks may start. After a stop of all ranks the record gets the last steps of the stopped
  * processes. */
 void hf_steps_take_last(struct hf_brain *b);

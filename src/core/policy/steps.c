@@ -12,9 +12,12 @@
  * savedStep, the record's step, savedStep and steppedAt, the verdict of noProgressLimit.
  *
  * Steps go by many times a second and are no decision.  The ledger takes them with each save, and
- * else every five minutes, so that a job that just trains writes seldom.
+ * else with the heartbeat of an agent, each five minutes, so that a job that just trains writes
+ * seldom.  The ledger of a job that has ended takes the last ones.
  */
-#define STEPS_EVERY (5 * HF_MINUTE)
+
+/* The shortest time between two heartbeats. */
+#define STEPS_EVERY (4 * HF_MINUTE)
 
 struct steps {
 	int64_t step, saved; /* the highest of any rank; 0: unknown */
@@ -237,6 +240,39 @@ static void note_first_step(struct hf_brain *b, const struct steps *steps)
 		last->stepped_at = steps->stepped_at < b->now ? steps->stepped_at : b->now;
 }
 
+static void raise_step(int64_t *step, int64_t to)
+{
+	if (to > *step)
+		*step = to;
+}
+
+/* While ranks restart, reports go with their pods: the record remembers them. */
+static bool add_record(const struct hf_brain *b, struct steps *steps)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len == 0 || last->running_at != HF_TIME_NONE)
+		return false;
+	raise_step(&steps->step, last->step);
+	raise_step(&steps->saved, last->saved_step);
+	return true;
+}
+
+void hf_steps_finish(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	struct steps steps;
+
+	if (b->seen->blind || !ledger->present)
+		return;
+	steps = find_steps(b);
+	if (steps.step <= ledger->step && steps.saved <= ledger->saved_step)
+		return;
+	raise_step(&ledger->step, steps.step);
+	raise_step(&ledger->saved_step, steps.saved);
+	ledger->steps_at = b->now;
+}
+
 void hf_steps_keep(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -250,7 +286,7 @@ void hf_steps_keep(struct hf_brain *b)
 	note_first_step(b, &steps);
 	if (steps.save_ms > 0)
 		ledger->save_ms = steps.save_ms;
-	due = ledger->steps_at == HF_TIME_NONE ||
+	due = add_record(b, &steps) || ledger->steps_at == HF_TIME_NONE ||
 	      hf_elapsed(ledger->steps_at, b->now) >= STEPS_EVERY;
 	if ((steps.saved == 0 || steps.saved == ledger->saved_step) &&
 	    (steps.step == 0 || steps.step == ledger->step || !due))

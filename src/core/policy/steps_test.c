@@ -34,6 +34,12 @@ static void tell(const char *name, int64_t step, int64_t saved)
 	brain_pod(&b, name)->process.saved_step = saved;
 }
 
+static void end_process(const char *name, int64_t generation)
+{
+	brain_report(&b, name, HF_PROCESS_ENDED, generation, 0);
+	brain_pod(&b, name)->process.code = HF_SOME_INT(1);
+}
+
 static void steps_are_noted_with_each_save_and_else_seldom(void **state)
 {
 	(void)state;
@@ -53,7 +59,7 @@ static void steps_are_noted_with_each_save_and_else_seldom(void **state)
 	assert_int_equal(ledger()->step, 21);
 	assert_int_equal(ledger()->saved_step, 20);
 	tell("demo-hand-0", 400, 20);
-	brain_after(&b, 299);
+	brain_after(&b, 239);
 	turn();
 	assert_int_equal(ledger()->step, 21);
 	brain_after(&b, 1);
@@ -113,6 +119,65 @@ static void a_planned_restart_loses_what_was_not_saved_in_the_end(void **state)
 	brain_release(&b);
 }
 
+/* While ranks restart, the job and the record name the same last step. */
+static void a_job_that_restarts_has_the_steps_of_its_record(void **state)
+{
+	(void)state;
+	begin();
+	tell("demo-hand-1", 120, 100);
+	turn();
+	b.view.restart = "2026-01-01T00:00:01Z";
+	turn();
+	brain_report(&b, "demo-hand-1", HF_PROCESS_DOWN, 2, 0);
+	tell("demo-hand-1", 122, 122);
+	turn();
+	assert_int_equal(ledger()->records[0].step, 122);
+	assert_int_equal(ledger()->step, 122);
+	assert_int_equal(ledger()->saved_step, 122);
+	/* The report is gone with its pod, and another rank has done fewer steps. */
+	tell("demo-hand-1", 0, 0);
+	tell("demo-hand-0", 121, 121);
+	turn();
+	assert_int_equal(ledger()->step, 122);
+	assert_int_equal(ledger()->saved_step, 122);
+	brain_release(&b);
+}
+
+/* A job that has ended takes the last steps that are reported. */
+static void a_job_that_ends_has_its_last_steps(void **state)
+{
+	(void)state;
+	begin();
+	tell("demo-hand-1", 10, 0);
+	turn();
+	assert_int_equal(ledger()->step, 10);
+	tell("demo-hand-1", 200, 200);
+	brain_exit(&b, "demo-boss-0", 0);
+	turn();
+	assert_true(hf_status_is_finished(&b.view.status));
+	assert_int_equal(ledger()->step, 200);
+	assert_int_equal(ledger()->saved_step, 200);
+	/* The agent's last report comes after the end of the pod. */
+	tell("demo-hand-1", 201, 201);
+	turn();
+	assert_int_equal(ledger()->step, 201);
+	turn();
+	assert_false(b.plan.status_changed);
+	brain_release(&b);
+
+	begin();
+	b.view.run_policy.backoff_limit = HF_SOME_INT(0);
+	tell("demo-hand-0", 10, 0);
+	turn();
+	end_process("demo-hand-1", 1);
+	tell("demo-hand-1", 300, 200);
+	turn();
+	assert_true(hf_status_is_finished(&b.view.status));
+	assert_int_equal(ledger()->step, 300);
+	assert_int_equal(ledger()->saved_step, 200);
+	brain_release(&b);
+}
+
 static void the_first_step_is_later_than_the_start(void **state)
 {
 	hf_time running_at;
@@ -158,12 +223,6 @@ static void the_first_step_is_later_than_the_start(void **state)
 	turn();
 	assert_int_equal(ledger()->records[0].stepped_at, b.now);
 	brain_release(&b);
-}
-
-static void end_process(const char *name, int64_t generation)
-{
-	brain_report(&b, name, HF_PROCESS_ENDED, generation, 0);
-	brain_pod(&b, name)->process.code = HF_SOME_INT(1);
 }
 
 /* The agent's list of ranks still has the step of the process before: it is renewed seldom. */
@@ -311,6 +370,8 @@ int main(void)
 		cmocka_unit_test(steps_are_noted_with_each_save_and_else_seldom),
 		cmocka_unit_test(a_record_remembers_the_last_save),
 		cmocka_unit_test(a_planned_restart_loses_what_was_not_saved_in_the_end),
+		cmocka_unit_test(a_job_that_restarts_has_the_steps_of_its_record),
+		cmocka_unit_test(a_job_that_ends_has_its_last_steps),
 		cmocka_unit_test(the_first_step_is_later_than_the_start),
 		cmocka_unit_test(a_process_without_a_step_has_not_the_step_of_the_one_before),
 		cmocka_unit_test(a_report_of_the_process_before_has_no_step_of_the_present_one),
