@@ -14,8 +14,9 @@
  * that is lost, for an agent that is silent, or for a program outside of exec.  The workers of an
  * MPIJob run outside of exec, and stay as long as its launcher saves.
  *
- * A request that stands is not renewed, so a rank that is asked twice saves once.  A failure
- * withdraws the request (incident.c): ranks that wait for a dead peer cannot save.
+ * A request is renewed only if a rank still runs: ranks that stop already keep their time, and save
+ * once, because exec asks each process once.  A failure withdraws the request (incident.c): ranks
+ * that wait for a dead peer cannot save.
  *
  * Writes: the ledger's saveUntil.
  */
@@ -73,7 +74,7 @@ void hf_job_save_request(struct hf_brain *b)
 {
 	int64_t seconds = b->job.recovery.checkpoint_grace_seconds;
 
-	if (seconds <= 0 || hf_job_save_until(b) != HF_TIME_NONE || !does_any_run(b))
+	if (seconds <= 0 || !does_any_run(b))
 		return;
 	b->ledger.save_until = hf_time_add(b->now, hf_seconds(seconds + MESSAGE_SECONDS));
 	hf_event(b, false, "SaveRequested",

@@ -184,6 +184,26 @@ static void a_second_restart_that_a_person_asks_for_ends_no_save(void **state)
 	}
 }
 
+/* The rank that was asked first may wait for its delay still, long after its save. */
+static void a_rank_that_is_asked_later_has_all_of_its_time(void **state)
+{
+	(void)state;
+	begin("Replica");
+	brain_quiet(&b);
+	b.view.restart = "2026-01-01T00:00:01Z hand-0";
+	turn();
+	after(UNTIL - 5);
+	b.view.restart = "2026-01-01T00:01:00Z hand-1";
+	turn();
+	assert_int_equal(ledger()->save_until, b.now + UNTIL * HF_SECOND);
+	after(20);
+	b.replicas[1].replicas = HF_SOME_INT(2);
+	turn();
+	assert_int_equal(ledger()->save_until, b.now + UNTIL * HF_SECOND);
+	assert_false(brain_deletes(&b, "demo-hand-2"));
+	brain_release(&b);
+}
+
 /* Not all of the time for a save: the ranks have it and then their grace. */
 static void a_restart_in_place_has_time_to_save(void **state)
 {
@@ -292,6 +312,7 @@ int main(void)
 		cmocka_unit_test(without_a_grace_nothing_is_asked),
 		cmocka_unit_test(a_second_planned_end_asks_no_more),
 		cmocka_unit_test(a_second_restart_that_a_person_asks_for_ends_no_save),
+		cmocka_unit_test(a_rank_that_is_asked_later_has_all_of_its_time),
 		cmocka_unit_test(a_restart_in_place_has_time_to_save),
 		cmocka_unit_test(pods_that_are_re_created_save_first),
 		cmocka_unit_test(a_rank_that_is_scaled_away_saves_first),
