@@ -57,6 +57,30 @@ static void print_valid(FILE *out, const char *file, const char *kind, const cha
 	fprintf(out, ": %s '%s' is valid\n", kind, name);
 }
 
+static bool is_above_zero(const struct hf_json *object, const char *key)
+{
+	return hf_json_i64(hf_json_get(object, key), 0) > 0;
+}
+
+/* The job wants its ranks to report: for a deadline of its progress, or for saves. */
+static bool does_report(const struct hf_json *recovery)
+{
+	return is_above_zero(recovery, "progressDeadlineSeconds") ||
+	       is_above_zero(hf_json_get(recovery, "checkpoint"), "graceSeconds");
+}
+
+static void advise(FILE *out, const char *file, const struct hf_json *job)
+{
+	const struct hf_json *recovery = hf_json_path(job, "spec", "runPolicy", "recovery", NULL);
+
+	if (!does_report(recovery) || hf_json_get(recovery, "noProgressLimit") != NULL)
+		return;
+	hf_text_print_safe(out, file);
+	fputs(": advice: spec.runPolicy.recovery.noProgressLimit: not set: restarts that bring no new step "
+	      "go on without end; 3 ends the job after three of them in a row\n",
+	      out);
+}
+
 static void print_checked(void *arg, const char *file, const struct hf_json *object)
 {
 	struct linting *linting = arg;
@@ -83,9 +107,11 @@ static int lint_file(struct linting *linting, const char *path)
 		hf_manifests_release(&set);
 		return HF_EXIT_USAGE;
 	}
-	for (size_t i = 0; i < set.n_jobs; i++)
+	for (size_t i = 0; i < set.n_jobs; i++) {
 		print_valid(linting->cli->out, path, set.jobs[i].framework->kind,
 			    hf_doc_name(set.jobs[i].doc));
+		advise(linting->cli->out, path, hf_doc_json(set.jobs[i].doc));
+	}
 	linting->n_checked += set.n_jobs;
 	hf_manifests_release(&set);
 	return rc;

@@ -60,6 +60,40 @@ static void a_good_file_is_called_fine(void **state)
 	assert_said(w, 0, "good.yaml: PyTorchJob 'j' is valid\n", "");
 }
 
+#define RECOVERY_JOB(recovery)                                                                     \
+	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec:\n"              \
+	"  runPolicy: {recovery: " recovery "}\n"                                                  \
+	"  pytorchReplicaSpecs:\n    Worker:\n      template:\n        spec:\n"                    \
+	"          containers:\n          - {name: pytorch, image: x, command: [ls]}\n"
+
+/* Without reports of steps the limit would have no effect. */
+static void a_job_that_reports_steps_is_advised_to_limit_restarts_without_progress(void **state)
+{
+	static const char *const reporting[] = {RECOVERY_JOB("{progressDeadlineSeconds: 600}"),
+						RECOVERY_JOB("{checkpoint: {graceSeconds: 60}}")};
+	static const char *const others[] = {
+		RECOVERY_JOB("{progressDeadlineSeconds: 600, noProgressLimit: 3}"),
+		RECOVERY_JOB("{progressDeadlineSeconds: 600, noProgressLimit: 0}"),
+		RECOVERY_JOB("{checkpoint: {graceSeconds: 0}}")};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(reporting); i++) {
+		put("good.yaml", reporting[i]);
+		cli_world_run(w, "lint", "good.yaml", NULL);
+		assert_said(w, 0,
+			    "good.yaml: PyTorchJob 'j' is valid\n"
+			    "good.yaml: advice: spec.runPolicy.recovery.noProgressLimit: not set: restarts "
+			    "that bring no new step go on without end; 3 ends the job after three of them "
+			    "in a row\n",
+			    "");
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++) {
+		put("good.yaml", others[i]);
+		cli_world_run(w, "lint", "good.yaml", NULL);
+		assert_said(w, 0, "good.yaml: PyTorchJob 'j' is valid\n", "");
+	}
+}
+
 static void one_bad_file_of_several_is_code_2_and_the_others_are_looked_at(void **state)
 {
 	struct cli_world *w = *state;
@@ -283,6 +317,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_job_without_replicas_is_warned_of, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_good_file_is_called_fine, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_job_that_reports_steps_is_advised_to_limit_restarts_without_progress,
+			setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			one_bad_file_of_several_is_code_2_and_the_others_are_looked_at, setup,
 			teardown),
