@@ -38,11 +38,13 @@ struct verdict {
 struct last {
 	uint64_t present;
 	const char *cause;
+	hf_time running_at;
 };
 struct recovery {
 	uint64_t present;
 	int64_t productive, downtime, active, step, saved_step, save_ms;
 	hf_time since;
+	const char *phase;
 	struct budgets restarts;
 	struct verdict verdict;
 	struct last last;
@@ -94,13 +96,16 @@ static const struct hf_field verdict_fields[] = {
 	HF_FIELD_STRING("reason", struct verdict, reason, 0, 0),
 };
 static const struct hf_field_table verdict_table = HF_FIELD_TABLE(verdict_fields, struct verdict);
+enum { LAST_RUNNING };
 static const struct hf_field last_fields[] = {
+	[LAST_RUNNING] = HF_FIELD_TIME("runningAt", struct last, running_at, 0),
 	HF_FIELD_STRING("cause", struct last, cause, 0, 0),
 };
 static const struct hf_field_table last_table = HF_FIELD_TABLE(last_fields, struct last);
 enum { RECOVERY_SINCE };
 static const struct hf_field recovery_fields[] = {
 	[RECOVERY_SINCE] = HF_FIELD_TIME("since", struct recovery, since, 0),
+	HF_FIELD_STRING("phase", struct recovery, phase, 0, 0),
 	HF_FIELD_INT64("activeSeconds", struct recovery, active, 0, INT32_MAX, 0),
 	HF_FIELD_INT64("step", struct recovery, step, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("savedStep", struct recovery, saved_step, 0, INT64_MAX, 0),
@@ -247,12 +252,15 @@ static void make_status(const struct status *from, struct hf_condition *conditio
 		conditions[i] = (struct hf_condition){.type = from->conditions.items[i].type,
 						      .status = from->conditions.items[i].status};
 	ret_status->ledger.present = recovery->present != 0;
+	ret_status->ledger.phase = hf_phase_parse(recovery->phase);
 	ret_status->ledger.since =
 		hf_field_time(recovery->present, RECOVERY_SINCE, recovery->since);
 	ret_status->ledger.productive_seconds = recovery->productive;
 	ret_status->ledger.downtime_seconds = recovery->downtime;
 	ret_status->ledger.records_len = recovery->last.cause != NULL;
 	ret_status->ledger.records[0].cause = hf_class_parse(hf_str_or(recovery->last.cause, ""));
+	ret_status->ledger.records[0].running_at =
+		hf_field_time(recovery->last.present, LAST_RUNNING, recovery->last.running_at);
 	ret_status->ledger.active_seconds = recovery->active;
 	ret_status->ledger.save_ms = recovery->save_ms;
 	ret_status->ledger.verdict.reason = recovery->verdict.reason;
@@ -290,13 +298,14 @@ static void count_spans(struct hf_operator *op, struct hf_job_state *state,
 	}
 }
 
-/* The time before this process knew the job was counted by the process before. */
+/* The time before this process knew the job was counted by the process before, and that before the job had a ledger by
+ * no process. */
 static void begin_spans(struct hf_operator *op, struct hf_job_state *state,
 			const struct hf_status *status)
 {
 	hf_time now = hf_operator_now(op);
 
-	if (state->time_known)
+	if (state->time_known || !status->ledger.present)
 		return;
 	state->time_known = true;
 	state->productive_counted = hf_status_productive_seconds(status, now);
@@ -425,7 +434,7 @@ void hf_operator_count_time(struct hf_operator *op, struct hf_job_state *state,
 			    const struct hf_status *before, const struct hf_status *now)
 {
 	if (state != NULL) {
-		begin_spans(op, state, before);
+		begin_spans(op, state, before->ledger.present ? before : now);
 		count_spans(op, state, now);
 	}
 	if (hf_status_shows_first_step(before, now))

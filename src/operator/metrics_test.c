@@ -80,8 +80,8 @@ static void test_the_present_run_counts(void **state)
 
 	snprintf(status, sizeof(status),
 		 ",\"status\":{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\"}],"
-		 "\"recovery\":{\"schema\":1,\"generation\":1,\"since\":\"2023-11-14T22:11:40Z\","
-		 "\"productiveSeconds\":90}}");
+		 "\"recovery\":{\"schema\":1,\"generation\":1,\"phase\":\"Running\","
+		 "\"since\":\"2023-11-14T22:11:40Z\",\"productiveSeconds\":90}}");
 	jobs[0] = job_doc("ddp", "u-1", 7, status);
 	start_with(bench, jobs, 1);
 	turn(bench);
@@ -101,13 +101,13 @@ static void test_counted_time_never_falls(void **state)
 	struct hf_condition running_condition = {.type = HF_COND_RUNNING, .status = "True"};
 	struct hf_job_state job = {.pass = NULL};
 	struct bench *bench = *state;
-	struct hf_status before = {.start_time = JOB_TIME}, now;
+	struct hf_status before = {.start_time = JOB_TIME, .ledger.present = true}, now;
 
 	hf_operator_count_time(bench->op, &job, &before, &before);
 	now = before;
 	now.conditions = &running_condition;
 	now.conditions_len = 1;
-	now.ledger.present = true;
+	now.ledger.phase = HF_PHASE_RUNNING;
 	now.ledger.since = hf_operator_now(bench->op) - 100 * HF_SECOND;
 	hf_operator_count_time(bench->op, &job, &before, &now);
 	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 100\n");
@@ -120,6 +120,24 @@ static void test_counted_time_never_falls(void **state)
 	now.ledger.productive_seconds = 105;
 	hf_operator_count_time(bench->op, &job, &before, &now);
 	assert_shows(bench, "holdfast_training_seconds_total{spent=\"productive\"} 105\n");
+}
+
+static void test_time_before_the_ledger_is_not_counted(void **state)
+{
+	struct hf_condition running_condition = {.type = HF_COND_RUNNING, .status = "True"};
+	struct hf_job_state job = {.pass = NULL};
+	struct bench *bench = *state;
+	struct hf_status before = {.start_time = JOB_TIME,
+				   .conditions = &running_condition,
+				   .conditions_len = 1},
+			 now = before;
+
+	now.ledger = (struct hf_ledger){.present = true,
+					.phase = HF_PHASE_RUNNING,
+					.since = hf_operator_now(bench->op),
+					.productive_seconds = 864000};
+	hf_operator_count_time(bench->op, &job, &before, &now);
+	assert_hides(bench, "holdfast_training_seconds_total{spent=\"productive\"}");
 }
 
 static void test_a_job_that_is_gone_leaves_no_series(void **state)
@@ -336,6 +354,7 @@ int main(void)
 		T(test_a_job_is_told_by_its_name_and_state),
 		T(test_the_present_run_counts),
 		T(test_counted_time_never_falls),
+		T(test_time_before_the_ledger_is_not_counted),
 		T(test_a_job_that_is_gone_leaves_no_series),
 		T(test_a_job_is_told_of_for_ten_minutes_after_its_end),
 		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),

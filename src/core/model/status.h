@@ -256,8 +256,10 @@ int64_t hf_record_lost_steps(const struct hf_record *record);
 bool hf_status_ends_recovery(const struct hf_status *before, const struct hf_status *now);
 /* True: by `now` a step was seen after the newest record's restart, and by `before` there was none. */
 bool hf_status_shows_first_step(const struct hf_status *before, const struct hf_status *now);
-/* The seconds in which all ranks ran, and in which a job that had begun was restarting: the ledger's, and the present
- * span. */
+/* Whether all ranks run now, and whether a job that had begun waits for ranks that restart. */
+bool hf_status_is_productive(const struct hf_status *status);
+bool hf_status_is_down(const struct hf_status *status);
+/* The seconds in which a job was productive, and in which it was down: the ledger's, and the present span. */
 int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now);
 int64_t hf_status_downtime_seconds(const struct hf_status *status, hf_time now);
 /* The times that ETTR is made of, to keep without the status. */

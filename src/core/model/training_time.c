@@ -71,14 +71,29 @@ static hf_time span_since(hf_time since, hf_time now)
 	return since != HF_TIME_NONE ? hf_elapsed(since, now) : 0;
 }
 
-/* NONE: not all ranks run now. While a verdict settles, the condition Running is still true but a rank is missing. */
-static hf_time find_running_since(const struct hf_status *status)
+/* Condition Running is not enough: it stays True while the kubelet restarts a container, and while a verdict settles. */
+bool hf_status_is_productive(const struct hf_status *status)
+{
+	return hf_status_is_true(status, HF_COND_RUNNING) &&
+	       status->ledger.phase == HF_PHASE_RUNNING && status->ledger.verdict.reason == NULL;
+}
+
+/* Ranks that are missing without a restart, such as those that a larger job gets, are no downtime. */
+bool hf_status_is_down(const struct hf_status *status)
 {
 	const struct hf_ledger *ledger = &status->ledger;
 
-	return hf_status_is_true(status, HF_COND_RUNNING) && ledger->verdict.reason == NULL
-		       ? ledger->since
-		       : HF_TIME_NONE;
+	if (hf_status_is_true(status, HF_COND_RESTARTING))
+		return true;
+	return hf_status_is_true(status, HF_COND_RUNNING) && ledger->phase != HF_PHASE_RUNNING &&
+	       ledger->verdict.reason == NULL && ledger->records_len > 0 &&
+	       ledger->records[0].running_at == HF_TIME_NONE;
+}
+
+/* NONE: not all ranks run now. */
+static hf_time find_running_since(const struct hf_status *status)
+{
+	return hf_status_is_productive(status) ? status->ledger.since : HF_TIME_NONE;
 }
 
 int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now)
@@ -89,8 +104,7 @@ int64_t hf_status_productive_seconds(const struct hf_status *status, hf_time now
 
 int64_t hf_status_downtime_seconds(const struct hf_status *status, hf_time now)
 {
-	hf_time since =
-		hf_status_is_true(status, HF_COND_RESTARTING) ? status->ledger.since : HF_TIME_NONE;
+	hf_time since = hf_status_is_down(status) ? status->ledger.since : HF_TIME_NONE;
 
 	return status->ledger.downtime_seconds + span_since(since, now) / HF_SECOND;
 }

@@ -17,6 +17,7 @@ static struct hf_status begin(void)
 		.start_time = START,
 		.completion_time = HF_TIME_NONE,
 		.ledger = {.present = true,
+			   .phase = HF_PHASE_RUNNING,
 			   .since = START + 100 * HF_SECOND,
 			   .productive_seconds = 80},
 	};
@@ -79,6 +80,11 @@ static void ettr_is_the_share_of_the_active_time(void **state)
 	assert_int_equal(permille, 833);
 	/* The span of a job that does not run is lost. */
 	running.status = "False";
+	assert_true(hf_status_ettr(&status, START + 120 * HF_SECOND, &permille));
+	assert_int_equal(permille, 666);
+	running.status = "True";
+	/* So is that of a job of which a rank is missing, such as a container that the kubelet restarts. */
+	status.ledger.phase = HF_PHASE_CREATING;
 	assert_true(hf_status_ettr(&status, START + 120 * HF_SECOND, &permille));
 	assert_int_equal(permille, 666);
 	/* Earlier runs count, the time between them does not. */

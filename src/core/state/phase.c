@@ -86,6 +86,16 @@ static hf_time find_end_of_work(const struct hf_brain *b)
 	return b->idle_since > since ? b->idle_since : since;
 }
 
+/* The job ran before it had a ledger, under another operator: as far as is known all ranks ran since Running is True. */
+static void book_run_before_ledger(struct hf_brain *b)
+{
+	const struct hf_condition *running = hf_status_condition(&b->view->status, HF_COND_RUNNING);
+
+	if (was_condition_true(b, HF_COND_RUNNING) && running->last_transition != HF_TIME_NONE &&
+	    running->last_transition < b->now)
+		b->ledger.productive_seconds = to_seconds(hf_elapsed(running->last_transition, b->now));
+}
+
 void hf_phase_book(struct hf_brain *b)
 {
 	const struct hf_ledger *before = &b->view->status.ledger;
@@ -100,14 +110,14 @@ void hf_phase_book(struct hf_brain *b)
 		int64_t seconds = to_seconds(hf_elapsed(ledger->since, b->now));
 		int64_t worked = to_seconds(hf_elapsed(ledger->since, find_end_of_work(b)));
 
-		/* While a verdict settles, condition Running is still True but a rank is missing:
-		 * that time is not productive. */
-		if (was_condition_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL) {
+		if (hf_status_is_productive(&b->view->status)) {
 			ledger->productive_seconds += worked;
 			ledger->downtime_seconds += seconds - worked;
-		} else if (was_condition_true(b, HF_COND_RESTARTING)) {
+		} else if (hf_status_is_down(&b->view->status)) {
 			ledger->downtime_seconds += seconds;
 		}
 	}
+	if (!before->present)
+		book_run_before_ledger(b);
 	ledger->since = b->now;
 }
