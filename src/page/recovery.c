@@ -91,10 +91,11 @@ struct spans {
 	size_t len;
 };
 
-/* A row with its restarts in the window, for the list of the worst. */
+/* What the restarts of a row in the window cost it, for the list of the worst. */
 struct worst {
 	const struct hf_page_row *row;
 	int64_t restarts;
+	hf_time lost;
 };
 
 struct count {
@@ -134,16 +135,31 @@ static bool count_restart(struct count *count, const struct hf_page_restart *res
 	return true;
 }
 
-/* Puts the row into the list of those with the most restarts. */
-static void rate_row(struct count *count, const struct hf_page_row *row, int64_t restarts)
+/* The time until all ranks ran again. If they do not yet, that is known of the newest restart alone. */
+static hf_time find_lost_time(const struct count *count, const struct hf_page_row *row, size_t index)
+{
+	const struct hf_page_restart *restart = &row->records[index];
+
+	if (restart->parts.total != HF_TIME_NONE)
+		return restart->parts.total;
+	return index == 0 && !row->finished ? count->args->now - restart->at : 0;
+}
+
+static bool is_worse(const struct worst *a, const struct worst *b)
+{
+	return a->lost != b->lost ? a->lost > b->lost : a->restarts > b->restarts;
+}
+
+/* Puts the row into the list of those that lost the most time. */
+static void rate_row(struct count *count, const struct worst *rated)
 {
 	size_t i = count->worst_len;
 
-	if (restarts == 0)
+	if (rated->restarts == 0)
 		return;
-	for (; i > 0 && count->worst[i - 1].restarts < restarts; i--)
+	for (; i > 0 && is_worse(rated, &count->worst[i - 1]); i--)
 		count->worst[i] = count->worst[i - 1];
-	count->worst[i] = (struct worst){row, restarts};
+	count->worst[i] = *rated;
 	if (count->worst_len < HF_PAGE_WORST_MAX)
 		count->worst_len++;
 }
@@ -153,13 +169,17 @@ static void count_rows(struct count *count)
 	const struct hf_page_row *row;
 
 	for (size_t it = 0; (row = hf_page_jobs_next(count->args->jobs, &it)) != NULL;) {
-		int64_t restarts = 0;
+		struct worst rated = {.row = row};
 
 		if (!hf_page_session_may(count->args->session, row->framework->plural, row->ns))
 			continue;
-		for (size_t i = 0; i < row->records_len; i++)
-			restarts += count_restart(count, &row->records[i]);
-		rate_row(count, row, restarts);
+		for (size_t i = 0; i < row->records_len; i++) {
+			if (!count_restart(count, &row->records[i]))
+				continue;
+			rated.restarts++;
+			rated.lost = hf_time_add(rated.lost, find_lost_time(count, row, i));
+		}
+		rate_row(count, &rated);
 	}
 }
 

@@ -165,7 +165,7 @@ static void a_sample_counts_the_present_run(void **state)
 	static const char status[] =
 		"{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\","
 		"\"lastTransitionTime\":\"2026-01-01T00:10:00Z\"}],\"startTime\":\"2026-01-01T00:00:00Z\","
-		"\"recovery\":{\"schema\":1,\"generation\":1,\"since\":\"2026-01-01T00:10:00Z\"}}";
+		"\"recovery\":{\"schema\":1,\"generation\":1,\"phase\":\"Running\",\"since\":\"2026-01-01T00:10:00Z\"}}";
 	struct bench *bench = *state;
 	struct hf_page_recovery_args args = {.jobs = bench->tables.jobs,
 					     .session = bench->tables.session,
@@ -181,6 +181,41 @@ static void a_sample_counts_the_present_run(void **state)
 	hf_page_recovery_sample(bench->recovery, bench->tables.jobs, 0, args.now - HF_SECOND);
 	json = hf_page_recovery_json(bench->recovery, &args);
 	assert_true(hf_json_num(hf_json_item(hf_json_get(json, "ettr"), 59), -1) > 0.98);
+}
+
+/* A job with two restarts of a second, and one whose only restart took a minute. */
+static void the_worst_job_is_the_one_that_lost_most(void **state)
+{
+	static const char often[] =
+		"{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\"}],"
+		"\"startTime\":\"2026-01-01T00:00:00Z\",\"recovery\":{\"schema\":1,\"generation\":1,"
+		"\"last\":{\"generation\":1,\"incident\":2,\"scope\":\"Container\",\"replica\":\"worker-1\",\"cause\":\"application\","
+		"\"detectedAt\":\"2026-01-01T00:10:00.000000Z\",\"decidedAt\":\"2026-01-01T00:10:00.000000Z\","
+		"\"runningAt\":\"2026-01-01T00:10:01.000000Z\"},"
+		"\"history\":[{\"generation\":1,\"incident\":1,\"scope\":\"Container\",\"replica\":\"worker-1\",\"cause\":\"application\","
+		"\"detectedAt\":\"2026-01-01T00:05:00.000000Z\",\"decidedAt\":\"2026-01-01T00:05:00.000000Z\","
+		"\"runningAt\":\"2026-01-01T00:05:01.000000Z\"}]}}";
+	static const char once[] =
+		"{\"conditions\":[{\"type\":\"Running\",\"status\":\"True\"}],"
+		"\"startTime\":\"2026-01-01T00:00:00Z\",\"recovery\":{\"schema\":1,\"generation\":1,"
+		"\"last\":{\"generation\":1,\"incident\":1,\"scope\":\"Container\",\"replica\":\"worker-1\",\"cause\":\"infrastructure\","
+		"\"detectedAt\":\"2026-01-01T00:02:00.000000Z\",\"decidedAt\":\"2026-01-01T00:02:00.000000Z\","
+		"\"runningAt\":\"2026-01-01T00:03:00.000000Z\"}}}";
+	struct bench *bench = *state;
+	HF_AUTO_JSON json = NULL;
+	const struct hf_json *worst;
+
+	hf_page_jobs_touch(bench->tables.jobs,
+			   page_source_put(bench->tables.source, "a", "often", often));
+	hf_page_jobs_touch(bench->tables.jobs,
+			   page_source_put(bench->tables.source, "a", "once", once));
+	hf_loop_run_until(bench->tables.loop, hf_loop_mono(bench->tables.loop) + HF_PAGE_SETTLE);
+	json = report(bench, true);
+	worst = hf_json_get(json, "worst");
+	assert_int_equal(hf_json_len(worst), 2);
+	assert_string_equal(hf_json_path_str(hf_json_item(worst, 0), "name", NULL), "once");
+	assert_int_equal(hf_json_i64(hf_json_get(hf_json_item(worst, 1), "restartsInWindow"), -1),
+			 2);
 }
 
 static void the_worst_jobs_are_at_most_ten(void **state)
@@ -208,6 +243,7 @@ int main(void)
 		BENCH_TEST(a_session_counts_what_it_may_see),
 		BENCH_TEST(samples_give_ettr_and_lost_device_hours),
 		BENCH_TEST(a_sample_counts_the_present_run),
+		BENCH_TEST(the_worst_job_is_the_one_that_lost_most),
 		BENCH_TEST(the_worst_jobs_are_at_most_ten),
 	};
 
