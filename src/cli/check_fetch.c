@@ -112,8 +112,13 @@ static int fetch_version(struct fetch *fetch, struct hf_error *err)
 
 	after = hf_loop_wall(fetch->cli->loop);
 	fetch->facts->now = after;
-	if (rc == HF_E_FORBIDDEN || rc == HF_E_NOT_FOUND)
+	if (rc == HF_E_FORBIDDEN)
 		return 0;
+	/* Each API server has this path. Another server, such as a proxy, would seem to be an empty cluster. */
+	if (rc == HF_E_NOT_FOUND)
+		return hf_error_wrap(
+			err, "the server is no Kubernetes API server, for it has no /version: "
+			     "correct 'server' in the kubeconfig");
 	if (rc != 0)
 		return rc;
 	text = hf_json_path_str(hf_doc_json(reply.object), "gitVersion", NULL);

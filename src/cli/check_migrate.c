@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "core/model/field.h"
 #include "framework/framework.h"
+#include "store/resource.h"
 
 #include <string.h>
 
@@ -48,11 +49,28 @@ static bool is_job_crd(const struct hf_json *crd)
 	return hf_streq(hf_json_path_str(crd, "spec", "group", NULL), hf_frameworks[0]->group);
 }
 
+/* Whether the tool that owns a CRD also owns one of Holdfast's own kinds: then it installs Holdfast. */
+static bool installs_holdfast(const struct hf_check_facts *facts, const struct mark *mark,
+			      const char *owner)
+{
+	const char *found;
+
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_CRDS); i++) {
+		const struct hf_json *crd = hf_check_item(facts, HF_CHECK_CRDS, i);
+
+		if (hf_streq(hf_json_path_str(crd, "spec", "group", NULL),
+			     hf_devicehealths.group) &&
+		    find_mark(crd, &found) == mark && hf_streq(found, owner))
+			return true;
+	}
+	return false;
+}
+
 void hf_check_owners(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	HF_AUTO_CHECK_NAMES names = HF_CHECK_NAMES_INIT;
-	const char *owner = NULL, *first = NULL;
-	const struct mark *mark = NULL;
+	const char *owner = NULL, *first = NULL, *own = NULL;
+	const struct mark *mark = NULL, *own_mark = NULL;
 
 	if (!hf_check_known(facts, HF_CHECK_CRDS, "owners", lines))
 		return;
@@ -62,13 +80,22 @@ void hf_check_owners(const struct hf_check_facts *facts, struct hf_check_lines *
 
 		if (!is_job_crd(crd) || found == NULL)
 			continue;
+		if (installs_holdfast(facts, found, owner)) {
+			own_mark = found;
+			own = owner;
+			continue;
+		}
 		if (mark == NULL) {
 			mark = found;
 			first = owner;
 		}
 		hf_check_name(&names, "%s", hf_check_name_of(crd));
 	}
-	if (mark == NULL)
+	if (mark == NULL && own_mark != NULL)
+		hf_check_add(lines, HF_CHECK_OK, "owners", NULL,
+			     "%s '%s', which installs Holdfast, owns the CRDs", own_mark->tool,
+			     own);
+	else if (mark == NULL)
 		hf_check_add(lines, HF_CHECK_OK, "owners", NULL,
 			     "no tool such as Helm, Flux or Argo CD owns the CRDs");
 	else

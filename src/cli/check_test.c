@@ -667,6 +667,14 @@ static void the_owner_of_the_crds_is_found(void **state)
 		"warn owners: Helm release 'kf' owns 1 CRDs: tfjobs.kubeflow.org\n"
 		"  -> tell the tool to leave the CRDs alone before you apply Holdfast's; it would put "
 		"upstream's back\n");
+	/* Holdfast's chart brings all CRDs. */
+	assert_rule(
+		hf_check_owners,
+		"kind: CustomResourceDefinition\nmetadata: {name: tfjobs.kubeflow.org, annotations: "
+		"{meta.helm.sh/release-name: hf}}\nspec: {group: kubeflow.org}\n"
+		"---\nkind: CustomResourceDefinition\nmetadata: {name: remediations.holdfast.dev, "
+		"annotations: {meta.helm.sh/release-name: hf}}\nspec: {group: holdfast.dev}\n",
+		"ok owners: Helm release 'hf', which installs Holdfast, owns the CRDs\n");
 }
 
 #define JOB(name, run, more)                                                                       \
@@ -735,9 +743,10 @@ static void the_verb_prints_each_check_and_counts_them(void **state)
 {
 	struct cli_world *w = *state;
 
+	cli_world_version(w, "v1.36.3");
 	cli_world_run(w, "check", NULL);
 	assert_int_equal(w->code, 0);
-	assert_has(w->out, "warn  api-server       reached; its version is unknown");
+	assert_has(w->out, "ok    api-server       v1.36.3, a tested version\n");
 	assert_has(w->out, "ok    kueue            not installed\n");
 	assert_has(
 		w->out,
@@ -754,6 +763,7 @@ static void a_failed_check_gives_exit_code_1(void **state)
 {
 	struct cli_world *w = *state;
 
+	cli_world_version(w, "v1.36.3");
 	cli_world_put(
 		w,
 		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'o','labels':"
@@ -775,6 +785,12 @@ static void a_wrong_command_line_and_a_lost_server_have_their_own_codes(void **s
 	assert_int_equal(w->code, 2);
 	cli_world_run(w, "check", "all", NULL);
 	assert_int_equal(w->code, 2);
+	/* A server without /version is no API server, and not an empty cluster. */
+	cli_world_run(w, "check", NULL);
+	assert_int_equal(w->code, 3);
+	assert_has(
+		w->err,
+		"the server is no Kubernetes API server, for it has no /version: correct 'server'");
 	w->connect_code = HF_E_UNAVAILABLE;
 	cli_world_run(w, "check", NULL);
 	assert_int_equal(w->code, 3);

@@ -136,7 +136,8 @@ static bool count_restart(struct count *count, const struct hf_page_restart *res
 }
 
 /* The time until all ranks ran again. If they do not yet, that is known of the newest restart alone. */
-static hf_time find_lost_time(const struct count *count, const struct hf_page_row *row, size_t index)
+static hf_time find_lost_time(const struct count *count, const struct hf_page_row *row,
+			      size_t index)
 {
 	const struct hf_page_restart *restart = &row->records[index];
 

@@ -135,6 +135,72 @@ void cli_world_log(struct cli_world *world, const char *pod, const char *text)
 	world->logs[world->n_logs++].text = text;
 }
 
+/* ---- the version of the server ------------------------------------------------------------- */
+
+/* The memory store has no /version. */
+struct version_call {
+	struct hf_call base; /* first */
+	struct hf_timer *timer;
+	hf_reply_fn fn;
+	void *arg;
+};
+
+static struct {
+	const struct hf_store_ops *below;
+	struct hf_store_ops ops;
+	struct cli_world *world;
+	const char *text;
+} version;
+
+static void version_cancel(struct hf_call *base)
+{
+	struct version_call *call = (struct version_call *)base;
+
+	hf_timer_destroy(call->timer);
+	free(call);
+}
+
+static void version_reply(void *arg)
+{
+	struct version_call *call = arg;
+	struct hf_json *info = hf_json_object();
+
+	hf_json_set_str(info, "gitVersion", version.text);
+	HF_AUTO_DOC object = hf_doc_from_json(info);
+	const struct hf_reply reply = {
+		.object = object, .message = "", .server_time = HF_TIME_NONE};
+
+	call->fn(call->arg, &reply);
+	version_cancel(&call->base);
+}
+
+static struct hf_call *version_request(struct hf_store *store, const struct hf_request *request,
+				       hf_reply_fn fn, void *arg)
+{
+	static const struct hf_store_ops ops = {.cancel = version_cancel};
+	struct version_call *call;
+
+	if (request->resource != &hf_server_version)
+		return version.below->request(store, request, fn, arg);
+	call = hf_xcalloc(1, sizeof(*call));
+	call->base.ops = &ops;
+	call->fn = fn;
+	call->arg = arg;
+	call->timer = hf_timer_create(version.world->loop, version_reply, call);
+	hf_timer_arm(call->timer, HF_MS);
+	return &call->base;
+}
+
+void cli_world_version(struct cli_world *world, const char *text)
+{
+	version.below = world->store->ops;
+	version.ops = *version.below;
+	version.ops.request = version_request;
+	version.world = world;
+	version.text = text;
+	world->store->ops = &version.ops;
+}
+
 /* ---- the world ----------------------------------------------------------------------------- */
 
 void cli_world_init(struct cli_world *world)
@@ -153,6 +219,8 @@ void cli_world_init(struct cli_world *world)
 
 void cli_world_release(struct cli_world *world)
 {
+	if (world->store->ops == &version.ops)
+		world->store->ops = version.below;
 	for (size_t i = 0; i < world->n_later; i++)
 		hf_timer_destroy(world->later[i].timer);
 	hf_memstore_set_logs(world->memstore, NULL);

@@ -60,6 +60,8 @@ int cli_world_teardown(void **state);
 /* Stores an object given as JSON, with ' in place of ". A "status" in it is stored too. The
  * namespace is default if the object names none. */
 void cli_world_put(struct cli_world *world, const char *text);
+/* Makes the server answer /version, as API servers do. */
+void cli_world_version(struct cli_world *world, const char *text);
 /* Stores a PyTorchJob with one master and `workers` workers. state: the type of its last condition
  * that is True. */
 void cli_world_job(struct cli_world *world, const char *name, int workers, const char *state);

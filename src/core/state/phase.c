@@ -93,7 +93,8 @@ static void book_run_before_ledger(struct hf_brain *b)
 
 	if (was_condition_true(b, HF_COND_RUNNING) && running->last_transition != HF_TIME_NONE &&
 	    running->last_transition < b->now)
-		b->ledger.productive_seconds = to_seconds(hf_elapsed(running->last_transition, b->now));
+		b->ledger.productive_seconds =
+			to_seconds(hf_elapsed(running->last_transition, b->now));
 }
 
 void hf_phase_book(struct hf_brain *b)
