@@ -413,10 +413,14 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 			 enum MHD_RequestTerminationCode how)
 {
 	struct hf_exchange *ex = *request_cls;
+	const union MHD_ConnectionInfo *info;
 
 	if (!ex)
 		return;
 	*request_cls = NULL;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (ex->server->spec.trust_ends_with_request && info && info->socket_context)
+		hf_http_peer_end_trust(ex->server, info->socket_context);
 	if (ex->answering)
 		ex->server->answering--;
 	ex->answering = false;

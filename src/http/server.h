@@ -93,6 +93,8 @@ struct hf_http_server_spec {
 	 * the oldest ones. */
 	unsigned untrusted_max;
 	unsigned untrusted_timeout_s;
+	/* A connection is trusted for the length of a request alone. Between requests it is untrusted again. */
+	bool trust_ends_with_request;
 };
 
 /* HF_E_IO: the address cannot be listened on. HF_E_INVALID: bad certificate. HF_E_UNSUPPORTED: the

@@ -103,6 +103,7 @@ void hf_exchange_free(struct hf_exchange *ex);
  * hf_http_peers_cut_expired cuts the expired connections. */
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
 void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer);
+void hf_http_peer_end_trust(struct hf_http_server *server, struct hf_http_peer *peer);
 void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer);
 void hf_http_peers_cut_expired(void *server_arg);
 /* listen.c: creates a listening socket; returns its fd and, for TCP, its port. */

@@ -528,6 +528,32 @@ static void idle_untrusted_connections_are_cut_and_trusted_ones_stay(void **stat
 		hf_raw_close(&raws[i]);
 }
 
+/* A client with a token opens more connections than the server has, and leaves them open. */
+static void trust_that_ends_with_the_request_keeps_no_idle_connection(void **state)
+{
+	enum { MAX = 2, COUNT = 12 };
+	struct bench *bench = *state;
+	struct hf_raw raws[COUNT];
+
+	start_server(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+							 .connections_max = MAX + 2,
+							 .untrusted_max = MAX,
+							 .trust_ends_with_request = true});
+	for (int i = 0; i < COUNT; i++) {
+		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
+		hf_raw_say(&raws[i], "GET / HTTP/1.1\r\n" GOOD);
+		hf_raw_expect(&raws[i], "hello");
+	}
+	for (int i = 0; i < COUNT - MAX; i++)
+		hf_raw_expect_eof(&raws[i]);
+	/* The last ones are still open. */
+	hf_strbuf_clear(&raws[COUNT - 1].in);
+	hf_raw_say(&raws[COUNT - 1], "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&raws[COUNT - 1], "hello");
+	for (int i = 0; i < COUNT; i++)
+		hf_raw_close(&raws[i]);
+}
+
 static void a_slow_untrusted_client_is_cut_in_time(void **state)
 {
 	struct bench *bench = *state;
@@ -677,6 +703,7 @@ int main(void)
 		UNIT(rubbish_is_cut_and_the_server_goes_on),
 		UNIT(an_idle_connection_is_closed),
 		UNIT(idle_untrusted_connections_are_cut_and_trusted_ones_stay),
+		UNIT(trust_that_ends_with_the_request_keeps_no_idle_connection),
 		UNIT(a_slow_untrusted_client_is_cut_in_time),
 		UNIT(connections_past_the_limit_wait_their_turn),
 		UNIT(two_hundred_clients_are_served_at_a_time),

@@ -50,17 +50,10 @@ void hf_http_peers_cut_expired(void *arg)
 		hf_timer_arm(server->untrusted_timer, server->untrusted->since + span - now);
 }
 
-struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd)
+static void add_untrusted(struct hf_http_server *server, struct hf_http_peer *peer)
 {
-	struct hf_http_peer *peer = hf_xcalloc(1, sizeof(*peer));
-
-	peer->fd = fd;
-	peer->since = hf_loop_mono(server->loop);
-	peer->before_first_request = true;
-	server->before_first_request++;
-	if (fd < 0)
-		return peer;
 	peer->is_untrusted = true;
+	peer->since = hf_loop_mono(server->loop);
 	peer->prev = server->untrusted_last;
 	if (peer->prev)
 		peer->prev->next = peer;
@@ -71,7 +64,24 @@ struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd)
 		cut_oldest_untrusted(server);
 	if (!hf_timer_armed(server->untrusted_timer))
 		hf_http_peers_cut_expired(server);
+}
+
+struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd)
+{
+	struct hf_http_peer *peer = hf_xcalloc(1, sizeof(*peer));
+
+	peer->fd = fd;
+	peer->before_first_request = true;
+	server->before_first_request++;
+	if (fd >= 0)
+		add_untrusted(server, peer);
 	return peer;
+}
+
+void hf_http_peer_end_trust(struct hf_http_server *server, struct hf_http_peer *peer)
+{
+	if (peer->fd >= 0 && !peer->is_untrusted)
+		add_untrusted(server, peer);
 }
 
 void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer)

@@ -133,7 +133,8 @@ static void write_refusal(void *arg, int code, const char *text, struct hf_strbu
 	hf_json_write(object, HF_JSON_COMPACT, ret_body);
 }
 
-/* A connection is trusted with the first request of a session. So connections of strangers cannot keep users out. */
+/* A connection is trusted during the requests of a session. So neither strangers nor idle connections of one user can keep
+ * other users out. */
 static int trust_session(void *arg, const struct hf_exchange *ex, struct hf_error *err)
 {
 	const struct hf_page *page = arg;
@@ -158,6 +159,8 @@ static int listen_page(struct hf_page *page, struct hf_error *err)
 		.head_bytes_max = HF_PAGE_HEAD_BYTES_MAX,
 		.stream_bytes_max = HF_PAGE_STREAM_BYTES_MAX,
 		.connections_max = HF_PAGE_CONNECTIONS_MAX,
+		.untrusted_max = HF_PAGE_IDLE_MAX,
+		.trust_ends_with_request = true,
 	};
 	return hf_http_server_create_at(page->options.loop, &spec, &page->server, err);
 }

@@ -29,6 +29,8 @@
 #define HF_PAGE_BODY_BYTES_MAX ((size_t)64 << 10)
 /* Connections: the streams, and as many other requests again. */
 #define HF_PAGE_CONNECTIONS_MAX 256
+/* Connections of strangers, and of users between two requests. The rest is for streams, logins, logs and actions. */
+#define HF_PAGE_IDLE_MAX 96
 #define HF_PAGE_ANSWER_BYTES_MAX ((size_t)4 << 20)
 /* Logs and actions under way. */
 #define HF_PAGE_ACTS_MAX 32
