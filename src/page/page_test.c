@@ -189,7 +189,8 @@ static void a_job_of_another_namespace_is_forbidden(void **state)
 	expect(bench, "HTTP/1.1 403");
 	expect(bench, "user 'ada' may not list pytorchjobs in namespace 'team-b'");
 	say(bench, "GET", "/api/v1/nodes", "");
-	expect(bench, "user 'ada' may not list nodes");
+	expect(bench,
+	       "user 'ada' may not list nodes; an administrator can allow it with a ClusterRole");
 }
 
 static void an_action_goes_to_the_api_server_with_the_callers_token(void **state)

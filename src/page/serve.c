@@ -135,10 +135,10 @@ static void on_known(void *arg)
 	else if (plural != NULL && !hf_page_session_may(request->session, plural, place->ns))
 		hf_page_answer_error(
 			request->page, request->ex, 403,
-			"user '%s' may not list %s%s%s%s; an administrator can allow it with a Role",
+			"user '%s' may not list %s%s%s%s; an administrator can allow it with a %sRole",
 			request->session->user, plural,
 			place->ns[0] != '\0' ? " in namespace '" : "", place->ns,
-			place->ns[0] != '\0' ? "'" : "");
+			place->ns[0] != '\0' ? "'" : "", place->ns[0] != '\0' ? "" : "Cluster");
 	else
 		answer_request(request);
 	free_request(request);

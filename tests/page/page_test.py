@@ -280,6 +280,13 @@ class ScreenTest(unittest.TestCase):
         open_screen("/j/default/PyTorchJob/train", "train")
         return "Running" in texts(".head .state") and texts(".restarts tbody tr")
 
+    def test_the_long_name_of_an_account_fits(self):
+        browser.look(320)
+        open_screen("/", "Jobs")
+        browser.run("document.querySelector('#user').textContent = 'system:serviceaccount:the-namespace-of-a-large-team:its-account-for-people'")
+        self.assertEqual(browser.run(TOO_WIDE), [])
+        browser.look(1280)
+
     def test_the_page_without_script_lists_jobs(self):
         browser.cdp("Emulation.setScriptExecutionDisabled", value=True)
         try:
@@ -425,10 +432,12 @@ class ListTest(unittest.TestCase):
         browser.wait_for("return document.querySelectorAll('.jobs tbody tr').length === 5")
 
     def test_a_job_that_is_not_there(self):
+        """The page says so, and shows neither empty parts of a job nor buttons that act on it."""
         browser.go(plane.address + "/j/default/PyTorchJob/nothing")
         problem = browser.find("#problem")
         self.assertEqual(problem.role, "alert")
         self.assertIn("nothing", problem.text)
+        self.assertEqual(browser.run("return [...document.querySelectorAll('main button, main h2')].filter(e => e.offsetParent).map(e => e.textContent)"), ["Try again"])
         browser.complaints()
 
 

@@ -16,17 +16,17 @@ const ROUTES = [
 	[/^\/n\/([^/]+)$/, 'nodes', nodeScreen],
 	[/^\/recovery$/, 'recovery', recoveryScreen],
 ];
-const AGE_MS = 5000;       // how often ages are renewed
-const SAFETY_MS = 60000;   // a screen is fetched so often although no change came
-const SWAP_MS = 150;       // the old screen stays so long while the new one loads
+const AGE_MS = 5000; // how often ages are renewed
+const SAFETY_MS = 60000; // a screen is fetched so often although no change came
+const SWAP_MS = 150; // the old screen stays so long while the new one loads
 
 const byId = id => document.getElementById(id);
 const main = byId('main');
 let session = null;
 let screen = null;
-let path = null;          // of the screen
-let loading = null;       // AbortController of the running load
-let due = null;           // timer of the next refresh
+let path = null; // of the screen
+let loading = null; // AbortController of the running load
+let due = null; // timer of the next refresh
 let loadedAt = 0;
 const opened = new Map(); // path of a list -> the address that was opened from it
 
