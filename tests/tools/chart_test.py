@@ -215,6 +215,7 @@ class RenderTest(unittest.TestCase):
         plain = render.objects(render.helm(NO_CRDS, "alerts.enabled=true"))[key]
         moved = render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.runbookBase=https://git.example/"))[key]
         self.assertEqual(moved, plain.replace("runbook_url: docs", "runbook_url: https://git.example/docs"))
+        self.assertEqual(moved, render.objects(render.helm(NO_CRDS, "alerts.enabled=true", "alerts.runbookBase=https://git.example"))[key])
         self.assertEqual(moved.count("runbook_url: https://git.example/docs/reference/runbooks.md#"),
                          plain.count("alert: "))
 
@@ -283,12 +284,22 @@ class RenderTest(unittest.TestCase):
         (pod,) = [v for k, v in found.items() if k[0] == "DaemonSet"]
         self.assertIn("- --rules=/etc/holdfast/rules.json", pod)
 
+    def test_right_values_are_taken(self):
+        render.helm(NO_CRDS, "image.repository=localhost:5000/team/holdfast", "operator.config.recovery.nodeLost.afterSeconds=40",
+                    "operator.config.recovery.logRules[0].name=slow", "operator.config.recovery.logRules[0].must=appear within 30m")
+
     def test_wrong_values_are_refused_with_a_reason(self):
         for values, reason in (
                 (["operator.replica=2"], "replica"),
                 (["operator.replicas=two"], "replicas"),
                 (["image.digest=sha256:1"], "digest"),
                 (["operator.config.recover.a=1"], "config"),
+                (["operator.config.recovery.restartScope=Jobb"], "/operator/config/recovery/restartScope"),
+                (["operator.config.recovery.nodeLost.afterSeconds=0"], "/operator/config/recovery/nodeLost/afterSeconds"),
+                (["operator.config.recovery.nodeLost.after=40"], "'after' not allowed"),
+                (["image.repository=registry.example/holdfast:1"], "/image/repository"),
+                (["alerts.disabled={HoldfastJobHelt}"], "/alerts/disabled/0"),
+                (["agent.csi=true"], "agent.csi needs agent.enabled=true"),
                 (["operator.watchNamespace=A_B"], "watchNamespace"),
                 (["networkPolicy.apiServerCIDRs={10.0.0.1}"], "apiServerCIDRs"),
                 (["networkPolicy.apiServerPorts={0}"], "apiServerPorts"),

@@ -10,6 +10,13 @@ Copyright The Holdfast authors */}}
 {{- end }}
 {{- end }}
 
+{{- /* What stands in front of the path of a runbook. */}}
+{{- define "holdfast.runbookBase" }}
+{{- with .Values.alerts.runbookBase }}
+{{- printf "%s/" (trimSuffix "/" .) }}
+{{- end }}
+{{- end }}
+
 {{- /* Values that contradict each other. */}}
 {{- define "holdfast.check" }}
 {{- if and .Values.admission.deny .Values.crds.enabled .Values.crds.jobs }}
@@ -20,6 +27,9 @@ Copyright The Holdfast authors */}}
 {{- end }}
 {{- if and .Values.operator.watchNamespace (or .Values.mender.enabled .Values.rollouts.enabled) }}
 {{- fail "mender.enabled and rollouts.enabled need an empty operator.watchNamespace: an operator of one namespace works on no node" }}
+{{- end }}
+{{- if and .Values.agent.csi (not .Values.agent.enabled) }}
+{{- fail "agent.csi needs agent.enabled=true: the agents serve the volume" }}
 {{- end }}
 {{- if and .Values.agent.enabled (eq .Values.agent.namespace .Release.Namespace) }}
 {{- fail (printf "agent.namespace is the namespace of the release, %s: the agent is privileged and needs a namespace of its own" .Release.Namespace) }}
