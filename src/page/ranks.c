@@ -236,6 +236,18 @@ const char *hf_page_rank_name(const struct hf_pod *pod, const char *job)
 	return hf_str_has_prefix(name, job) && name[prefix] == '-' ? name + prefix + 1 : name;
 }
 
+/* The phase of a pod stays Running while the kubelet waits before it starts a container again. */
+static const char *describe_phase(const struct hf_pod *pod)
+{
+	bool runs = pod->containers_len == 0;
+
+	if (pod->deletion_time != HF_TIME_NONE)
+		return "Terminating";
+	for (size_t i = 0; i < pod->containers_len; i++)
+		runs = runs || pod->containers[i].phase == HF_CONTAINER_RUNNING;
+	return pod->phase == HF_POD_RUNNING && !runs ? "Waiting" : hf_pod_phase_name(pod->phase);
+}
+
 static struct hf_json *row_json(const struct row *row, const char *job)
 {
 	const struct hf_pod *pod = row->pod;
@@ -246,9 +258,7 @@ static struct hf_json *row_json(const struct row *row, const char *job)
 	hf_json_set_str(item, "name", hf_page_rank_name(pod, job));
 	hf_page_set_text(item, "pod", pod->name);
 	hf_page_set_text(item, "node", pod->node);
-	hf_json_set_str(item, "phase",
-			pod->deletion_time != HF_TIME_NONE ? "Terminating"
-							   : hf_pod_phase_name(pod->phase));
+	hf_json_set_str(item, "phase", describe_phase(pod));
 	hf_json_set_bool(item, "ready", hf_page_pod_is_ready(pod));
 	hf_page_set_count(item, "generation", pod->stamped ? pod->generation : -1);
 	hf_page_set_text(item, "state",

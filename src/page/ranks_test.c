@@ -92,6 +92,31 @@ static void stragglers_come_first_and_are_counted(void **state)
 	hf_page_ranks_destroy(ranks);
 }
 
+static void a_rank_whose_container_ended_waits(void **state)
+{
+	struct hf_page_ranks *ranks = hf_page_ranks_create();
+	const struct hf_page_query query = {.limit = 2, .sort = HF_PAGE_SORT_RANK};
+	struct hf_container_seen containers[2] = {
+		{.name = "pytorch", .phase = HF_CONTAINER_RUNNING},
+		{.name = "pytorch", .phase = HF_CONTAINER_TERMINATED}};
+	const struct hf_json *items;
+	char names[2][32];
+	struct hf_pod pods[2];
+	HF_AUTO_JSON json = NULL;
+
+	fill_pods(pods, names, 2);
+	for (size_t i = 0; i < 2; i++) {
+		pods[i].phase = HF_POD_RUNNING;
+		pods[i].containers = &containers[i];
+		pods[i].containers_len = 1;
+	}
+	json = hf_page_ranks_json(ranks, &job, pods, 2, &query);
+	items = hf_json_get(json, "items");
+	assert_string_equal(hf_json_path_str(hf_json_item(items, 0), "phase", NULL), "Running");
+	assert_string_equal(hf_json_path_str(hf_json_item(items, 1), "phase", NULL), "Waiting");
+	hf_page_ranks_destroy(ranks);
+}
+
 static void ranks_are_sorted_by_their_number(void **state)
 {
 	struct hf_page_ranks *ranks = hf_page_ranks_create();
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test(the_time_of_a_step_is_that_between_two_reports),
 		cmocka_unit_test(the_slowest_rank_gives_the_speed_of_the_job),
 		cmocka_unit_test(stragglers_come_first_and_are_counted),
+		cmocka_unit_test(a_rank_whose_container_ended_waits),
 		cmocka_unit_test(ranks_are_sorted_by_their_number),
 		cmocka_unit_test(a_spark_line_has_the_last_steps),
 		cmocka_unit_test(a_spark_line_is_exact_to_a_microsecond),

@@ -161,7 +161,7 @@ for (const [shape, tone, words] of [
 	['stop', 'warn', 'Quarantined Cordoned'],
 	['fail', 'bad', 'Failed Unhealthy Lost NotReady'],
 	['stop', 'off', 'Suspended Paused'],
-	['wait', 'off', 'Created Pending Unknown Connecting'],
+	['wait', 'off', 'Created Pending Waiting Unknown Connecting'],
 	['none', 'off', 'none Normal'],
 ])
 	for (const word of words.split(' '))
