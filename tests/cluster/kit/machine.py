@@ -78,6 +78,13 @@ def started_at(pid):
     return None if fields[0] == "Z" else int(fields[19])
 
 
+def register(number, entry):
+    made = os.path.join(REGISTRY, f"{number}.new")
+    with open(made, "w", encoding="utf-8") as f:
+        json.dump(entry, f)
+    os.replace(made, os.path.join(REGISTRY, str(number)))
+
+
 def take(folder, owner):
     """A number for the cluster in folder.  owner: the process whose end makes it an orphan, or None."""
     with registry():
@@ -85,13 +92,17 @@ def take(folder, owner):
         for number in range(NUMBERS):
             if number in taken or not all(free(p) for p in ports(number)):
                 continue
-            entry = {"folder": folder, "owner": owner, "since": owner and started_at(owner)}
-            made = os.path.join(REGISTRY, f"{number}.new")
-            with open(made, "w", encoding="utf-8") as f:
-                json.dump(entry, f)
-            os.replace(made, os.path.join(REGISTRY, str(number)))
+            register(number, {"folder": folder, "owner": owner, "since": owner and started_at(owner)})
             return number
     raise OSError(f"{NUMBERS} clusters are here already, or their ports are taken: see {REGISTRY}")
+
+
+def disown(folder):
+    """The cluster in folder stays when its owner ends, until `cluster down` removes it."""
+    with registry():
+        for number, entry in entries().items():
+            if entry["folder"] == folder:
+                register(number, {**entry, "owner": None})
 
 
 def orphans():
