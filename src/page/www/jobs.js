@@ -222,7 +222,7 @@ export function jobsScreen(page) {
 			const list = await get('jobs' + query({...filters, sort: filters.sort || 'state'}), signal);
 			screen.version = list.resourceVersion;
 			table.update(list.items);
-			setText(table.empty, list.hint || 'No job matches.');
+			setText(table.empty, list.hint || 'No jobs.');
 			pages.update(list);
 			[['all', list.namespaces], ['all', list.kinds], ['all', CAUSES], ['state', ['name', 'age', 'restarts']]]
 				.forEach((names, at) => choices[at].update(options(...names)));
