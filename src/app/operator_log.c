@@ -243,7 +243,9 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 	}
 	add_pair(&pairs, "error", message);
 	add_pair(&pairs, "code", hf_code_name(code));
-	write_line(log, HF_LOG_ERROR, failed_at(key, code), &pairs);
+	/* A server that asks to wait is no error: it does so in the second after a CRD was made. */
+	write_line(log, code == HF_E_TOO_MANY ? HF_LOG_WARN : HF_LOG_ERROR, failed_at(key, code),
+		   &pairs);
 }
 
 void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int code,

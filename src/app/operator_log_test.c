@@ -261,6 +261,16 @@ static void test_a_version_that_expired_is_routine(void **state)
 	assert_string_equal(get(first, "error"), "absent");
 }
 
+static void test_a_server_that_asks_to_wait_is_a_warning(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_log_problem(bench->log, "tfjobs", HF_E_TOO_MANY, "storage is (re)initializing");
+	HF_AUTO_JSON first = line(bench, 0);
+	assert_string_equal(get(first, "level"), "warn");
+	assert_string_equal(get(first, "code"), "TOO_MANY");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -275,6 +285,7 @@ int main(void)
 		T(test_kinds_without_end_share_one_limit),
 		T(test_trouble_with_caches_and_the_lease_is_told),
 		T(test_a_version_that_expired_is_routine),
+		T(test_a_server_that_asks_to_wait_is_a_warning),
 	};
 
 	return cmocka_run_group_tests_name("operator_log", tests, NULL, NULL);
