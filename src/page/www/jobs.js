@@ -403,15 +403,16 @@ function logPart(path, restart) {
 		const asked = rank;
 		let log, early;
 		try {
-			log = await get(path + '/log' + query({rank, tail: LOG_LINES})) || 'The log is empty.';
+			log = await get(path + '/log' + query({rank, tail: LOG_LINES}));
+			early = !log;
 		} catch (error) {
 			log = error.message;
-			early = error.status === 400; // the container has not started
+			early = error.status === 400; // not started
 		}
 		if (rank !== asked)
 			return;
 		const atEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 30;
-		setText(text, log);
+		setText(text, log || 'The log is empty.');
 		if (atEnd)
 			text.scrollTop = text.scrollHeight;
 		if ((follow.checked || early) && node.isConnected && !document.hidden)
