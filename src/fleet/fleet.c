@@ -377,13 +377,6 @@ static void on_reset(void *arg)
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-bool hf_fleet_can_see(const struct hf_fleet *fleet)
-{
-	return fleet->nodes != NULL && hf_cache_synced(fleet->nodes) &&
-	       hf_cache_synced(fleet->health) && hf_cache_synced(fleet->policies_cache) &&
-	       fleet->env.knows_pods(fleet->env.arg);
-}
-
 /* Runs the round of one policy. True: its requests are under way, and the rounds of the other
  * policies wait. */
 static bool run_policy(struct hf_fleet *fleet, struct fleet_policy *policy, hf_time *wake)

@@ -244,6 +244,8 @@ struct hf_fleet {
 
 /* --- state.c --- */
 hf_time hf_fleet_now(const struct hf_fleet *fleet);
+/* True if there is a policy, and policies, nodes and pods have been listed. */
+bool hf_fleet_can_see(const struct hf_fleet *fleet);
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply);
 void hf_fleet_log_problem(const struct hf_fleet *fleet, const char *what, int code,
 			  const char *message);
@@ -274,13 +276,13 @@ unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* The node was released: starts its count of late pods at 0 again. */
 void hf_fleet_forget_late(struct hf_fleet *fleet, const char *node);
 
-/* --- fleet.c --- */
-/* True if there is a policy, and policies, nodes and pods have been listed. */
-bool hf_fleet_can_see(const struct hf_fleet *fleet);
-
 /* --- room.c --- */
 void hf_fleet_find_limits(struct hf_controller *controller,
 			  const struct hf_limit_question *question);
+/* Returns the limit of the policy that forbids to take the node out of use; NULL: the node may go out of use, or is out
+ * of use already. */
+const char *hf_fleet_find_room(struct hf_fleet *fleet, struct fleet_policy *policy,
+			       const char *node);
 
 /* --- view.c --- */
 void *hf_fleet_read_node(struct hf_fleet *fleet, struct hf_doc *doc);

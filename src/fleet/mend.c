@@ -276,6 +276,18 @@ static void take_told(struct fleet_mend *mend, const struct hf_reply *reply)
 	}
 }
 
+/* The next pass may be of another node, and counts the nodes that are out of use. */
+static void cache_written(const struct fleet_mend *mend, struct hf_doc *doc)
+{
+	const char *kind =
+		doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "kind", NULL);
+
+	if (hf_streq(kind, HF_REMEDIATION_KIND))
+		hf_cache_put_reply(mend->cache, doc);
+	else if (hf_streq(kind, hf_nodes.kind) && mend->fleet->nodes != NULL)
+		hf_cache_put_reply(mend->fleet->nodes, doc);
+}
+
 static void take_written(void *arg, const struct hf_reply *reply)
 {
 	struct fleet_mend *mend = arg;
@@ -301,10 +313,7 @@ static void take_written(void *arg, const struct hf_reply *reply)
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
-	if (reply->object != NULL &&
-	    hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL),
-		     HF_REMEDIATION_KIND))
-		hf_cache_put_reply(mend->cache, reply->object);
+	cache_written(mend, reply->object);
 	mend->writes = mend->done != NULL ? 0 : mend->writes + 1;
 	if (mend->done != NULL)
 		tell_phase(mend, mend->done);

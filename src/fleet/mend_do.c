@@ -198,15 +198,20 @@ static bool delete_object(const struct hf_resource *resource, struct hf_doc *doc
 
 /* ---- the node -------------------------------------------------------------------------------- */
 
+/* A quarantine that takes single devices out of use becomes one of the node: it stays the policy's, with its time. */
 static bool put_taint(struct fleet_mend *mend, const struct mend_facts *facts,
 		      struct hf_request *ret_request, struct hf_doc **ret_body)
 {
-	const struct hf_quarantine_mark mark = {
+	struct hf_quarantine_mark mark = {
 		.policy = hf_arena_printf(mend->arena, HF_MEND_MARK_PREFIX "%s", mend->name),
 		.cls = hf_str_or(mend->r.spec.fault.cls, "none"),
 		.at = facts->now,
 		.off = HF_TIME_NONE};
 
+	if (facts->devices_out) {
+		mark = facts->mark;
+		mark.devices = false;
+	}
 	return patch_object(
 		&hf_nodes, mend->node, ret_request, ret_body,
 		hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], &mark, facts->now));

@@ -609,8 +609,10 @@ static const char *find_others_node(const struct fleet_mend *mend, const struct 
 /* Returns the limit of the policy that forbids the act at this moment, or NULL if the node is
  * within all limits. */
 static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
-			      const struct fleet_policy *policy)
+			      struct fleet_policy *policy)
 {
+	const char *full;
+
 	if (is_excluded(policy, facts))
 		return "the policy excludes the node";
 	if (!in_windows(&policy->spec.mend, facts->now))
@@ -619,15 +621,17 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 		return "as many acts are at work as spec.mend.maxConcurrent of the policy allows";
 	if (is_domain_full(mend, facts, policy))
 		return "too many nodes of the same failure domain are out of use";
-	if (!facts->view.quarantined && policy->status.unavailable_left == 0)
-		return "too many nodes are out of use";
+	full = facts->view.quarantined ? NULL
+				       : hf_fleet_find_room(mend->fleet, policy, mend->node);
+	if (full != NULL)
+		return full;
 	if (is_agent_silent(mend, facts, policy))
 		return "the last report of the node's agent is too old";
 	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
 }
 
 static const char *policy_forbids(const struct fleet_mend *mend, const struct mend_facts *facts,
-				  const struct fleet_policy *policy)
+				  struct fleet_policy *policy)
 {
 	const char *why = find_rule(mend, policy);
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /*
- * Tells other controllers whether a HealthPolicy permits one more node out of use.
- * Input: the caches, and the nodes that the other controller takes out of use. Output: the limit that forbids it.
+ * Tells whether a HealthPolicy permits one more node out of use: to other controllers, and to acts that people request.
+ * Input: the caches, and the nodes that another controller takes out of use. Output: the limit that forbids it.
  * Invariants: no request; the counts are those of a round (see.c).
  */
 
@@ -62,10 +62,13 @@ static struct room *see_policy(struct rooms *rooms, struct fleet_policy *policy)
 	return room;
 }
 
+/* at: the index of the node; seen.len: the policy does not select the node, so only the number of nodes counts. */
 static const char *find_full(const struct room *room, size_t at)
 {
+	static const struct hf_health_node other_node = {.domain = "", .like = ""};
 	const struct hf_health_policy_spec *spec = &room->policy->spec;
-	const struct hf_health_node *node = &room->seen.nodes[at];
+	const struct hf_health_node *node =
+		at < room->seen.len ? &room->seen.nodes[at] : &other_node;
 	int32_t limit =
 		hf_health_limit_of(&room->seen.rules.unavailable, (size_t)room->seen.selected);
 	int32_t out = 1, in_domain = 1, spares = 0;
@@ -84,7 +87,7 @@ static const char *find_full(const struct room *room, size_t at)
 	if (spec->domain_key != NULL && !hf_str_is_empty(node->domain) &&
 	    in_domain > spec->domain_max)
 		return "budget.perDomain of the HealthPolicy is used up";
-	if (spares < spec->spares_min)
+	if (at < room->seen.len && spares < spec->spares_min)
 		return "budget.minSpares of the HealthPolicy keeps the free nodes";
 	return NULL;
 }
@@ -127,4 +130,22 @@ void hf_fleet_find_limits(struct hf_controller *controller,
 			hf_fleet_can_see(fleet)
 				? find_limit(&rooms, question->nodes[i])
 				: "the HealthPolicies and their nodes are not listed yet";
+}
+
+const char *hf_fleet_find_room(struct hf_fleet *fleet, struct fleet_policy *policy,
+			       const char *node)
+{
+	const struct hf_limit_question question = {.out_len = 0};
+	HF_AUTO_ARENA arena = hf_arena_create(HF_FLEET_ARENA_MAX);
+	struct rooms rooms = {.fleet = fleet, .arena = arena, .question = &question};
+	const struct room *room;
+	size_t at;
+
+	if (!hf_fleet_can_see(fleet))
+		return "the HealthPolicies and their nodes are not listed yet";
+	room = see_policy(&rooms, policy);
+	if (room == NULL)
+		return "the HealthPolicy does not exist";
+	at = find_node(room, node);
+	return at < room->seen.len && room->seen.nodes[at].unavailable ? NULL : find_full(room, at);
 }

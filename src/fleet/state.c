@@ -30,6 +30,13 @@ hf_time hf_fleet_now(const struct hf_fleet *fleet)
 	return fleet->env.now(fleet->env.arg);
 }
 
+bool hf_fleet_can_see(const struct hf_fleet *fleet)
+{
+	return fleet->nodes != NULL && hf_cache_synced(fleet->nodes) &&
+	       hf_cache_synced(fleet->health) && hf_cache_synced(fleet->policies_cache) &&
+	       fleet->env.knows_pods(fleet->env.arg);
+}
+
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply)
 {
 	fleet->env.heard(fleet->env.arg, reply);

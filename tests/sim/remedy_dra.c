@@ -290,6 +290,44 @@ static void pods_leave_a_device_at_once_only_after_the_last_remedy(void **state)
 	assert_int_equal(ladder.dra->rules_len, 0);
 }
 
+static const char *mark_of(struct rw *w)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n001"), "metadata",
+					  "annotations", "holdfast.dev/quarantine", NULL),
+			 "");
+}
+
+/* The budget allows one node, which is the node with the device out of use. The quarantine stays the policy's: the failed
+ * reboot counts in it, and the node is released by the policy, after the probation. */
+static void a_reboot_takes_the_node_of_a_device_out(void **state)
+{
+	for (int mends = 0; mends < 2; mends++) {
+		struct rw *w;
+		struct ladder ladder;
+
+		rw_setup((void **)&w);
+		w->limit = 1;
+		begin_ladder(w, &ladder,
+			     "{'mode':'remediate','quarantine':'Device','mend':{},'breaker':{"
+			     "'percent':100}}");
+		ra_all(ladder.actors, RA_FAILS, mends == 1 ? RA_MENDS : RA_LIES);
+		rw_say(w, 1, RW_RESET);
+		for (int i = 0; i < 300 && !rw_tainted(w, 1); i++)
+			rw_run(w, HF_SECOND);
+		assert_true(rw_tainted(w, 1));
+		assert_non_null(strstr(mark_of(w), "\"policy\":\"p\""));
+		assert_null(strstr(mark_of(w), "Device"));
+		rw_run(w, 10 * HF_MINUTE);
+		assert_int_equal(ladder.actors->acts, 2);
+		assert_int_equal(w->boots[1], 1);
+		assert_int_equal(ladder.actors->persons, 1 - mends);
+		assert_int_equal(rw_tainted(w, 1), 1 - mends);
+		assert_int_equal(ladder.dra->rules_len, 0);
+		rw_teardown((void **)&w);
+	}
+	(void)state;
+}
+
 /* A person is asked for the node, and the policy forbids to evict, to remediate or to mend. */
 static void pods_stay_on_a_device_if_the_policy_evicts_none(void **state)
 {
@@ -343,7 +381,7 @@ static void the_operator_may_die_at_each_write(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
@@ -357,9 +395,12 @@ int main(void)
 		T(a_rule_that_a_person_removed_stays_away),
 		T(budgets_count_nodes_with_a_device_out),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
+		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
 		cmocka_unit_test(pods_stay_on_a_device_if_the_policy_evicts_none),
 		T(the_operator_may_die_at_each_write),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

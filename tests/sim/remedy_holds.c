@@ -141,6 +141,28 @@ static void a_persons_act_goes_on_beside_a_cordon(void **state)
 		false));
 }
 
+/* ---- budgets --------------------------------------------------------------------------------------- */
+
+/* People request acts under a policy for nodes that are not quarantined: each act takes its node out of use. */
+static void acts_of_people_under_a_policy_stay_within_its_budget(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->people_ask = true;
+	w->limit = 1;
+	rw_begin(w, 10,
+		 "{'mode':'remediate','mend':{'maxConcurrent':5},'budget':{'maxUnavailable':"
+		 "{'count':1}}}");
+	for (int i = 1; i < 6; i++)
+		ra_request(a, i, 1, "reboot", ",'policy':'p'");
+	rw_run(w, 5 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 1);
+	rw_run(w, HF_HOUR);
+	assert_int_equal(a->mended, 5);
+	assert_int_equal(rw_count_tainted(w), 0);
+}
+
 /* ---- a policy that changes ------------------------------------------------------------------------- */
 
 static void a_node_that_the_policy_does_not_select_any_more_is_left_alone(void **state)
@@ -659,6 +681,7 @@ int main(int argc, char **argv)
 		T(a_cordon_holds_an_act_of_a_policy),
 		cmocka_unit_test(a_cordon_or_a_taint_withdraws_an_approval),
 		T(a_persons_act_goes_on_beside_a_cordon),
+		T(acts_of_people_under_a_policy_stay_within_its_budget),
 		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
 		cmocka_unit_test(a_policy_that_allows_no_acts_any_more_ends_its_acts),
 		T(after_a_hold_the_act_goes_on),
