@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "store/resource.h"
 
+#include <string.h>
+
 /*
  * Makes the one request that a step of a Remediation asks for.
  *
@@ -98,13 +100,26 @@ static bool write_status(struct fleet_mend *mend, const struct hf_remediation_st
 	return true;
 }
 
+#define NOT_PUT_BACK "; held by annotation holdfast.dev/hold on the node: what was changed is not put back"
+
+/* In phase Restoring the message says how the act ended. While a hold keeps what was changed, the message says so too. */
+static const char *print_end(const struct fleet_mend *mend, bool held)
+{
+	const char *end = hf_str_or(mend->r.status.message, "");
+	size_t len = strlen(end);
+
+	if (hf_str_has_suffix(end, NOT_PUT_BACK))
+		len -= strlen(NOT_PUT_BACK);
+	return hf_arena_printf(mend->arena, "%.*s%s", (int)len, end, held ? NOT_PUT_BACK : "");
+}
+
 /* "": the stored message stays. */
 static const char *choose_message(const struct fleet_mend *mend, const struct mend_facts *facts,
 				  const struct hf_mend_step *step)
 {
-	/* In phase Restoring the stored message stays, because it says how the act ended. */
-	if (mend->phase == HF_MEND_RESTORING && !facts->view.held)
-		return "";
+	if (mend->phase == HF_MEND_RESTORING)
+		return print_end(mend, facts->view.held && facts->view.saved &&
+					       step->next == mend->phase);
 	if (facts->cancel_why != NULL && step->outcome == HF_MEND_CANCELLED)
 		return facts->cancel_why;
 	return step->message;
@@ -323,13 +338,14 @@ static bool ask_report(struct fleet_mend *mend, const struct mend_facts *facts,
 static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts,
 			 struct hf_request *ret_request, struct hf_doc **ret_body)
 {
-	struct hf_json *labels = labels_to_restore(mend, facts);
 	struct hf_remediation_status status = mend->r.status;
+	struct hf_json *labels;
 
+	if (facts->view.untold)
+		return tell_mended(mend, facts, ret_request, ret_body);
+	labels = labels_to_restore(mend, facts);
 	if (labels != NULL)
 		return patch_labels(mend, labels, ret_request, ret_body);
-	if (facts->cleared != NULL || facts->mended != NULL)
-		return tell_mended(mend, facts, ret_request, ret_body);
 	if (facts->removes_taint)
 		return patch_object(
 			&hf_nodes, mend->node, ret_request, ret_body,

@@ -865,9 +865,10 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	facts->has_finalizer = hf_has_finalizer(json_of(mend, MEND_READ_OBJECT), HF_MEND_FINALIZER);
 	facts->cleared = find_cleared(mend, facts);
 	facts->mended = find_mended(mend, facts);
+	view->untold = facts->cleared != NULL || facts->mended != NULL;
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
-		      mend->r.status.saved.persistence.len > 0 || facts->cleared != NULL ||
-		      facts->mended != NULL || facts->own_external || facts->removes_taint;
+		      mend->r.status.saved.persistence.len > 0 || view->untold ||
+		      facts->own_external || facts->removes_taint;
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
 						    : SETTLE_DEFAULT;

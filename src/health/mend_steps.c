@@ -722,7 +722,9 @@ static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step 
 	if (removes_pod(view, step))
 		return;
 	if (view->saved && view->node_exists) {
-		if (view->held) {
+		/* A hold concerns the node. An agent that is told an hour late keeps the fault, and the
+		 * device would be mended again. */
+		if (view->held && !view->untold) {
 			set_message(step, "held by annotation holdfast.dev/hold on the node: what "
 					  "was changed is not put back");
 			return;

@@ -112,6 +112,8 @@ struct hf_mend_view {
 	/* name and pid of one process that kept the devices open, for the message; NULL: none */
 	const char *act_holder;
 	bool saved; /* labels, cordon or persistence mode have to be put back */
+	/* the agent or the jobs do not know yet that the act has mended the node; `saved` is true too */
+	bool untold;
 
 	/* The policy, by live reads. */
 	/* budgets, breaker and windows permit the act, and the node has no other open act */
@@ -167,7 +169,7 @@ enum hf_mend_do {
 	HF_MEND_DELETE_POD,
 	HF_MEND_ACT_HERE, /* do: write phase Acting and act.startedAt, then perform the remedy once */
 	HF_MEND_ASK_REPORT, /* ask the agent to look at the devices and to report */
-	HF_MEND_RESTORE,    /* do: put back what is saved, then erase saved */
+	HF_MEND_RESTORE,    /* do: tell what is untold, then put back what is saved, then erase saved */
 	HF_MEND_RELEASE_LEASE,
 	HF_MEND_DOS
 };

@@ -364,6 +364,19 @@ static void a_hold_stops_what_would_be_done(void **state)
 	}
 }
 
+/* The agent learns of the proof at once, because that changes nothing on the node. */
+static void a_hold_does_not_delay_what_the_agent_is_told(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_RESTORING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.outcome = HF_MEND_SUCCEEDED;
+	v.held = v.saved = v.untold = true;
+	expect_step(&v, "Restoring/restore/Succeeded", "");
+	v.untold = false;
+	expect_step(&v, "Restoring/nothing/Succeeded", "holdfast.dev/hold");
+}
+
 static void what_the_policy_forbids_waits(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);
@@ -835,6 +848,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.act_failed = pick_bool(random);
 	v.act_holders = hf_rng_below(random, 3) / 2;
 	v.saved = pick_bool(random);
+	v.untold = v.saved && pick_bool(random);
 	v.allowed = !pick_bool(random);
 	v.drain_until = pick_bool(random) ? MEND_T0 + 20 * HF_SECOND : HF_TIME_NEVER;
 	v.mended_at = pick_time(random);
@@ -936,6 +950,7 @@ int main(void)
 		cmocka_unit_test(the_deadline_ends_each_phase),
 		cmocka_unit_test(a_cancel_works_until_the_act_begins),
 		cmocka_unit_test(a_hold_stops_what_would_be_done),
+		cmocka_unit_test(a_hold_does_not_delay_what_the_agent_is_told),
 		cmocka_unit_test(what_the_policy_forbids_waits),
 		cmocka_unit_test(a_node_may_vanish),
 		cmocka_unit_test(a_lost_lease_ends_the_act_before_it_begins),

@@ -107,8 +107,12 @@ static inline void mend_check_proof(const struct hf_mend_view *v)
 		assert_false(v->seen[i].unknown);
 }
 
-static inline void mend_check_held(const struct hf_mend_step *step)
+static inline void mend_check_held(const struct hf_mend_view *v, const struct hf_mend_step *step)
 {
+	if (step->act == HF_MEND_RESTORE) {
+		assert_true(v->phase == HF_MEND_RESTORING && v->untold);
+		return;
+	}
 	assert_true(step->act == HF_MEND_DO_NOTHING || step->act == HF_MEND_DELETE_POD ||
 		    step->act == HF_MEND_RELEASE_LEASE || step->act == HF_MEND_ASK_REPORT);
 }
@@ -127,7 +131,7 @@ static inline void mend_check_promises(const struct hf_mend_view *v,
 	if (step->approve)
 		mend_check_approval(v);
 	if (v->held)
-		mend_check_held(step);
+		mend_check_held(v, step);
 	if (step->act == HF_MEND_RELEASE_LEASE)
 		assert_true(hf_mend_is_final(v->phase) && v->pod != HF_MEND_POD_LIVES);
 	assert_true(!step->unapprove || v->act_started_at == HF_TIME_NONE);

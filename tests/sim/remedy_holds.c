@@ -231,6 +231,33 @@ static void after_a_hold_the_act_goes_on(void **state)
 	assert_int_equal(w->boots[NODE], 0);
 }
 
+/* A person holds the node while its GPU is reset, for longer than an agent accepts an acknowledgement. The GPU is mended
+ * all the same, so it is not reset again. */
+static void a_hold_during_the_act_mends_nothing_twice(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	ra_all(a, RA_KEEPS, RA_MENDS);
+	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'labels':{'" LABEL "':'true'}}}");
+	rw_say(w, NODE, RW_RESET);
+	for (int i = 0; i < 100 && !hf_streq(ra_phase(a, NODE), "Acting"); i++)
+		rw_run(w, HF_SECOND / 2);
+	rw_patch(w, &hf_nodes, NAME, HOLD);
+	rw_run(w, 2 * HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Restoring");
+	assert_string_equal(label_of(w), "false");
+	expect_message(w, ACT, "same UUID and no new fault; held by annotation holdfast.dev/hold");
+	rw_patch(w, &hf_nodes, NAME, UNHOLD);
+	rw_run(w, 2 * HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_string_equal(message_of(w, ACT), "1 device back with the same UUID and no new fault");
+	assert_string_equal(label_of(w), "true");
+	assert_int_equal(a->resets, 1);
+	assert_int_equal(ra_count(a), 1);
+	assert_false(rw_tainted(w, NODE));
+}
+
 /* The drain has its whole time after the hold, and no more. */
 static void after_a_hold_the_drain_has_its_time(void **state)
 {
@@ -685,6 +712,7 @@ int main(int argc, char **argv)
 		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
 		cmocka_unit_test(a_policy_that_allows_no_acts_any_more_ends_its_acts),
 		T(after_a_hold_the_act_goes_on),
+		T(a_hold_during_the_act_mends_nothing_twice),
 		T(after_a_hold_the_drain_has_its_time),
 		cmocka_unit_test(a_held_act_keeps_no_other_waiting),
 		T(an_act_that_is_over_keeps_no_other_waiting),
