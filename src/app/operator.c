@@ -348,6 +348,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.watch_nodes = true,
 		.companions = {hf_fleet_create, hf_rollout_create},
 		.image = getenv(IMAGE_ENV),
+		.pod_ns = flags->pod_ns,
 		.passed = on_passed,
 		.problem = on_problem,
 		.recovered = on_recovered,

@@ -355,9 +355,21 @@ static bool holds_target(const struct fleet_mend *mend, const struct hf_device_h
 	return false;
 }
 
-/* True if the pod has to leave the node before the act. A reboot ends every pod. A pod without a
- * controller that holds no device may stay: the kubelet starts it again after the reboot, while an
- * eviction would lose it. */
+/* By the labels of deploy/operator and of the chart. */
+static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json *pod)
+{
+	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
+
+	return mend->fleet->env.pod_ns != NULL &&
+	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL),
+			mend->fleet->env.pod_ns) &&
+	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/name", NULL), "holdfast") &&
+	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
+}
+
+/* True if the pod has to leave the node before the act. A reboot ends every pod. Two kinds of pods that hold no device
+ * may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
+ * The operator may find no other node, and then nothing would take the taint off. */
 static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
 		       const struct hf_json *pod)
 {
@@ -369,7 +381,7 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
 		return true;
 	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       hf_find_controller(pod) != NULL;
+	       hf_find_controller(pod) != NULL && !is_operator_pod(mend, pod);
 }
 
 static void add_left(struct mend_facts *facts, const struct hf_json *pod, size_t i)

@@ -102,6 +102,7 @@ void hf_companions_create(struct hf_operator *op)
 		.seed = op->options.seed,
 		.request_timeout = op->options.request_timeout,
 		.image = op->options.image,
+		.pod_ns = op->options.pod_ns,
 		.arg = op,
 		.now = tell_time,
 		.heard = take_reply,

@@ -152,6 +152,56 @@ static void a_reboot_mends_the_node(void **state)
 	assert_int_equal(a->resets, 0);
 }
 
+static bool is_evicted_in(struct rw *w, const char *ns, const char *pod)
+{
+	const struct hf_json *json = rw_get(w, &hf_pods, ns, pod);
+
+	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void put_operator(struct rw *w, const char *ns, const char *name)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'%s','labels':"
+		 "{'app.kubernetes.io/name':'holdfast','app.kubernetes.io/component':'operator'},"
+		 "'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'o','uid':'u',"
+		 "'controller':true}]},'spec':{'nodeName':'n003','containers':[{'name':'c','image':"
+		 "'i'}]},'status':{'phase':'Running'}}",
+		 name, ns);
+	rw_create(w, &hf_pods, ns, text);
+}
+
+/* In a cluster of one node an evicted operator would never start again, and nothing would take the taint off. A pod of
+ * another namespace with the same labels is no operator. */
+static void the_operator_stays_on_a_node_that_it_reboots(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, MEND);
+
+	rw_create(w, &hf_namespaces, NULL,
+		  "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'holdfast-system'}}");
+	put_operator(w, "holdfast-system", "holdfast-operator-1");
+	put_operator(w, "default", "copy");
+	rw_say(w, 3, RW_REBOOT);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
+	assert_true(is_evicted_in(w, "default", "copy"));
+	assert_string_equal(ra_phase(a, 3), "Draining");
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_pods,
+					   .ns = "default",
+					   .name = "copy",
+					   .grace_seconds = 0};
+	HF_AUTO_RESULT result = {0};
+
+	hf_memstore_apply(w->memstore, &request, &result);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
+}
+
 static void without_the_section_mend_nothing_is_done(void **state)
 {
 	struct rw *w = *state;
@@ -577,9 +627,7 @@ static void a_dry_run_says_what_it_would_do(void **state)
 
 static bool is_evicted(struct rw *w, const char *pod)
 {
-	const struct hf_json *json = rw_get(w, &hf_pods, "default", pod);
-
-	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
+	return is_evicted_in(w, "default", pod);
 }
 
 /* The pod of a device plugin on the node, as a DaemonSet has it. */
@@ -827,6 +875,7 @@ int main(int argc, char **argv)
 		T(the_agent_learns_of_the_reset),
 		T(other_tools_are_told_of_an_act),
 		T(a_reboot_mends_the_node),
+		T(the_operator_stays_on_a_node_that_it_reboots),
 		T(without_the_section_mend_nothing_is_done),
 		cmocka_unit_test(a_failed_reset_climbs_to_a_reboot_and_then_to_a_person),
 		cmocka_unit_test(an_act_counts_in_the_second_of_its_quarantine),

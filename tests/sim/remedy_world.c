@@ -471,7 +471,8 @@ void rw_start(struct rw *w)
 					      .metrics = w->metrics,
 					      .watch_nodes = true,
 					      .companions = {hf_fleet_create, hf_rollout_create},
-					      .image = "holdfast:test"};
+					      .image = "holdfast:test",
+					      .pod_ns = "holdfast-system"};
 	struct hf_error err = {0};
 
 	w->client = hf_memstore_client_create(w->memstore, &faults);
