@@ -159,6 +159,19 @@ static void set_pairs(struct hf_json *object, const char *key, const struct hf_f
 		hf_json_set_str(map, pairs[i].key, hf_str_or(pairs[i].value, ""));
 }
 
+static struct hf_json *write_external(const struct hf_remediation_status *status)
+{
+	struct hf_json *json;
+
+	if (hf_str_is_empty(status->saved.external.kind))
+		return hf_json_null();
+	json = hf_json_object();
+	set_text(json, "apiVersion", status->saved.external.api_version);
+	set_text(json, "kind", status->saved.external.kind);
+	set_text(json, "namespace", status->saved.external.ns);
+	return json;
+}
+
 static struct hf_json *write_saved(const struct hf_remediation_status *status)
 {
 	struct hf_json *json = hf_json_object();
@@ -169,6 +182,7 @@ static struct hf_json *write_saved(const struct hf_remediation_status *status)
 					       : hf_json_null());
 	set_pairs(json, "persistenceMode", status->saved.persistence.items,
 		  status->saved.persistence.len);
+	hf_json_set(json, "external", write_external(status));
 	return json;
 }
 
@@ -336,10 +350,23 @@ static const struct hf_field act_fields[] = {
 };
 static const struct hf_field_table act_table = HF_FIELD_TABLE(act_fields, struct act);
 
+struct external {
+	uint64_t present;
+	const char *api_version, *kind, *ns;
+};
+static const struct hf_field external_fields[] = {
+	TEXT("apiVersion", struct external, api_version),
+	TEXT("kind", struct external, kind),
+	TEXT("namespace", struct external, ns),
+};
+static const struct hf_field_table external_table =
+	HF_FIELD_TABLE(external_fields, struct external);
+
 struct saved {
 	uint64_t present;
 	HF_LIST(struct hf_field_pair) labels;
 	HF_LIST(struct hf_field_pair) persistence;
+	struct external external;
 	bool cordoned;
 };
 enum { SAVED_CORDONED };
@@ -348,6 +375,7 @@ static const struct hf_field saved_fields[] = {
 	HF_FIELD_STRING_MAP("labels", struct saved, labels, HF_REMEDIATION_LABELS_MAX, 0),
 	HF_FIELD_STRING_MAP("persistenceMode", struct saved, persistence, HF_REMEDIATION_LABELS_MAX,
 			    0),
+	HF_FIELD_OBJECT("external", struct saved, external, &external_table, 0),
 };
 static const struct hf_field_table saved_table = HF_FIELD_TABLE(saved_fields, struct saved);
 
@@ -486,7 +514,9 @@ static struct hf_remediation_status status_of(const struct status *s, struct hf_
 		.saved = {.labels = {s->saved.labels.items, s->saved.labels.len},
 			  .has_cordoned = hf_field_has(s->saved.present, SAVED_CORDONED),
 			  .cordoned = s->saved.cordoned,
-			  .persistence = {s->saved.persistence.items, s->saved.persistence.len}},
+			  .persistence = {s->saved.persistence.items, s->saved.persistence.len},
+			  .external = {s->saved.external.api_version, s->saved.external.kind,
+				       s->saved.external.ns}},
 		.proof = {.boot_id = s->proof.boot_id,
 			  .text = s->proof.text,
 			  .at = hf_field_time(s->proof.present, PROOF_TIME, s->proof.at)},

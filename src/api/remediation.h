@@ -128,6 +128,11 @@ struct hf_remediation_status {
 		bool has_cordoned, cordoned;
 		/* "persistenceMode": UUID to "on" or "off" */
 		HF_LIST(struct hf_field_pair) persistence;
+		/* "external": the object that was created for another controller, with the name of
+		 * the node; kind NULL: none. ns NULL: the kind has no namespace */
+		struct {
+			const char *api_version, *kind, *ns;
+		} external;
 	} saved;
 	/* "proof"; at HF_TIME_NONE: none */
 	struct {

@@ -69,7 +69,8 @@ static struct hf_remediation_status full_status(void)
 		.saved = {.labels = {labels, 2},
 			  .has_cordoned = true,
 			  .cordoned = false,
-			  .persistence = {modes, 1}},
+			  .persistence = {modes, 1},
+			  .external = {"fix.example/v1", "Fix", "fixes"}},
 		.proof = {.boot_id = "b-1", .text = "same UUID", .at = T0 + 9 * HF_SECOND},
 	};
 }
@@ -175,6 +176,9 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_true(got.status.saved.has_cordoned);
 	assert_false(got.status.saved.cordoned);
 	assert_string_equal(got.status.saved.persistence.items[0].value, "on");
+	assert_string_equal(got.status.saved.external.api_version, "fix.example/v1");
+	assert_string_equal(got.status.saved.external.kind, "Fix");
+	assert_string_equal(got.status.saved.external.ns, "fixes");
 	assert_string_equal(got.status.proof.text, "same UUID");
 }
 

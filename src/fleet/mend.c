@@ -553,8 +553,10 @@ static void on_read(void *arg, const struct hf_reply *reply)
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
+	/* In phase Restoring the object has to be found, because it has to go. */
 	if (reply->code == HF_E_FORBIDDEN &&
-	    (mend->read == MEND_READ_TEMPLATE || mend->read == MEND_READ_EXTERNAL)) {
+	    (mend->read == MEND_READ_TEMPLATE ||
+	     (mend->read == MEND_READ_EXTERNAL && mend->phase != HF_MEND_RESTORING))) {
 		mend->external_problem = hf_arena_printf(mend->arena, "%.200s", reply->message);
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		fail_pass(mend, reply);

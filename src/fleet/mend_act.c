@@ -152,9 +152,10 @@ static void find_plugin(struct fleet_mend *mend, struct mend_facts *facts)
 /* ---- external ------------------------------------------------------------------------------------ */
 
 /* The plural of a kind, by the rule of controller-runtime's tools for such templates. */
-static const char *plural_of(struct hf_arena *arena, const char *kind, size_t len)
+static const char *plural_of(struct hf_arena *arena, const char *kind)
 {
-	char *plural = hf_arena_printf(arena, "%.*s", (int)len, kind);
+	char *plural = hf_arena_strdup(arena, kind);
+	size_t len = strlen(plural);
 
 	hf_str_lower(plural);
 	if (hf_str_has_suffix(plural, "s"))
@@ -164,23 +165,27 @@ static const char *plural_of(struct hf_arena *arena, const char *kind, size_t le
 	return hf_arena_printf(arena, "%ss", plural);
 }
 
-/* The kind of the template, or of the object that it describes. */
-static void set_resource(struct hf_arena *arena, const struct hf_policy_mend *rules,
-			 bool is_template, struct hf_resource *ret_resource)
-{
-	const char *slash = strchr(rules->external.api_version, '/');
-	size_t len = strlen(rules->external.kind) - (is_template ? 0 : strlen(TEMPLATE));
+/* A kind, and the namespace of its object. */
+struct place {
+	const char *api_version, *kind, *ns;
+};
 
-	*ret_resource = (struct hf_resource){
-		.group = slash == NULL ? ""
-				       : hf_arena_printf(arena, "%.*s",
-							 (int)(slash - rules->external.api_version),
-							 rules->external.api_version),
-		.version = slash == NULL ? rules->external.api_version : slash + 1,
-		.plural = plural_of(arena, rules->external.kind, len),
-		.kind = hf_arena_printf(arena, "%.*s", (int)len, rules->external.kind),
-		.namespaced = rules->external.ns != NULL};
-	ret_resource->singular = ret_resource->kind;
+static const struct hf_resource *make_resource(struct hf_arena *arena, const struct place *place)
+{
+	struct hf_resource *resource = HF_ARENA_NEW(arena, struct hf_resource);
+	const char *slash = strchr(place->api_version, '/');
+
+	*resource = (struct hf_resource){
+		.group = slash == NULL
+				 ? ""
+				 : hf_arena_printf(arena, "%.*s", (int)(slash - place->api_version),
+						   place->api_version),
+		.version = slash == NULL ? place->api_version : slash + 1,
+		.plural = plural_of(arena, place->kind),
+		.singular = place->kind,
+		.kind = place->kind,
+		.namespaced = place->ns != NULL};
+	return resource;
 }
 
 static const struct hf_policy_mend *rules_of(const struct fleet_mend *mend)
@@ -194,21 +199,53 @@ static const struct hf_policy_mend *rules_of(const struct fleet_mend *mend)
 		       : &policy->spec.mend;
 }
 
+/* The template of the policy, or the object: from the intent on as the status has it, because the policy may change. */
+static bool find_place(const struct fleet_mend *mend, bool is_template, struct place *ret_place)
+{
+	const struct hf_remediation_status *status = &mend->r.status;
+	const struct hf_policy_mend *rules = rules_of(mend);
+
+	if (!is_template && !hf_str_is_empty(status->saved.external.kind)) {
+		*ret_place = (struct place){hf_str_or(status->saved.external.api_version, "v1"),
+					    status->saved.external.kind, status->saved.external.ns};
+		return true;
+	}
+	if (rules == NULL)
+		return false;
+	*ret_place =
+		(struct place){rules->external.api_version, rules->external.kind, rules->external.ns};
+	if (!is_template)
+		ret_place->kind = hf_arena_printf(
+			mend->arena, "%.*s",
+			(int)(strlen(rules->external.kind) - strlen(TEMPLATE)), rules->external.kind);
+	return true;
+}
+
 bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
 			    struct hf_request *ret_request)
 {
-	const struct hf_policy_mend *rules = mend->rung == HF_MEND_EXTERNAL ? rules_of(mend) : NULL;
-	struct hf_resource *resource;
+	struct place place;
 
-	if (rules == NULL)
+	if (mend->rung != HF_MEND_EXTERNAL || !find_place(mend, is_template, &place))
 		return false;
-	resource = HF_ARENA_NEW(mend->arena, struct hf_resource);
-	set_resource(mend->arena, rules, is_template, resource);
-	*ret_request = (struct hf_request){.verb = HF_VERB_GET,
-					   .resource = resource,
-					   .ns = rules->external.ns,
-					   .name = is_template ? rules->external.name : mend->node};
+	*ret_request =
+		(struct hf_request){.verb = HF_VERB_GET,
+				    .resource = make_resource(mend->arena, &place),
+				    .ns = place.ns,
+				    .name = is_template ? rules_of(mend)->external.name : mend->node};
 	return true;
+}
+
+void hf_fleet_mend_save_external(const struct fleet_mend *mend,
+				 struct hf_remediation_status *status)
+{
+	struct place place;
+
+	if (mend->rung != HF_MEND_EXTERNAL || !find_place(mend, false, &place))
+		return;
+	status->saved.external.api_version = place.api_version;
+	status->saved.external.kind = place.kind;
+	status->saved.external.ns = place.ns;
 }
 
 static void see_external(struct fleet_mend *mend, struct mend_facts *facts)

@@ -354,6 +354,7 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 		return hf_fleet_mend_remove_external(mend, ret_request);
 	status.saved.labels.len = status.saved.persistence.len = 0;
 	status.saved.has_cordoned = status.saved.cordoned = false;
+	status.saved.external.kind = NULL;
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
@@ -510,6 +511,7 @@ static bool write_intent(struct fleet_mend *mend, const struct mend_facts *facts
 						 .ended_at = HF_TIME_NONE,
 						 .boot_id = facts->view.node_boot_id,
 						 .tool = "operator"};
+	hf_fleet_mend_save_external(mend, &status);
 	*ret_what = hf_mend_phase_name(step->next);
 	return write_status(mend, &status, ret_request, ret_body);
 }

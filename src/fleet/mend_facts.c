@@ -879,8 +879,10 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	facts->mended = find_mended(mend, facts);
 	view->untold = facts->cleared != NULL || facts->mended != NULL;
 	view->saved = mend->r.status.saved.labels.len > 0 || mend->r.status.saved.has_cordoned ||
-		      mend->r.status.saved.persistence.len > 0 || view->untold ||
+		      mend->r.status.saved.persistence.len > 0 ||
+		      !hf_str_is_empty(mend->r.status.saved.external.kind) || view->untold ||
 		      facts->own_external || facts->removes_taint;
+	view->external_left = facts->own_external;
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
 						    : SETTLE_DEFAULT;

@@ -231,6 +231,9 @@ bool hf_fleet_mend_act(struct fleet_mend *mend, const struct mend_facts *facts,
  * has none. */
 bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
 			    struct hf_request *ret_request);
+/* Notes in the status which object the act creates, so that it is deleted although the policy has changed. */
+void hf_fleet_mend_save_external(const struct fleet_mend *mend,
+				 struct hf_remediation_status *status);
 /* Makes the delete of the created object, which this pass has read. */
 bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *ret_request);
 

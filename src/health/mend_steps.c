@@ -721,7 +721,7 @@ static void step_restoring(const struct hf_mend_view *view, struct hf_mend_step 
 	step->outcome = outcome;
 	if (removes_pod(view, step))
 		return;
-	if (view->saved && view->node_exists) {
+	if ((view->saved && view->node_exists) || view->external_left) {
 		/* A hold concerns the node. An agent that is told an hour late keeps the fault, and the
 		 * device would be mended again. */
 		if (view->held && !view->untold) {

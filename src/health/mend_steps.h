@@ -114,6 +114,8 @@ struct hf_mend_view {
 	bool saved; /* labels, cordon or persistence mode have to be put back */
 	/* the agent or the jobs do not know yet that the act has mended the node; `saved` is true too */
 	bool untold;
+	/* the object that the act created for another controller exists; `saved` is true too */
+	bool external_left;
 
 	/* The policy, by live reads. */
 	/* budgets, breaker and windows permit the act, and the node has no other open act */

@@ -849,6 +849,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.act_holders = hf_rng_below(random, 3) / 2;
 	v.saved = pick_bool(random);
 	v.untold = v.saved && pick_bool(random);
+	v.external_left = v.saved && pick_bool(random);
 	v.allowed = !pick_bool(random);
 	v.drain_until = pick_bool(random) ? MEND_T0 + 20 * HF_SECOND : HF_TIME_NEVER;
 	v.mended_at = pick_time(random);
