@@ -145,6 +145,18 @@ static void end_pass(struct fleet_mend *mend, hf_time wait)
 	look_soon(mend, 0);
 }
 
+/* The message is stored, or cannot be stored either. */
+static void take_refusal(void *arg, const struct hf_reply *reply)
+{
+	struct fleet_mend *mend = arg;
+
+	mend->call = NULL;
+	hf_fleet_note_reply(mend->fleet, reply);
+	if (reply->code == 0)
+		hf_cache_put_reply(mend->cache, reply->object);
+	end_pass(mend, mend->wait);
+}
+
 static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	/* A conflict is no problem to report: the next pass reads the object again. */
@@ -152,10 +164,19 @@ static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
 					conflict ? RETRY_MIN : RETRY_MAX, mend->failures++);
 
+	struct hf_request request;
+	HF_AUTO_DOC body = NULL;
+
 	if (!conflict)
 		hf_fleet_log_problem(mend->fleet, hf_remediations.plural, reply->code,
 				     reply->message);
-	end_pass(mend, wait);
+	if (!hf_fleet_mend_note_refusal(mend, reply, &request, &body)) {
+		end_pass(mend, wait);
+		return;
+	}
+	mend->wait = wait;
+	request.timeout = mend->fleet->env.request_timeout;
+	mend->call = hf_store_request(mend->fleet->env.store, &request, take_refusal, mend);
 }
 
 /* ---- the write ------------------------------------------------------------------------------- */
@@ -209,6 +230,7 @@ static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		fail_pass(mend, reply);
 	} else {
+		hf_fleet_mend_forget_refusal(mend);
 		end_pass(mend, HF_SECOND);
 	}
 }
@@ -309,6 +331,7 @@ static void take_written(void *arg, const struct hf_reply *reply)
 		return;
 	}
 	mend->failures = 0;
+	hf_fleet_mend_forget_refusal(mend);
 	if (is_same_version(mend, reply->object)) {
 		end_pass(mend, LOOK_WAITING);
 		return;
@@ -379,6 +402,8 @@ static void decide_step(struct fleet_mend *mend)
 
 	hf_fleet_mend_facts(mend, facts);
 	hf_mend_step(&facts->view, &step);
+	if (step.act == HF_MEND_DO_NOTHING && step.next == mend->phase)
+		hf_fleet_mend_forget_refusal(mend);
 	/* The breaker has to count all faults before an act begins. */
 	if (step.approve && !hf_str_is_empty(mend->policy) &&
 	    hf_fleet_gathers_for(mend->fleet) > 0) {
@@ -550,6 +575,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 	mend->call = NULL;
 	hf_fleet_note_reply(mend->fleet, reply);
 	if (reply->code == HF_E_NOT_FOUND && mend->read == MEND_READ_OBJECT) {
+		hf_fleet_mend_forget_refusal(mend);
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
@@ -917,6 +943,7 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 	mend->fleet = fleet;
 	mend->arena = hf_arena_create(ARENA_MAX);
 	mend->due = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
+	mend->refusals = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
 	mend->cache = hf_cache_create(&options);
 	init_metrics(mend);
@@ -947,6 +974,7 @@ struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
 	hf_cache_destroy(mend->actors);
 	hf_timer_destroy(mend->timer);
 	hf_map_destroy(mend->due);
+	hf_map_destroy(mend->refusals);
 	hf_arena_destroy(mend->arena);
 	free(mend);
 	return NULL;

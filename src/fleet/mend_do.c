@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "store/resource.h"
 
-#include <string.h>
-
 /*
  * Makes the one request that a step of a Remediation asks for.
  *
@@ -100,26 +98,21 @@ static bool write_status(struct fleet_mend *mend, const struct hf_remediation_st
 	return true;
 }
 
-#define NOT_PUT_BACK "; held by annotation holdfast.dev/hold on the node: what was changed is not put back"
-
-/* In phase Restoring the message says how the act ended. While a hold keeps what was changed, the message says so too. */
-static const char *print_end(const struct fleet_mend *mend, bool held)
-{
-	const char *end = hf_str_or(mend->r.status.message, "");
-	size_t len = strlen(end);
-
-	if (hf_str_has_suffix(end, NOT_PUT_BACK))
-		len -= strlen(NOT_PUT_BACK);
-	return hf_arena_printf(mend->arena, "%.*s%s", (int)len, end, held ? NOT_PUT_BACK : "");
-}
-
 /* "": the stored message stays. */
 static const char *choose_message(const struct fleet_mend *mend, const struct mend_facts *facts,
 				  const struct hf_mend_step *step)
 {
+	const char *refusal = step->next == mend->phase && step->act != HF_MEND_DO_NOTHING
+				      ? hf_fleet_mend_refusal(mend)
+				      : NULL;
+	bool held = facts->view.held && facts->view.saved && step->next == mend->phase;
+
 	if (mend->phase == HF_MEND_RESTORING)
-		return print_end(mend, facts->view.held && facts->view.saved &&
-					       step->next == mend->phase);
+		return hf_fleet_mend_print_end(
+			mend, held ? "held by annotation " HF_MEND_HOLD_ANNOTATION " on the node"
+				   : refusal);
+	if (refusal != NULL)
+		return hf_fleet_mend_print_wait(mend, refusal);
 	if (facts->cancel_why != NULL && step->outcome == HF_MEND_CANCELLED)
 		return facts->cancel_why;
 	return step->message;

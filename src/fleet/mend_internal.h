@@ -16,6 +16,7 @@
  * - mend_do.c      makes the one write that the step asks for
  * - mend_act.c     makes the acts that need no actor on the node
  * - mend_create.c  creates the Remediations that a policy's plan asks for
+ * - mend_refusal.c tells people which request is refused
  * - mend_prune.c   chooses the finished Remediations that are deleted
  * - mend_recall.c  finds attempts and running acts of each node, for the plan of a policy
  *
@@ -142,6 +143,9 @@ struct fleet_mend {
 	unsigned failures, writes;
 	/* an object that the pass has read already has changed: the next pass follows at once */
 	bool changed;
+	hf_time wait; /* until the next pass, while the message of a refusal is written */
+	/* name of a Remediation → text: which of its requests the API server has refused last */
+	struct hf_map *refusals;
 	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
@@ -242,6 +246,18 @@ bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *r
  * plan asks for none now. */
 bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 			struct hf_doc **ret_body);
+
+/* --- mend_refusal.c --- */
+/* Notes that the API server has refused a request of the pass. Returns true if the request of the message has to be
+ * sent; false: the object has this message, or the failure ends by itself. */
+bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *reply,
+				struct hf_request *ret_request, struct hf_doc **ret_body);
+/* Why the API server has refused the last request for this Remediation; NULL: it has not. */
+const char *hf_fleet_mend_refusal(const struct fleet_mend *mend);
+void hf_fleet_mend_forget_refusal(struct fleet_mend *mend);
+const char *hf_fleet_mend_print_wait(const struct fleet_mend *mend, const char *why);
+/* The message of phase Restoring: how the act ended, and why nothing is put back (NULL: it is put back). */
+const char *hf_fleet_mend_print_end(const struct fleet_mend *mend, const char *why);
 
 /* --- mend_prune.c --- */
 /* The oldest finished object that nothing needs any more; NULL: none. */

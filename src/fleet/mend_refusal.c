@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Tells people which request of an act the API server refuses, for instance because a right is missing.
+ *
+ * Input: the code and the message of a failed request. Output: the message of the Remediation, or an event if there is no
+ * object yet. Invariant: only texts depend on what is kept here, so the next leader has to know nothing of it.
+ */
+
+#define WAITS "waits: "
+#define NOT_PUT_BACK "; not put back: "
+/* The rest of a message has to find room beside it. */
+#define REFUSAL_MAX 300
+
+/* The same request will be refused again. Other failures end by themselves. */
+static bool is_lasting(int code)
+{
+	return code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_INVALID ||
+	       code == HF_E_BAD_REQUEST || code == HF_E_TOO_LARGE || code == HF_E_METHOD ||
+	       code == HF_E_UNSUPPORTED;
+}
+
+const char *hf_fleet_mend_refusal(const struct fleet_mend *mend)
+{
+	return hf_map_get(mend->refusals, mend->name);
+}
+
+void hf_fleet_mend_forget_refusal(struct fleet_mend *mend)
+{
+	hf_map_remove(mend->refusals, mend->name);
+}
+
+const char *hf_fleet_mend_print_wait(const struct fleet_mend *mend, const char *why)
+{
+	return hf_arena_printf(mend->arena, WAITS "%s", why);
+}
+
+const char *hf_fleet_mend_print_end(const struct fleet_mend *mend, const char *why)
+{
+	const char *end = hf_str_or(mend->r.status.message, "");
+	const char *cut = strstr(end, NOT_PUT_BACK);
+
+	return hf_arena_printf(mend->arena, "%.*s%s%s",
+			       (int)(cut == NULL ? strlen(end) : (size_t)(cut - end)), end,
+			       why == NULL ? "" : NOT_PUT_BACK, hf_str_or(why, ""));
+}
+
+bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *reply,
+				struct hf_request *ret_request, struct hf_doc **ret_body)
+{
+	struct hf_remediation_status status = mend->r.status;
+	char *why;
+
+	if (!is_lasting(reply->code))
+		return false;
+	why = hf_xasprintf("%s%.*s",
+			   reply->code == HF_E_TOO_LARGE
+				   ? ""
+				   : "the API server refuses a request of the operator: ",
+			   REFUSAL_MAX, reply->message);
+	if (mend->creates) {
+		hf_fleet_event_node(mend->fleet, mend->node, true, "MendRefused", why);
+		free(why);
+		return false;
+	}
+	/* The object itself could not be read, or is at its end. */
+	if (mend->read == MEND_READ_OBJECT || hf_mend_is_final(mend->phase)) {
+		free(why);
+		return false;
+	}
+	status.message = mend->phase == HF_MEND_RESTORING ? hf_fleet_mend_print_end(mend, why)
+							  : hf_fleet_mend_print_wait(mend, why);
+	if (!hf_map_put(mend->refusals, mend->name, why))
+		free(why);
+	if (hf_streq(status.message, mend->r.status.message))
+		return false;
+	status.phase = hf_mend_phase_name(mend->phase);
+	*ret_body = hf_doc_from_json(
+		hf_remediation_status_patch(mend->r.resource_version, &status));
+	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
+					   .resource = &hf_remediations,
+					   .name = mend->name,
+					   .subresource = "status",
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = *ret_body};
+	return true;
+}
