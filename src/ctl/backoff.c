@@ -7,6 +7,8 @@
  */
 #include "ctl/backoff.h"
 
+#include "base/error.h"
+
 #include <stddef.h>
 
 hf_time hf_backoff_delay(hf_time initial, hf_time max, unsigned failures)
@@ -38,4 +40,11 @@ hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng)
 void hf_backoff_reset(struct hf_backoff *backoff)
 {
 	backoff->failures = 0;
+}
+
+bool hf_is_lasting_failure(int code)
+{
+	return code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_INVALID ||
+	       code == HF_E_BAD_REQUEST || code == HF_E_TOO_LARGE || code == HF_E_METHOD ||
+	       code == HF_E_UNSUPPORTED;
 }

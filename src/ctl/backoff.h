@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/time.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Retry delays that grow, with jitter. */
@@ -32,5 +33,9 @@ hf_time hf_backoff_delay(hf_time initial, hf_time max, unsigned failures);
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng);
 /* Call this after a success: the next failure starts with the initial delay. */
 void hf_backoff_reset(struct hf_backoff *backoff);
+
+/* Whether the same request will fail again until a right, a kind or an object changes: people have to know of it. code: an
+ * HF_E_* code. */
+bool hf_is_lasting_failure(int code);
 
 #endif

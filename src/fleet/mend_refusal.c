@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "ctl/backoff.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -20,14 +21,6 @@
 #define NOT_PUT_BACK "; not put back: "
 /* The rest of a message has to find room beside it. */
 #define REFUSAL_MAX 300
-
-/* The same request will be refused again. Other failures end by themselves. */
-static bool is_lasting(int code)
-{
-	return code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_INVALID ||
-	       code == HF_E_BAD_REQUEST || code == HF_E_TOO_LARGE || code == HF_E_METHOD ||
-	       code == HF_E_UNSUPPORTED;
-}
 
 const char *hf_fleet_mend_refusal(const struct fleet_mend *mend)
 {
@@ -60,7 +53,7 @@ bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *
 	struct hf_remediation_status status = mend->r.status;
 	char *why;
 
-	if (!is_lasting(reply->code))
+	if (!hf_is_lasting_failure(reply->code))
 		return false;
 	why = hf_xasprintf("%s%.*s",
 			   reply->code == HF_E_TOO_LARGE

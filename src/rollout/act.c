@@ -318,6 +318,9 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 
 	if (tells)
 		entry->message = step->message;
+	if (moves && step->outcome == HF_ROLLOUT_FAILED && hf_ro_refusal(ro) != NULL)
+		entry->message = hf_arena_printf(ro->pass.arena, "%s: %s", step->message,
+						 hf_ro_refusal(ro));
 	if (moves)
 		move_entry(ro, facts, step, entry);
 	if (put_back)

@@ -172,12 +172,6 @@ static void see_job(struct ro *ro, struct hf_rollout_canary *canary)
 		canary->took = state.ended_at - state.created_at;
 }
 
-static const char *print_refused(const struct ro *ro, char text[sizeof(ro->refused_for)])
-{
-	snprintf(text, sizeof(ro->refused_for), "%s/%s", ro->pass.name, ro->pass.node);
-	return text;
-}
-
 struct hf_rollout_times hf_ro_canary_history(struct ro *ro)
 {
 	const char *text = hf_json_path_str(hf_doc_json(ro->pass.docs[RO_READ_NODE]), "metadata",
@@ -215,7 +209,6 @@ void hf_ro_see_canary(struct ro *ro, struct ro_facts *facts)
 {
 	const struct ro_pass *pass = &ro->pass;
 	struct hf_rollout_canary *canary = &facts->view.canary;
-	char key[sizeof(ro->refused_for)];
 
 	canary->wanted = pass->spec_problem == NULL && hf_ro_canary_kind(&pass->spec) != NULL;
 	if (!canary->wanted)
@@ -227,8 +220,8 @@ void hf_ro_see_canary(struct ro *ro, struct ro_facts *facts)
 	canary->job = hf_str_or(pass->entry->canary.job, "");
 	if (pass->docs[RO_READ_CANARY] != NULL)
 		see_job(ro, canary);
-	else if (hf_streq(ro->refused_for, print_refused(ro, key)))
-		canary->why = ro->refusal;
+	else
+		canary->why = hf_ro_refusal(ro);
 	if (facts->view.phase == HF_ROLLOUT_CANARY)
 		see_history(ro, facts);
 }
@@ -252,11 +245,4 @@ bool hf_ro_create_canary(struct ro *ro, struct hf_request *ret_request, struct h
 					   .ns = pass->spec.proof.canary.ns,
 					   .body = *ret_body};
 	return true;
-}
-
-void hf_ro_note_refusal(struct ro *ro, const char *message)
-{
-	(void)print_refused(ro, ro->refused_for);
-	snprintf(ro->refusal, sizeof(ro->refusal), "%s", message);
-	hf_ro_tell(ro, ro->pass.node, true, "CanaryRefused", message);
 }

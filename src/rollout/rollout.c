@@ -162,6 +162,18 @@ void hf_ro_end_pass(struct ro *ro, hf_time wait)
 	leave_pass(ro, ro->woken ? 0 : wait);
 }
 
+/* The message is stored, or cannot be stored either. */
+static void take_refusal(void *arg, const struct hf_reply *reply)
+{
+	struct ro *ro = arg;
+
+	ro->call = NULL;
+	ro->env.heard(ro->env.arg, reply);
+	if (reply->code == 0)
+		hf_cache_put_reply(ro->cache, reply->object);
+	leave_pass(ro, ro->wait);
+}
+
 void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
 {
 	/* A conflict is no problem to report: the next pass reads the object again. */
@@ -169,9 +181,18 @@ void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
 	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
 					conflict ? RETRY_MIN : RETRY_MAX, ro->failures++);
 
+	struct hf_request request;
+	HF_AUTO_DOC body = NULL;
+
 	if (!conflict)
 		ro->env.problem(ro->env.arg, hf_devicerollouts.plural, code, message);
-	leave_pass(ro, wait);
+	if (!hf_ro_note_refusal(ro, code, message, &request, &body)) {
+		leave_pass(ro, wait);
+		return;
+	}
+	ro->wait = wait;
+	request.timeout = ro->env.request_timeout;
+	ro->call = hf_store_request(ro->env.store, &request, take_refusal, ro);
 }
 
 /* ---- the write ---------------------------------------------------------------------------------- */
@@ -198,6 +219,7 @@ static void take_evicted(struct ro *ro, const struct hf_reply *reply)
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		hf_ro_fail_pass(ro, reply->code, reply->message);
 	} else {
+		hf_ro_forget_refusal(ro);
 		hf_ro_end_pass(ro, LOOK_MIN);
 	}
 }
@@ -224,7 +246,8 @@ static void take_written(void *arg, const struct hf_reply *reply)
 	/* A missing kind or namespace is a refusal too: NOT_FOUND. */
 	if (ro->doing == HF_ROLLOUT_CREATE_CANARY && reply->code != 0 &&
 	    reply->code != HF_E_EXISTS) {
-		hf_ro_note_refusal(ro, reply->message);
+		hf_ro_keep_refusal(ro, reply->message);
+		hf_ro_tell(ro, ro->pass.node, true, "CanaryRefused", reply->message);
 		hf_ro_fail_pass(ro, reply->code, reply->message);
 		return;
 	}
@@ -240,6 +263,7 @@ static void take_written(void *arg, const struct hf_reply *reply)
 		return;
 	}
 	ro->failures = 0;
+	hf_ro_forget_refusal(ro);
 	if (is_same_version(ro, reply->object)) {
 		hf_ro_end_pass(ro, 6 * LOOK_MAX);
 		return;
@@ -541,6 +565,7 @@ static void destroy_rollouts(struct hf_controller *controller)
 	hf_timer_destroy(ro->timer);
 	hf_task_destroy(ro->reset);
 	hf_map_destroy(ro->due);
+	hf_map_destroy(ro->refusals);
 	hf_arena_destroy(ro->pass.arena);
 	free(ro);
 }
@@ -561,6 +586,7 @@ struct hf_controller *hf_rollout_create(const struct hf_controller_env *env)
 	ro->env = *env;
 	ro->pass.arena = hf_arena_create(RO_ARENA_MAX);
 	ro->due = hf_map_create(RO_OBJECTS_MAX * HF_ROLLOUT_AT_ONCE_MAX, env->seed, free);
+	ro->refusals = hf_map_create(RO_OBJECTS_MAX * HF_ROLLOUT_AT_ONCE_MAX, env->seed, free);
 	ro->timer = hf_timer_create(env->loop, on_timer, ro);
 	ro->reset = hf_task_create(env->loop, on_reset, ro);
 	ro->cache = make_cache(ro, &hf_devicerollouts);

@@ -150,8 +150,9 @@ struct ro {
 	bool stopped, unseen;
 	bool woken;        /* what the pass under way is about has changed since its begin */
 	bool no_condition; /* the API server refuses writes of the Node's conditions */
-	/* Why the API server refused the last canary of "NAME/NODE", for the message; "": it did not. */
-	char refused_for[512], refusal[HF_ROLLOUT_STEP_MESSAGE_MAX];
+	/* "NAME/NODE" → text: which request of these passes the API server has refused last */
+	struct hf_map *refusals;
+	hf_time wait; /* until the next pass, while the message of a refusal is written */
 	unsigned failures, writes;
 	const char *done; /* of the write under way: a phase or state, for events; NULL: none */
 	enum hf_rollout_do doing;
@@ -228,8 +229,17 @@ void hf_ro_see_canary(struct ro *ro, struct ro_facts *facts);
 /* The shortest times of canaries on the node, by its record. All are 0: there is no record for this template. */
 struct hf_rollout_times hf_ro_canary_history(struct ro *ro);
 bool hf_ro_create_canary(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body);
-/* Keeps the reason for the message, and tells it as an event. */
-void hf_ro_note_refusal(struct ro *ro, const char *message);
+
+/* --- refusal.c --- */
+/* Notes that the API server has refused a request of the pass. Returns true if the request of the message has to be
+ * sent; false: the object has this message, or the failure ends by itself. */
+bool hf_ro_note_refusal(struct ro *ro, int code, const char *message,
+			struct hf_request *ret_request, struct hf_doc **ret_body);
+/* Keeps the reason for hf_ro_refusal alone. */
+void hf_ro_keep_refusal(struct ro *ro, const char *message);
+/* Why the API server has refused the last request of these passes; NULL: it has not. */
+const char *hf_ro_refusal(const struct ro *ro);
+void hf_ro_forget_refusal(struct ro *ro);
 
 /* --- act.c --- */
 /* Makes the request of the step; the caller sends it. False: nothing to do. */
