@@ -30,6 +30,12 @@ static void set_message(struct hf_json *object, const char *key, const char *tex
 	hf_write_cut_or_null(object, key, text, HF_REMEDIATION_MESSAGE_MAX);
 }
 
+bool hf_remediation_disturbs_work(const char *rung)
+{
+	return hf_streq(rung, "reset-device") || hf_streq(rung, "reboot") ||
+	       hf_streq(rung, "external");
+}
+
 void hf_remediation_name(const char *node, int32_t attempt, char ret_name[HF_REMEDIATION_NAME_MAX])
 {
 	snprintf(ret_name, HF_REMEDIATION_NAME_MAX, "%.*s-%d", HF_REMEDIATION_NODE_MAX, node,

@@ -149,6 +149,10 @@ struct hf_remediation {
 	struct hf_remediation_status status;
 };
 
+/* Whether acts of this rung end the work on the node: then the node has the quarantine's taint and is empty before. As
+ * hf_mend_disturbs_work of health/mend_steps.h; src/fleet/mend_rungs_test.c compares the two. */
+bool hf_remediation_disturbs_work(const char *rung);
+
 /* Prints the name of a node's Remediation: NODE-ATTEMPT. The CRD refuses any other name, so two
  * creators that choose the same attempt cannot both succeed. */
 void hf_remediation_name(const char *node, int32_t attempt, char ret_name[HF_REMEDIATION_NAME_MAX]);

@@ -383,13 +383,6 @@ static void print_holders(const struct mending *m)
 	}
 }
 
-/* As health/mend_steps.c: the other rungs end no work on the node. */
-static bool takes_taint(const char *rung)
-{
-	return hf_streq(rung, "reset-device") || hf_streq(rung, "reboot") ||
-	       hf_streq(rung, "external");
-}
-
 static void print_plan(const struct mending *m)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
@@ -405,7 +398,7 @@ static void print_plan(const struct mending *m)
 		fputc('\n', m->cli->out);
 	}
 	print_holders(m);
-	if (takes_taint(m->spec.rung) && !hf_node_has_quarantine_taint(&marks))
+	if (hf_remediation_disturbs_work(m->spec.rung) && !hf_node_has_quarantine_taint(&marks))
 		fputs("  taint that would be put on the node: " HF_QUARANTINE_TAINT "\n",
 		      m->cli->out);
 }

@@ -48,8 +48,7 @@ bool hf_mend_has_actor(enum hf_mend_rung rung)
 	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT;
 }
 
-/* Whether the remedy ends the work on the node: then the node must be quarantined and empty before. */
-static bool disturbs_work(enum hf_mend_rung rung)
+bool hf_mend_disturbs_work(enum hf_mend_rung rung)
 {
 	return rung == HF_MEND_RESET_DEVICE || rung == HF_MEND_REBOOT || rung == HF_MEND_EXTERNAL;
 }
@@ -156,7 +155,7 @@ static bool lost_lease(const struct hf_mend_view *view, struct hf_mend_step *ste
 
 static bool needs_quarantine(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	if (!disturbs_work(view->rung) || view->quarantined)
+	if (!hf_mend_disturbs_work(view->rung) || view->quarantined)
 		return false;
 	step->act = HF_MEND_QUARANTINE;
 	set_message(step, "waits for the quarantine of the node");
@@ -480,7 +479,7 @@ static void step_pending(const struct hf_mend_view *view, struct hf_mend_step *s
 /* Finds the pods and operands that must leave the node before the act, and starts their removal. */
 static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
-	if (!disturbs_work(view->rung))
+	if (!hf_mend_disturbs_work(view->rung))
 		return false;
 	if (view->pods_left > 0) {
 		step->act = HF_MEND_MOVE_PODS;
@@ -562,7 +561,7 @@ static bool withdraw_approval(const struct hf_mend_view *view, struct hf_mend_st
 		back_to_draining(step);
 		return true;
 	}
-	if (disturbs_work(view->rung) && (!view->quarantined || view->pods_left > 0)) {
+	if (hf_mend_disturbs_work(view->rung) && (!view->quarantined || view->pods_left > 0)) {
 		set_message(step, view->quarantined ? "pods came back to the node"
 						    : "the quarantine was removed");
 		back_to_draining(step);
@@ -772,7 +771,7 @@ static void set_condition(struct hf_mend_condition *condition, bool is_true, con
 static void set_before_act(const struct hf_mend_view *view, const struct hf_mend_step *step,
 			   struct hf_mend_condition *conditions)
 {
-	if (disturbs_work(view->rung))
+	if (hf_mend_disturbs_work(view->rung))
 		set_condition(&conditions[HF_MEND_COND_QUARANTINED], view->quarantined, "Tainted",
 			      "NotTainted");
 	set_condition(&conditions[HF_MEND_COND_LOCKED], view->lease == HF_MEND_LEASE_OURS,
@@ -783,7 +782,7 @@ static void set_before_act(const struct hf_mend_view *view, const struct hf_mend
 		set_condition(&conditions[HF_MEND_COND_PERMITTED],
 			      !view->held && view->other_lock == NULL && view->allowed,
 			      "NothingHolds", "Held");
-	if (disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
+	if (hf_mend_disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
 		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], view->pods_left == 0, "NoPods",
 			      "PodsLeft");
 	if (view->act_holders > 0 || view->pod_exit == HF_MEND_EXIT_BUSY)

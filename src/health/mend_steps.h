@@ -228,6 +228,8 @@ bool hf_mend_phase_may_follow(enum hf_mend_phase from, enum hf_mend_phase to);
 bool hf_mend_is_final(enum hf_mend_phase phase);
 /* Whether an actor's pod performs the remedy; else the controller does. */
 bool hf_mend_has_actor(enum hf_mend_rung rung);
+/* Whether the remedy ends the work on the node: then the node must be quarantined and empty before. */
+bool hf_mend_disturbs_work(enum hf_mend_rung rung);
 
 const char *hf_mend_phase_name(enum hf_mend_phase phase); /* "Pending" */
 const char *hf_mend_rung_name(enum hf_mend_rung rung);    /* "reset-device" */
