@@ -101,10 +101,10 @@ static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 	const struct hf_cache_entry *entry =
 		mend->fleet->health == NULL ? NULL
 					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
-	hf_time at = latest_of(r->status.act.started_at, r->status.act.ended_at);
+	const struct fleet_health *health = entry == NULL ? NULL : entry->view;
+	hf_time at = hf_fleet_mend_acted_at(mend->fleet, r, rung, health);
 
-	at = hf_fleet_mend_before_proof(r, convert_time(mend, at, hf_fleet_now(mend->fleet)));
-	if (hf_fleet_mend_concerns(mend->fleet, r, rung, entry == NULL ? NULL : entry->view, at))
+	if (hf_fleet_mend_concerns(mend->fleet, r, rung, health, at))
 		mend->others.mended_at = latest_of(mend->others.mended_at, at);
 }
 

@@ -280,9 +280,10 @@ bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remedi
 			    hf_time acted_at);
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc);
 void hf_fleet_free_remediation(void *view);
-/* Limits the end of an act to the time of its proof, which is of the operator's clock: the node's clock may have been
- * ahead at the act, and later faults would count as older than the act. */
-hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at);
+/* Returns when a proved act was done, by the operator's clock: never later than its proof. NONE: unknown. health: of
+ * the node; NULL: there is no report. */
+hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			       enum hf_mend_rung rung, const struct fleet_health *health);
 /* When the object was created, for a comparison with the mark of a quarantine. The API server writes whole seconds, and
  * a mark has microseconds. An object of a policy follows the mark of its quarantine, so it counts as created at the end
  * of its second. A person may create an object before the mark. */

@@ -98,11 +98,25 @@ static size_t find_node(const struct fleet_seen *seen, const char *name)
 	return item == NULL ? seen->len : (size_t)(item - seen->items);
 }
 
-hf_time hf_fleet_mend_before_proof(const struct hf_remediation *r, hf_time at)
+/* The proof is of the operator's clock. The node's clock may have been ahead at the act, and later faults would count as
+ * older than the act. */
+static hf_time limit_to_proof(const struct hf_remediation *r, hf_time at)
 {
 	hf_time proof = r->status.proof.at;
 
 	return proof != HF_TIME_NONE && at != HF_TIME_NONE && proof < at ? proof : at;
+}
+
+hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_remediation *r,
+			       enum hf_mend_rung rung, const struct fleet_health *health)
+{
+	const struct hf_remediation_act *act = &r->status.act;
+	hf_time at = act->ended_at > act->started_at ? act->ended_at : act->started_at;
+
+	/* Without an actor the times are the operator's. */
+	if (health != NULL && hf_mend_has_actor(rung))
+		at = hf_fleet_convert_time(fleet, health, at, hf_fleet_now(fleet));
+	return limit_to_proof(r, at);
 }
 
 /* An agent accepts the acknowledgement of a reset for an hour after the act. A fault that stands after that time was not
@@ -231,7 +245,7 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 			  const struct fleet_item *item, hf_time evidence_at)
 {
 	const struct hf_remediation *r = &object->r;
-	hf_time now = hf_fleet_now(fleet), acted_at;
+	hf_time acted_at;
 
 	if (r->spec.dry_run || object->rung == HF_MEND_PERSON)
 		return false;
@@ -242,11 +256,7 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
 	if (object->phase != HF_MEND_SUCCEEDED)
 		return false;
-	acted_at = r->status.act.ended_at > r->status.act.started_at ? r->status.act.ended_at
-								     : r->status.act.started_at;
-	if (item->health != NULL && hf_mend_has_actor(object->rung))
-		acted_at = hf_fleet_convert_time(fleet, item->health, acted_at, now);
-	acted_at = hf_fleet_mend_before_proof(r, acted_at);
+	acted_at = hf_fleet_mend_acted_at(fleet, r, object->rung, item->health);
 	return acted_at != HF_TIME_NONE && evidence_at <= acted_at &&
 	       hf_fleet_mend_concerns(fleet, r, object->rung, item->health, acted_at);
 }

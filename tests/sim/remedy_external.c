@@ -283,6 +283,39 @@ static void the_object_goes_with_the_node(void **state)
 	assert_int_equal(fixes->creates, 1);
 }
 
+/* The times of an act without an actor are the operator's, whatever the clock of the node says. */
+static void a_fault_from_before_the_act_is_mended(void **state)
+{
+	static const hf_time clocks[] = {-HF_HOUR, HF_HOUR};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(clocks); i++) {
+		char at[HF_TIME_TEXT_MAX], more[128];
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		w->clock[NODE] = clocks[i];
+		begin(w);
+		rw_say(w, NODE, RW_WELL);
+		rw_run(w, 10 * HF_MINUTE);
+		assert_string_equal(phase_of(w), "Succeeded");
+		rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'observe'}}");
+		/* Half an hour ago; the act is eleven minutes old. */
+		hf_time_format_micro(hf_loop_wall(w->loop) - HF_HOUR / 2, at);
+		snprintf(more, sizeof(more), ",'fault':{'class':'reboot','time':'%s'}", at);
+		rw_say(w, NODE, RW_REBOOT);
+		w->people_ask = true;
+		ra_request(((struct fixes *)w->end_arg)->end_arg, NODE, 2, "reboot", more);
+		rw_run(w, HF_MINUTE);
+		assert_non_null(strstr(
+			hf_str_or(hf_json_path_str(rw_get(w, &hf_remediations, NULL, NAME "-2"),
+						   "status", "message", NULL),
+				  ""),
+			"the fault is older than the last act"));
+		rw_teardown((void **)&w);
+	}
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -290,6 +323,7 @@ int main(int argc, char **argv)
 		T(the_object_goes_with_the_proof),
 		cmocka_unit_test(the_object_goes_although_the_policy_has_changed),
 		T(the_object_goes_with_the_node),
+		cmocka_unit_test(a_fault_from_before_the_act_is_mended),
 	};
 
 	/* One test alone, by a pattern. */
