@@ -73,6 +73,16 @@ const char *hf_device_taint_list(const struct hf_device_taint_view *view, struct
 
 /* ---- rules that are not needed ------------------------------------------------------------------ */
 
+/* Whether the driver has given the name of the rule's device to another GPU. */
+static bool is_given_away(const struct hf_device_taint_view *view,
+			  const struct hf_device_taint *rule, const char *uuid, const char *pci)
+{
+	const struct hf_dra_match name = {
+		.driver = rule->driver, .pool = rule->pool, .device = rule->device};
+
+	return hf_dra_is_other(view->slices, view->slices_len, &name, uuid, pci);
+}
+
 /* Whether the rule still belongs to this device. While the driver is away, or rewrites its pool, the rule stays. */
 static bool is_rule_of(const struct hf_device_taint_view *view,
 		       const struct hf_device_report *device, const struct hf_device_taint *rule)
@@ -81,8 +91,10 @@ static bool is_rule_of(const struct hf_device_taint_view *view,
 	size_t len;
 	enum hf_dra_answer answer = find_device(view, device, matches, &len);
 
-	if (answer == HF_DRA_INCOMPLETE || answer == HF_DRA_NONE)
+	if (answer == HF_DRA_INCOMPLETE)
 		return true;
+	if (answer == HF_DRA_NONE)
+		return !is_given_away(view, rule, device->uuid, device->id);
 	for (size_t i = 0; i < len; i++)
 		if (hf_streq(matches[i].driver, rule->driver) &&
 		    hf_streq(matches[i].pool, rule->pool) &&
@@ -106,7 +118,9 @@ static bool is_needed(const struct hf_device_taint_view *view, const struct hf_d
 		return hf_impact_state(device->state) != HF_HEALTH_HEALTHY &&
 		       is_rule_of(view, device, rule);
 	}
-	return true;
+	/* The agent does not report the GPU any more. Only a PCI address has a colon. */
+	return strchr(rule->gpu, ':') == NULL ? !is_given_away(view, rule, rule->gpu, NULL)
+					      : !is_given_away(view, rule, NULL, rule->gpu);
 }
 
 /* ---- failed devices ------------------------------------------------------------------------------ */

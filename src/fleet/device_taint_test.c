@@ -158,6 +158,42 @@ static void a_rule_of_another_gpu_goes(void **state)
 	assert_null(plan.why_node);
 }
 
+/* The GPU of the rule has fallen off the bus, so the driver publishes only the others, and counts them anew. */
+static void a_rule_goes_if_its_name_is_given_away(void **state)
+{
+	struct hf_device_report others[2] = {devices[0], devices[2]};
+	const struct hf_device_health health = {.devices = {devices, 3}},
+				      without = {.devices = {others, 2}};
+	struct hf_device_taint_view view = make_view(&health);
+	struct hf_device_taint rule = plan_of(&view).rule;
+
+	(void)state;
+	view.rules = &rule;
+	view.rules_len = 1;
+	published[0].uuid = "GPU-2";
+	published[1].uuid = "GPU-3";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+	/* Its agent does not report the GPU either. */
+	view.health = &without;
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+	/* It is not known which GPU has the name. */
+	slice.pool_slices = 2;
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	slice.pool_slices = 1;
+	published[0].uuid = NULL;
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	/* The driver publishes addresses alone. */
+	view.health = &health;
+	published[0].pci = "0000:1b:00.0";
+	published[1] = (struct hf_dra_device){.name = "gpu-1", .pci = "0000:1c:00.0"};
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+	published[0].pci = "0000:1a:00.0";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	/* No device has the name. */
+	published[0] = (struct hf_dra_device){.name = "gpu-9", .uuid = "GPU-2"};
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+}
+
 static void what_no_rule_can_say_takes_the_node(void **state)
 {
 	const struct hf_device_health health = {.devices = {devices, 3}};
@@ -300,6 +336,7 @@ int main(void)
 		T(a_failed_device_gets_a_rule_and_keeps_it_until_it_is_well),
 		T(a_rule_follows_class_and_effect),
 		T(a_rule_of_another_gpu_goes),
+		T(a_rule_goes_if_its_name_is_given_away),
 		T(what_no_rule_can_say_takes_the_node),
 		T(a_plugin_that_withholds_the_device_is_enough),
 		T(what_is_written_is_read),

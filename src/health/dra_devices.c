@@ -132,6 +132,34 @@ enum hf_dra_answer hf_dra_find(const struct hf_dra_slice *slices, size_t len, co
 	return search.len > 0 ? HF_DRA_FOUND : HF_DRA_NONE;
 }
 
+/* Whether a device is known to be another GPU; a partition is by its whole device. */
+static bool is_other_device(const struct hf_dra_device *d, const char *uuid, const char *pci)
+{
+	bool partition = !hf_str_is_empty(d->parent_uuid) || !hf_str_is_empty(d->parent_pci);
+	const char *its_uuid = partition ? d->parent_uuid : d->uuid;
+	const char *its_pci = partition ? d->parent_pci : d->pci;
+
+	if (!hf_str_is_empty(uuid) && !hf_str_is_empty(its_uuid))
+		return !hf_streq(uuid, its_uuid);
+	return !hf_str_is_empty(pci) && !hf_str_is_empty(its_pci) && !is_same_address(pci, its_pci);
+}
+
+bool hf_dra_is_other(const struct hf_dra_slice *slices, size_t len, const struct hf_dra_match *name,
+		     const char *uuid, const char *pci)
+{
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_dra_slice *slice = &slices[i];
+
+		if (!hf_streq(slice->driver, name->driver) || !hf_streq(slice->pool, name->pool) ||
+		    !is_newest(slices, len, slice) || !is_complete(slices, len, slice))
+			continue;
+		for (size_t k = 0; k < slice->len; k++)
+			if (hf_streq(slice->devices[k].name, name->device))
+				return is_other_device(&slice->devices[k], uuid, pci);
+	}
+	return false;
+}
+
 const char *hf_dra_answer_text(enum hf_dra_answer answer)
 {
 	static const char *const texts[HF_DRA_ANSWERS] = {

@@ -57,6 +57,11 @@ enum hf_dra_answer hf_dra_find(const struct hf_dra_slice *slices, size_t len, co
 			       const char *pci, struct hf_dra_match ret_matches[HF_DRA_MATCHES_MAX],
 			       size_t *ret_len);
 
+/* Whether the device of this name is another GPU: a driver may count its devices anew.  False: it is that GPU, no device
+ * has the name, or a pool is incomplete. */
+bool hf_dra_is_other(const struct hf_dra_slice *slices, size_t len, const struct hf_dra_match *name,
+		     const char *uuid, const char *pci);
+
 /* "no driver publishes the device" */
 const char *hf_dra_answer_text(enum hf_dra_answer answer);
 

@@ -202,6 +202,22 @@ static void a_renumbered_device_is_followed(void **state)
 	assert_false(rw_tainted(w, 1));
 }
 
+/* The failed GPU is not published any more, and the driver has counted the others anew: the rule would take a well GPU out
+ * of use. */
+static void a_name_that_another_gpu_gets_is_free(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, DEVICE);
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(dra_device_of(dra, "n001"), "gpu-0");
+	publish(dra, 1, 2, "gpu-0", "GPU-elsewhere");
+	rw_run(w, 6 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 0);
+	assert_true(rw_tainted(w, 1));
+}
+
 static void a_rule_that_a_person_removed_stays_away(void **state)
 {
 	struct rw *w = *state;
@@ -392,6 +408,7 @@ int main(int argc, char **argv)
 		T(what_no_rule_can_say_takes_the_node),
 		T(a_mode_that_observes_tries_rules_without_effect),
 		T(a_renumbered_device_is_followed),
+		T(a_name_that_another_gpu_gets_is_free),
 		T(a_rule_that_a_person_removed_stays_away),
 		T(budgets_count_nodes_with_a_device_out),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
