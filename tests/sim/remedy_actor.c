@@ -340,25 +340,31 @@ struct open_acts {
 	int on_node, all, of_policy;
 };
 
-/* An act that is over and waits to be put back takes no place of others. */
-static bool is_at_work(const struct hf_json *json)
+static bool is_at_work(const char *phase)
 {
-	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
-	const struct hf_json *act = hf_json_path(json, "status", "act", NULL);
-	bool goes_on = hf_json_get(act, "startedAt") != NULL && hf_json_get(act, "endedAt") == NULL;
-
 	return hf_streq(phase, "Approved") || hf_streq(phase, "Acting") ||
-	       hf_streq(phase, "Verifying") || (hf_streq(phase, "Restoring") && goes_on);
+	       hf_streq(phase, "Verifying") || hf_streq(phase, "Restoring");
+}
+
+/* An act that is over may stay in phase Restoring, for instance while its node is lost. After five minutes it takes no
+ * place of others. */
+static bool takes_place(const struct hf_json *json)
+{
+	const struct hf_json *act = hf_json_path(json, "status", "act", NULL);
+
+	return !hf_streq(hf_json_path_str(json, "status", "phase", NULL), "Restoring") ||
+	       (hf_json_get(act, "startedAt") != NULL && hf_json_get(act, "endedAt") == NULL);
 }
 
 static void count_open(void *arg, struct hf_doc *doc)
 {
 	struct open_acts *open = arg;
 	const struct hf_json *json = hf_doc_json(doc);
-	bool at_work = is_at_work(json);
+	bool at_work = is_at_work(hf_json_path_str(json, "status", "phase", NULL));
+	bool counts = at_work && takes_place(json);
 
-	open->all += at_work;
-	open->of_policy += at_work && hf_json_path_str(json, "spec", "policy", NULL) != NULL;
+	open->all += counts;
+	open->of_policy += counts && hf_json_path_str(json, "spec", "policy", NULL) != NULL;
 	open->on_node +=
 		at_work && hf_streq(hf_json_path_str(json, "spec", "node", NULL), open->node);
 }
