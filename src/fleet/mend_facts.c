@@ -232,14 +232,38 @@ static void see_node(struct fleet_mend *mend, struct mend_facts *facts)
 			 hf_arena_printf(mend->arena, HF_MEND_MAINTENANCE_PREFIX "%s", mend->name));
 	facts->devices_out =
 		facts->marked && facts->mark.devices && facts->mark.off == HF_TIME_NONE;
-	/* A reset concerns only devices that are out of use. Other acts concern the whole node. */
-	view->quarantined = hf_node_has_quarantine_taint(&facts->marks) ||
-			    (facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE);
-	facts->removes_taint = removes_taint(mend, facts);
 	for (size_t i = 0; i < facts->marks.labels.len; i++)
 		if (hf_fleet_mend_is_operand(facts->marks.labels.items[i].key) &&
 		    !hf_streq(facts->marks.labels.items[i].value, "false"))
 			view->operands_off = false;
+}
+
+/* No pod can be given a device of the act any more: DeviceTaintRules have them, or the device plugin withholds them. */
+static bool are_targets_out(const struct fleet_mend *mend, const struct hf_device_health *health)
+{
+	for (size_t i = 0; health != NULL && i < mend->r.spec.devices.len; i++) {
+		const struct hf_device_report target = {.id = mend->r.spec.devices.items[i].id,
+							.uuid = mend->r.spec.devices.items[i].uuid};
+
+		if (!hf_device_is_withheld(health, &target))
+			return false;
+	}
+	return health != NULL;
+}
+
+/* A reset concerns only the devices that it names. Other acts concern the whole node. */
+static void see_quarantine(struct fleet_mend *mend, const struct hf_device_health *health,
+			   struct mend_facts *facts)
+{
+	bool tainted = hf_node_has_quarantine_taint(&facts->marks);
+	bool only_devices =
+		!tainted && facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE;
+	bool out = only_devices && are_targets_out(mend, health);
+
+	/* The devices of a policy's act follow the mark. Another device takes the taint. */
+	facts->waits_for_rules = only_devices && is_of_policy(mend) && !out;
+	facts->view.quarantined = tainted || out || facts->waits_for_rules;
+	facts->removes_taint = removes_taint(mend, facts);
 }
 
 /* ---- the Lease and the locks of others -------------------------------------------------------- */
@@ -656,6 +680,8 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 		return facts->act_missing;
 	if (facts->view.node_exists && facts->marks.paused)
 		return "the node has annotation holdfast.dev/paused";
+	if (facts->waits_for_rules)
+		return "pods can still be given the failed devices";
 	if (mend->others.unreadable != NULL)
 		return hf_arena_printf(mend->arena, "Remediation %s cannot be read",
 				       mend->others.unreadable);
@@ -872,6 +898,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 		hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
 		see_health(mend, &health, facts);
 	}
+	see_quarantine(mend, heard ? &health : NULL, facts);
 	see_pods(mend, heard ? &health : NULL, facts);
 	hf_fleet_mend_see_act(mend, facts);
 	facts->has_finalizer = hf_has_finalizer(json_of(mend, MEND_READ_OBJECT), HF_MEND_FINALIZER);

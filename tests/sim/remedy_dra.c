@@ -344,6 +344,51 @@ static void a_reboot_takes_the_node_of_a_device_out(void **state)
 	(void)state;
 }
 
+/* The API server is slow: the quarantine is confirmed only when the rule is there. */
+static void a_reset_waits_for_the_rule(void **state)
+{
+	struct rw *w = *state;
+	static struct ladder ladder; /* the teardown uses it */
+
+	begin_ladder(w, &ladder,
+		     "{'mode':'remediate','quarantine':'Device','mend':{'rungs':['reset-device']}," WIDE
+		     "}");
+	ra_all(ladder.actors, RA_MENDS, RA_MENDS);
+	ladder.dra->delay = 7 * HF_SECOND;
+	rw_say(w, 1, RW_RESET);
+	for (int i = 0; i < 300 && ladder.dra->rules_len == 0; i++) {
+		rw_run(w, HF_SECOND / 5);
+		assert_true(ladder.dra->rules_len > 0 || ladder.actors->acts == 0);
+	}
+	assert_int_equal(ladder.dra->rules_len, 1);
+	assert_false(rw_tainted(w, 1));
+	rw_run(w, 5 * HF_MINUTE);
+	assert_int_equal(ladder.actors->resets, 1);
+	assert_false(rw_tainted(w, 1));
+}
+
+/* A person resets another device than the one that is out of use: pods could be given it during the act. */
+static void a_reset_of_another_device_takes_the_node(void **state)
+{
+	struct rw *w = *state;
+	static struct ladder ladder; /* the teardown uses it */
+
+	begin_ladder(w, &ladder, DEVICE);
+	w->people_ask = true;
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(ladder.dra->rules_len, 1);
+	ra_all(ladder.actors, RA_NO_START, RA_NO_START);
+	rw_create(w, &hf_remediations, NULL,
+		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
+		  "'n001-1'},'spec':{'node':'n001','rung':'reset-device','attempt':1,'nonce':"
+		  "'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[{'id':"
+		  "'0000:1b:00.0','uuid':'GPU-other'}]}}");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(ra_phase(ladder.actors, 1), "Approved");
+	assert_true(rw_tainted(w, 1));
+}
+
 /* A person is asked for the node, and the policy forbids to evict, to remediate or to mend. */
 static void pods_stay_on_a_device_if_the_policy_evicts_none(void **state)
 {
@@ -413,6 +458,8 @@ int main(int argc, char **argv)
 		T(budgets_count_nodes_with_a_device_out),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
+		T(a_reset_waits_for_the_rule),
+		T(a_reset_of_another_device_takes_the_node),
 		cmocka_unit_test(pods_stay_on_a_device_if_the_policy_evicts_none),
 		T(the_operator_may_die_at_each_write),
 	};
