@@ -130,13 +130,16 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	bool reboots = hf_streq(r->spec.rung, "reboot");
 	enum ra_end end = reboots ? a->reboot[node] : a->reset[node];
 	struct hf_remediation_holder holder = {.pid = 42, .comm = "dcgm"};
+	char boot[40];
 	struct hf_remediation_act act = {.nonce = r->spec.nonce,
 					 .actor = "a",
 					 .started_at = HF_TIME_NONE,
 					 .ended_at = HF_TIME_NONE,
 					 .boot_id = r->status.approval.boot_id};
 
-	if (end == RA_REFUSES) {
+	/* As src/mend, it begins no act in another boot than the approved one. */
+	rw_boot_id(a->w, node, boot);
+	if (end == RA_REFUSES || !hf_streq(r->status.approval.boot_id, boot)) {
 		end_pod(a, pod, 2);
 		return;
 	}
