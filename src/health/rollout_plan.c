@@ -110,6 +110,8 @@ struct tally {
 	int32_t fresh;                           /* members that may begin now */
 	const struct hf_rollout_member *blocked; /* the first blocked member; NULL: none */
 	int32_t blocked_len;
+	const struct hf_rollout_member *passing; /* the first blocked member that may begin later */
+	int32_t passing_len;
 	const struct hf_rollout_member *failed; /* the first failed member */
 	const struct hf_rollout_member
 		*no_canary; /* the first member that is skipped because its canary has failed */
@@ -162,6 +164,20 @@ static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rol
 	return is_retried(view, m) || (!m->listed && !m->changed);
 }
 
+static void count_candidate(const struct hf_rollout_member *m, struct tally *tally)
+{
+	if (m->blocked == NULL) {
+		tally->fresh++;
+		return;
+	}
+	tally->blocked_len++;
+	if (tally->blocked == NULL)
+		tally->blocked = m;
+	tally->passing_len += m->passing;
+	if (m->passing && tally->passing == NULL)
+		tally->passing = m;
+}
+
 static void count_members(const struct hf_rollout_view *view, struct tally *tally,
 			  struct hf_rollout_plan *plan)
 {
@@ -178,12 +194,8 @@ static void count_members(const struct hf_rollout_view *view, struct tally *tall
 		if (m->listed && m->phase == HF_ROLLOUT_SKIPPED && m->canary_failed &&
 		    tally->no_canary == NULL)
 			tally->no_canary = m;
-		if (!is_candidate(view, m))
-			continue;
-		tally->fresh += m->blocked == NULL;
-		tally->blocked_len += m->blocked != NULL;
-		if (m->blocked != NULL && tally->blocked == NULL)
-			tally->blocked = m;
+		if (is_candidate(view, m))
+			count_candidate(m, tally);
 	}
 }
 
@@ -422,12 +434,34 @@ static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, i
 		    view->closed != NULL ? "; waits: " : "", hf_str_or(view->closed, ""));
 }
 
+/* Returns true if the wave waits, because no node may begin now and some may later. A rollout that went on would end while
+ * the control plane has lost all nodes for a minute. */
+static bool waits_for_nodes(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_view *view = tally->view;
+	char text[HF_TIME_TEXT_MAX];
+
+	if (tally->passing == NULL || view->now >= view->wait_until)
+		return false;
+	hf_time_format(view->wait_until, text);
+	set_message(plan,
+		    "wave %d of %zu waits until %s for %d node%s that may not begin yet, first %s: "
+		    "%.200s",
+		    view->wave, view->waves_len, text, tally->passing_len,
+		    tally->passing_len == 1 ? "" : "s", tally->passing->name,
+		    tally->passing->blocked);
+	wake_by(plan, view->wait_until);
+	return true;
+}
+
 static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 	int32_t goal = find_goal(view, plan), covered = count_covered(tally);
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))
+		return;
+	if (plan->work == 0 && covered < goal && tally->fresh == 0 && waits_for_nodes(tally, plan))
 		return;
 	if (plan->work == 0 && (covered >= goal || tally->fresh == 0)) {
 		plan->next = HF_ROLLOUT_SOAKING;

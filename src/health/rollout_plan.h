@@ -50,6 +50,7 @@ struct hf_rollout_member {
 	hf_time changed_at; /* time of the mark; NONE: no mark */
 	/* why no work may begin on the node now; NULL: it may */
 	const char *blocked;
+	bool passing; /* `blocked` may end by itself, such as that the node is not Ready */
 	/* A budget permits no further node out of use of this kind now: the wave waits for it. */
 	bool limited;
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
@@ -73,6 +74,8 @@ struct hf_rollout_view {
 	int32_t wave;       /* 0: none yet */
 	hf_time soak_since; /* NONE: not soaking */
 	hf_time newest_end; /* time of the newest proof of a node; NONE: no node is proved */
+	/* Until then a wave waits for nodes of which all are blocked and some are `passing`. */
+	hf_time wait_until;
 
 	const struct hf_rollout_limit *waves;
 	size_t waves_len;

@@ -225,6 +225,38 @@ static void a_blocked_node_is_passed_over(void **state)
 	end(s);
 }
 
+static void a_wave_waits_for_a_node_that_may_begin_later(void **state)
+{
+	struct scene *s = begin(3);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.wave = 3;
+	s->view.wait_until = s->view.now + HF_MINUTE;
+	s->members[0].blocked = "annotation holdfast.dev/hold";
+	s->members[1].blocked = s->members[2].blocked = "the node is not Ready";
+	s->members[1].passing = s->members[2].passing = true;
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_non_null(strstr(plan.message,
+			       "for 2 nodes that may not begin yet, first n01: the node is not "
+			       "Ready"));
+	assert_int_equal(plan.wake_at, s->view.wait_until);
+	/* A node that may begin is not kept waiting. */
+	s->members[2].blocked = NULL;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n02");
+	/* The time is over. */
+	s->members[2].blocked = "the node is not Ready";
+	s->view.wait_until = s->view.now;
+	assert_int_equal(decide(s).next, HF_ROLLOUT_SOAKING);
+	/* A person has to end a hold. */
+	s->view.wait_until = s->view.now + HF_MINUTE;
+	s->members[1].passing = s->members[2].passing = false;
+	assert_int_equal(decide(s).next, HF_ROLLOUT_SOAKING);
+	end(s);
+}
+
 static void a_wave_waits_for_a_budget(void **state)
 {
 	struct scene *s = begin(2);
@@ -560,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_node_is_done_without_an_entry_by_its_mark),
 		cmocka_unit_test(groups_take_turns),
 		cmocka_unit_test(a_blocked_node_is_passed_over),
+		cmocka_unit_test(a_wave_waits_for_a_node_that_may_begin_later),
 		cmocka_unit_test(a_wave_waits_for_a_budget),
 		cmocka_unit_test(a_skipped_node_is_tried_once_more_at_the_end),
 		cmocka_unit_test(a_failed_node_halts),

@@ -352,7 +352,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 					.marked = node->marked &&
 						  hf_streq(node->mark.uid, ro->pass.r.uid),
 					.changed_at = HF_TIME_NONE,
-					.blocked = find_block(whole, node, health)};
+					.blocked = find_block(whole, node, health),
+					.passing = !node->held && !node->paused};
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);
 	if (m->marked) {
@@ -751,6 +752,17 @@ static hf_time find_wait(const struct whole *whole, const struct hf_rollout_plan
 	return wait;
 }
 
+/* As long as a node may take to become empty: since the begin of the rollout, or since the newest proof. */
+static hf_time find_wait_end(const struct whole *whole)
+{
+	const struct ro_pass *pass = &whole->ro->pass;
+	hf_time since = pass->r.status.started_at;
+
+	if (whole->view.newest_end > since)
+		since = whole->view.newest_end;
+	return since == HF_TIME_NONE ? HF_TIME_NONE : hf_time_add(since, pass->spec.empty_for);
+}
+
 bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body,
 		 hf_time *ret_wait)
 {
@@ -762,6 +774,7 @@ bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **
 	whole->ro = ro;
 	see_whole(whole);
 	see_nodes(whole);
+	whole->view.wait_until = find_wait_end(whole);
 	plan_within_limits(whole, plan);
 	*ret_wait = find_wait(whole, plan);
 	if (needs_finalizer(ro, plan) != ro->pass.r.has_finalizer &&

@@ -666,71 +666,6 @@ static void a_paused_rollout_begins_with_no_node(void **state)
 
 /* ---- bad input ------------------------------------------------------------------------------------- */
 
-/* A request that the API server refuses, and where the rollout is then. */
-struct refused {
-	const char *plural;
-	enum hf_verb verb;
-	const char *sub, *node_phase, *phase;
-};
-static const struct refused *refused;
-
-static bool refuse(const struct rw *w, const struct hf_request *request,
-		   struct hf_fault *ret_fault)
-{
-	if (!hf_streq(request->resource->plural, refused->plural) ||
-	    request->verb != refused->verb ||
-	    !hf_streq(hf_str_or(request->subresource, ""), refused->sub))
-		return false;
-	*ret_fault = (struct hf_fault){.refuse = HF_E_FORBIDDEN, .message = "no right"};
-	return true;
-}
-
-static const char *entry_message(struct rd *d)
-{
-	return hf_str_or(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL), "");
-}
-
-/* The message names the refusal, and the rollout goes on once the right is there. */
-static void a_missing_right_is_named(void **state)
-{
-	static const struct refused all[] = {
-		{"nodes", HF_VERB_GET, "", "Waiting", "Rolling"},
-		{"nodes", HF_VERB_PATCH, "", "Locked", "Rolling"},
-		{"devicehealths", HF_VERB_GET, "", "Waiting", "Rolling"},
-		{"nodemaintenances", HF_VERB_LIST, "", "Waiting", "Rolling"},
-		{"leases", HF_VERB_GET, "", "Waiting", "Rolling"},
-		{"leases", HF_VERB_CREATE, "", "Waiting", "Rolling"},
-		{"pods", HF_VERB_CREATE, "eviction", "Emptying", "Rolling"},
-		{"pods", HF_VERB_DELETE, "", "Failed", "Halted"},
-		{"pods", HF_VERB_LIST, "", "", "Pending"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++) {
-		const char *message;
-		struct rw *w;
-		struct rd *d;
-
-		rw_setup((void **)&w);
-		d = rd_begin(w, 3, DRIVER FAST);
-		rd_pod(d, "train", 0, "ReplicaSet");
-		refused = &all[i];
-		w->fault = refuse;
-		rw_run(w, 5 * HF_MINUTE);
-		rd_expect_phase(d, all[i].phase);
-		message = *all[i].node_phase == '\0' ? rd_message(d, "r") : entry_message(d);
-		if (!hf_streq(rd_node_phase(d, "r", 0), all[i].node_phase) ||
-		    strstr(message, "no right") == NULL)
-			fail_msg("%zu: %s: %s", i, rd_node_phase(d, "r", 0), message);
-		w->fault = NULL;
-		if (rw_get(w, &hf_pods, "default", "train") != NULL)
-			rd_end_pod(d, "train");
-		rw_run(w, 20 * HF_MINUTE);
-		rd_expect_phase(d, hf_streq(all[i].phase, "Halted") ? "Halted" : "Succeeded");
-		rw_teardown((void **)&w);
-	}
-}
-
 static void a_wrong_spec_is_named(void **state)
 {
 	struct rw *w = *state;
@@ -953,7 +888,6 @@ int main(int argc, char **argv)
 		T(a_node_that_is_deleted_in_the_middle_is_skipped),
 		T(a_node_that_is_made_again_is_changed_again),
 		T(a_paused_rollout_begins_with_no_node),
-		cmocka_unit_test(a_missing_right_is_named),
 		T(a_wrong_spec_is_named),
 		T(a_daemon_set_with_rolling_update_is_refused),
 		T(a_daemon_set_that_does_not_exist_is_named),

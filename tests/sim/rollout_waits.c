@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/rollout_driver.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a rollout waits for, and how it says so: missing rights, nodes that may not begin yet. */
+
+#define DRIVER "'change':{'daemonSet':{'namespace':'default','name':'driver'}}"
+#define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
+
+/* ---- rights ---------------------------------------------------------------------------------------- */
+
+/* A request that the API server refuses, and where the rollout is then. */
+struct refused {
+	const char *plural;
+	enum hf_verb verb;
+	const char *sub, *node_phase, *phase;
+};
+static const struct refused *refused;
+
+static bool refuse(const struct rw *w, const struct hf_request *request,
+		   struct hf_fault *ret_fault)
+{
+	if (!hf_streq(request->resource->plural, refused->plural) ||
+	    request->verb != refused->verb ||
+	    !hf_streq(hf_str_or(request->subresource, ""), refused->sub))
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = HF_E_FORBIDDEN, .message = "no right"};
+	return true;
+}
+
+static const char *entry_message(struct rd *d)
+{
+	return hf_str_or(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL), "");
+}
+
+/* The message names the refusal, and the rollout goes on once the right is there. */
+static void a_missing_right_is_named(void **state)
+{
+	static const struct refused all[] = {
+		{"nodes", HF_VERB_GET, "", "Waiting", "Rolling"},
+		{"nodes", HF_VERB_PATCH, "", "Locked", "Rolling"},
+		{"devicehealths", HF_VERB_GET, "", "Waiting", "Rolling"},
+		{"nodemaintenances", HF_VERB_LIST, "", "Waiting", "Rolling"},
+		{"leases", HF_VERB_GET, "", "Waiting", "Rolling"},
+		{"leases", HF_VERB_CREATE, "", "Waiting", "Rolling"},
+		{"pods", HF_VERB_CREATE, "eviction", "Emptying", "Rolling"},
+		{"pods", HF_VERB_DELETE, "", "Failed", "Halted"},
+		{"pods", HF_VERB_LIST, "", "", "Pending"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++) {
+		const char *message;
+		struct rw *w;
+		struct rd *d;
+
+		rw_setup((void **)&w);
+		d = rd_begin(w, 3, DRIVER FAST);
+		rd_pod(d, "train", 0, "ReplicaSet");
+		refused = &all[i];
+		w->fault = refuse;
+		rw_run(w, 5 * HF_MINUTE);
+		rd_expect_phase(d, all[i].phase);
+		message = *all[i].node_phase == '\0' ? rd_message(d, "r") : entry_message(d);
+		if (!hf_streq(rd_node_phase(d, "r", 0), all[i].node_phase) ||
+		    strstr(message, "no right") == NULL)
+			fail_msg("%zu: %s: %s", i, rd_node_phase(d, "r", 0), message);
+		w->fault = NULL;
+		if (rw_get(w, &hf_pods, "default", "train") != NULL)
+			rd_end_pod(d, "train");
+		rw_run(w, 20 * HF_MINUTE);
+		rd_expect_phase(d, hf_streq(all[i].phase, "Halted") ? "Halted" : "Succeeded");
+		rw_teardown((void **)&w);
+	}
+}
+
+/* ---- nodes that may not begin yet ------------------------------------------------------------------ */
+
+static void set_ready(struct rd *d, int node, const char *status)
+{
+	char name[16], text[128];
+
+	rw_name(node, name);
+	snprintf(text, sizeof(text),
+		 "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}", status);
+	rw_patch_status(d->w, &hf_nodes, name, text);
+}
+
+/* The control plane loses all nodes for a while: a rollout that ended then would have changed none of them. */
+static void a_rollout_waits_for_nodes_that_are_not_ready(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	for (int i = 0; i < 4; i++)
+		set_ready(d, i, "Unknown");
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':1800");
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Rolling");
+	if (strstr(rd_message(d, "r"), "4 nodes that may not begin yet, first n000: the node is "
+				       "not Ready") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+	for (int i = 0; i < 4; i++)
+		set_ready(d, i, "True");
+	rw_run(w, 20 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 4);
+}
+
+/* A node that does not come back is left out after a time. */
+static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	set_ready(d, 2, "Unknown");
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':1800");
+	rw_run(w, 25 * HF_MINUTE);
+	rd_expect_phase(d, "Rolling");
+	assert_int_equal(rd_count_running(d, 2), 3);
+	rw_run(w, 20 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	assert_non_null(strstr(rd_message(d, "r"), "n002: the node is not Ready"));
+	rd_expect_clean(d);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_missing_right_is_named),
+		T(a_rollout_waits_for_nodes_that_are_not_ready),
+		T(a_node_that_stays_away_does_not_keep_the_rollout),
+	};
+
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
