@@ -112,7 +112,8 @@ struct tally {
 	int32_t blocked_len;
 	const struct hf_rollout_member *passing; /* the first blocked member that may begin later */
 	int32_t passing_len;
-	const struct hf_rollout_member *failed; /* the first failed member */
+	const struct hf_rollout_member *working; /* the first member in work */
+	const struct hf_rollout_member *failed;  /* the first failed member */
 	const struct hf_rollout_member
 		*no_canary; /* the first member that is skipped because its canary has failed */
 };
@@ -186,6 +187,8 @@ static void count_members(const struct hf_rollout_view *view, struct tally *tall
 
 		plan->selected += !is_foreign(m);
 		plan->work += is_in_work(m);
+		if (is_in_work(m) && tally->working == NULL)
+			tally->working = m;
 		plan->changed += is_done(m);
 		plan->failed += m->listed && m->phase == HF_ROLLOUT_FAILED;
 		plan->skipped += m->listed && m->phase == HF_ROLLOUT_SKIPPED;
@@ -525,8 +528,14 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 		set_message(plan, "halted, and not taken back: there is no previous revision");
 		return;
 	}
-	if (plan->work > 0)
+	if (plan->work > 0) {
+		set_message(plan,
+			    "halted; the change is taken back once no node is in work: %d node%s "
+			    "left, first %s: %.200s",
+			    plan->work, plan->work == 1 ? "" : "s", tally->working->name,
+			    hf_str_or(tally->working->message, "no message"));
 		return;
+	}
 	plan->next = HF_ROLLOUT_ROLLING_BACK;
 	set_message(plan, "the change is taken back");
 }

@@ -438,7 +438,12 @@ static void a_rollback_takes_the_newest_change_first(void **state)
 		set_phase(s, i, i == 2 ? HF_ROLLOUT_FAILED : HF_ROLLOUT_DONE);
 	s->members[5].changed = true; /* a new node that has the newest revision */
 	set_phase(s, 4, HF_ROLLOUT_PROVING);
-	assert_int_equal(decide(s).next, HF_ROLLOUT_HALTED);
+	s->members[4].message = "the node is well; held by annotation holdfast.dev/hold";
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
+	assert_string_equal(plan.message,
+			    "halted; the change is taken back once no node is in work: 1 node left, "
+			    "first n04: the node is well; held by annotation holdfast.dev/hold");
 	set_phase(s, 4, HF_ROLLOUT_DONE);
 	assert_int_equal(decide(s).next, HF_ROLLOUT_ROLLING_BACK);
 	s->view.state = HF_ROLLOUT_ROLLING_BACK;
