@@ -28,6 +28,12 @@
 /* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
 #define PLANS_MAX 8
 
+/* The status lists each failed and each skipped node. Beyond so many of them, nodes in work and proved nodes would have no
+ * room in the list. */
+#define LISTED_MAX                                                                                 \
+	(HF_ROLLOUT_NODES_MAX - HF_ROLLOUT_NEWEST_MAX - HF_ROLLOUT_AT_ONCE_MAX -                   \
+	 HF_ROLLOUT_BEGIN_MAX)
+
 /* A restart of a job by a device of the node. */
 struct restart {
 	const char *node; /* must stay the first member */
@@ -390,6 +396,30 @@ static void see_lost(struct whole *whole)
 	}
 }
 
+/* While the list is full, no further node begins. The nodes of the list are tried again in the last wave. What was changed
+ * is taken back all the same. */
+static void block_unlisted(struct whole *whole)
+{
+	int32_t listed = 0;
+
+	if (whole->view.state == HF_ROLLOUT_ROLLING_BACK)
+		return;
+	for (size_t i = 0; i < whole->view.members_len; i++) {
+		const struct hf_rollout_member *m = &whole->members[i];
+
+		listed += m->listed &&
+			  (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_SKIPPED);
+	}
+	for (size_t i = 0; i < whole->view.members_len && listed >= LISTED_MAX; i++) {
+		struct hf_rollout_member *m = &whole->members[i];
+
+		if (m->listed || m->blocked != NULL)
+			continue;
+		m->blocked = "the status cannot list more skipped nodes";
+		m->passing = false;
+	}
+}
+
 static void see_nodes(struct whole *whole)
 {
 	struct ro *ro = whole->ro;
@@ -414,6 +444,7 @@ static void see_nodes(struct whole *whole)
 	for (size_t it = 0; (entry = hf_cache_next(ro->nodes, &it)) != NULL;)
 		see_member(whole, entry);
 	see_lost(whole);
+	block_unlisted(whole);
 	whole->view.steps =
 		hf_rollout_compare_steps(whole->ranks, whole->ranks_len, ro->pass.arena);
 	whole->selector = hf_selector_destroy(whole->selector);

@@ -133,6 +133,27 @@ static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
 	rd_expect_clean(d);
 }
 
+/* The status lists each skipped node, and its list has an end. */
+static void more_nodes_are_skipped_than_the_status_can_list(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 250);
+	char name[16];
+
+	rw_start(w);
+	for (int i = 0; i < 240; i++) {
+		snprintf(name, sizeof(name), "bare-%d", i);
+		rd_pod(d, name, i, NULL);
+	}
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER ",'soakSeconds':10,'emptySeconds':10,'atOnce':64,'waves':['100%']");
+	rw_run(w, HF_HOUR / 2);
+	rd_expect_phase(d, "Succeeded");
+	if (strstr(rd_message(d, "r"), "the status cannot list more skipped nodes") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_clean(d);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -141,6 +162,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_missing_right_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
+		T(more_nodes_are_skipped_than_the_status_can_list),
 	};
 
 	/* One test alone, by a pattern. */
