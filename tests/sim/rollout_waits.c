@@ -133,6 +133,28 @@ static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
 	rd_expect_clean(d);
 }
 
+/* A person takes the rollout's cordon off a failed node. The annotation of the cordon goes at the end: else a cordon of that
+ * person would count as the rollout's later. */
+static void no_annotation_is_left_on_a_node_that_a_person_uncordons(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 3);
+
+	rw_start(w);
+	d->by_hand = true;
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	assert_true(rd_is_cordoned(d, 0));
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':null}}");
+	rd_patch_spec(d, "r", "'cancel':true");
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Cancelled");
+	rd_expect_clean(d);
+}
+
 /* The status lists each skipped node, and its list has an end. */
 static void more_nodes_are_skipped_than_the_status_can_list(void **state)
 {
@@ -162,6 +184,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_missing_right_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
+		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
 		T(more_nodes_are_skipped_than_the_status_can_list),
 	};
 
