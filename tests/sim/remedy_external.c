@@ -32,8 +32,7 @@ struct fixes {
 	struct hf_loop *loop;
 	struct hf_doc *template, *object;
 	unsigned creates, deletes;
-	void (*end)(void *arg);
-	void *end_arg;
+	struct ra *actors;
 };
 
 struct fix_call;
@@ -184,7 +183,6 @@ static void end(void *arg)
 {
 	struct fixes *fixes = arg;
 
-	fixes->end(fixes->end_arg);
 	hf_doc_unref(fixes->template);
 	hf_doc_unref(fixes->object);
 	free(fixes);
@@ -203,17 +201,15 @@ static const char *phase_of(struct rw *w)
 static struct fixes *begin(struct rw *w)
 {
 	struct fixes *fixes = hf_xcalloc(1, sizeof(*fixes));
-	struct ra *a = ra_create(w);
 
-	a->at_once = 1;
+	fixes->actors = ra_create(w);
+	fixes->actors->at_once = 1;
 	fixes->loop = w->loop;
-	fixes->end = w->end;
-	fixes->end_arg = w->end_arg;
 	fixes->template = json_doc_of(
 		"{'apiVersion':'fix.example/v1','kind':'FixTemplate','metadata':{'name':'t','uid':'u',"
 		"'resourceVersion':'1'},'spec':{'template':{'spec':{'how':'power'}}}}");
-	w->end = end;
-	w->wrap_arg = w->end_arg = fixes;
+	rw_at_end(w, end, fixes);
+	w->wrap_arg = fixes;
 	w->wrap = wrap;
 	rw_begin(w, 10, POLICY);
 	rw_say(w, NODE, RW_RESET);
@@ -291,11 +287,12 @@ static void a_fault_from_before_the_act_is_mended(void **state)
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(clocks); i++) {
 		char at[HF_TIME_TEXT_MAX], more[128];
+		struct fixes *fixes;
 		struct rw *w;
 
 		rw_setup((void **)&w);
 		w->clock[NODE] = clocks[i];
-		begin(w);
+		fixes = begin(w);
 		rw_say(w, NODE, RW_WELL);
 		rw_run(w, 10 * HF_MINUTE);
 		assert_string_equal(phase_of(w), "Succeeded");
@@ -305,7 +302,7 @@ static void a_fault_from_before_the_act_is_mended(void **state)
 		snprintf(more, sizeof(more), ",'fault':{'class':'reboot','time':'%s'}", at);
 		rw_say(w, NODE, RW_REBOOT);
 		w->people_ask = true;
-		ra_request(((struct fixes *)w->end_arg)->end_arg, NODE, 2, "reboot", more);
+		ra_request(fixes->actors, NODE, 2, "reboot", more);
 		rw_run(w, HF_MINUTE);
 		assert_non_null(strstr(
 			hf_str_or(hf_json_path_str(rw_get(w, &hf_remediations, NULL, NAME "-2"),

@@ -22,8 +22,7 @@ struct refused {
 };
 static const struct refused *refused;
 
-static bool refuse(const struct rw *w, const struct hf_request *request,
-		   struct hf_fault *ret_fault)
+static bool refuse(const struct rw *w, const struct hf_request *request, struct hf_fault *ret_fault)
 {
 	if (!hf_streq(request->resource->plural, refused->plural) ||
 	    request->verb != refused->verb ||
@@ -86,8 +85,8 @@ static void set_ready(struct rd *d, int node, const char *status)
 	char name[16], text[128];
 
 	rw_name(node, name);
-	snprintf(text, sizeof(text),
-		 "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}", status);
+	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+		 status);
 	rw_patch_status(d->w, &hf_nodes, name, text);
 }
 
@@ -168,11 +167,72 @@ static void more_nodes_are_skipped_than_the_status_can_list(void **state)
 		rd_pod(d, name, i, NULL);
 	}
 	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER ",'soakSeconds':10,'emptySeconds':10,'atOnce':64,'waves':['100%']");
+	rd_rollout(d, "r",
+		   DRIVER ",'soakSeconds':10,'emptySeconds':10,'atOnce':64,'waves':['100%']");
 	rw_run(w, HF_HOUR / 2);
 	rd_expect_phase(d, "Succeeded");
 	if (strstr(rd_message(d, "r"), "the status cannot list more skipped nodes") == NULL)
 		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_clean(d);
+}
+
+/* ---- what is not there any more -------------------------------------------------------------------- */
+
+static bool refuse_deletes(const struct rw *w, const struct hf_request *request,
+			   struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE)
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = HF_E_UNAVAILABLE, .message = "overloaded"};
+	return true;
+}
+
+/* The change of a node is marked, and the API server refuses it until the rollout has halted. */
+static void a_halted_rollout_changes_no_marked_node(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d;
+
+	w->fault = refuse_deletes;
+	d = rd_begin(w, 3, DRIVER FAST);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Changing");
+	d->gone = true;
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	w->fault = NULL;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(d->total_deletes, 0);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	rd_expect_clean(d);
+}
+
+/* A person deletes the Lease of a node in work. */
+static void no_condition_is_left_on_a_node_whose_lease_was_deleted(void **state)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_leases,
+					   .ns = "holdfast-mend",
+					   .name = "holdfast-mend-n000"};
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 1);
+	HF_AUTO_RESULT result = {0};
+
+	rd_pod(d, "train-0", 0, "train");
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	rd_patch_spec(d, "r", "'paused':true");
+	hf_memstore_apply(w->memstore, &request, &result);
+	assert_int_equal(result.code, 0);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	rd_patch_spec(d, "r", "'cancel':true");
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Cancelled");
 	rd_expect_clean(d);
 }
 
@@ -186,6 +246,8 @@ int main(int argc, char **argv)
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
 		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
 		T(more_nodes_are_skipped_than_the_status_can_list),
+		T(a_halted_rollout_changes_no_marked_node),
+		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
 	};
 
 	/* One test alone, by a pattern. */
