@@ -31,16 +31,33 @@ static bool is_name(const char *host, size_t len, const char *name)
 	return strlen(name) == len && strncasecmp(host, name, len) == 0;
 }
 
-bool hf_page_host_ok(const struct hf_page_hosts *hosts, const char *host)
+/* The names of loopback in a Host header. kubectl port-forward prints an address, so people open that too. */
+static bool is_loopback_name(const char *host, size_t len)
 {
 	static const char *const local[] = {"localhost", "127.0.0.1", "[::1]"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(local); i++)
+		if (is_name(host, len, local[i]))
+			return true;
+	return false;
+}
+
+static bool accepts_loopback(const struct hf_page_hosts *hosts)
+{
+	for (size_t i = 0; hosts->names[i] != NULL; i++)
+		if (is_loopback_name(hosts->names[i], strlen(hosts->names[i])))
+			return true;
+	return hosts->loopback;
+}
+
+bool hf_page_host_ok(const struct hf_page_hosts *hosts, const char *host)
+{
 	size_t len = host == NULL ? 0 : name_len(host);
 
 	if (len == 0)
 		return false;
-	for (size_t i = 0; hosts->loopback && i < HF_ARRAY_LEN(local); i++)
-		if (is_name(host, len, local[i]))
-			return true;
+	if (is_loopback_name(host, len))
+		return accepts_loopback(hosts);
 	for (size_t i = 0; hosts->names[i] != NULL; i++)
 		if (is_name(host, len, hosts->names[i]))
 			return true;

@@ -22,7 +22,8 @@ HF_BEGIN_DECLS
 #define HF_PAGE_HOSTS_MAX 16
 
 struct hf_page_hosts {
-	/* names that the page is served under, without port; the list ends with NULL */
+	/* names that the page is served under, without port; the list ends with NULL.  localhost, 127.0.0.1 and
+	 * [::1] stand for one another */
 	const char *names[HF_PAGE_HOSTS_MAX + 1];
 	/* the page listens on loopback only: then localhost, 127.0.0.1 and [::1] are accepted */
 	bool loopback;

@@ -19,10 +19,15 @@ static void names_of_loopback_are_accepted_on_loopback_only(void **state)
 static void given_names_are_accepted_with_any_port(void **state)
 {
 	const struct hf_page_hosts hosts = {.names = {"holdfast.example.com", "page"}};
+	const struct hf_page_hosts forwarded = {.names = {"localhost"}};
 
 	assert_true(hf_page_host_ok(&hosts, "holdfast.example.com"));
 	assert_true(hf_page_host_ok(&hosts, "Holdfast.example.com:443"));
 	assert_true(hf_page_host_ok(&hosts, "page:8082"));
+	assert_true(hf_page_host_ok(&forwarded, "localhost:8082"));
+	assert_true(hf_page_host_ok(&forwarded, "127.0.0.1:8082"));
+	assert_false(hf_page_host_ok(&forwarded, "127.0.0.2:8082"));
+	assert_false(hf_page_host_ok(&hosts, "127.0.0.1:8082"));
 }
 
 static void other_names_are_refused(void **state)
