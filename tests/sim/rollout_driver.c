@@ -433,7 +433,7 @@ static void count_cordoned(void *arg, struct hf_doc *doc)
 static bool requests(const struct hf_json *pod)
 {
 	return hf_json_path(hf_json_item(hf_json_path(pod, "spec", "containers", NULL), 0),
-			    "resources", "limits", NULL) != NULL;
+			    "resources", "limits", "nvidia.com/gpu", NULL) != NULL;
 }
 
 static void find_holder(void *arg, struct hf_doc *doc)
