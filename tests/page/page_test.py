@@ -339,7 +339,7 @@ class RoleTest(unittest.TestCase):
         self.assertTrue(row[1].startswith("application"), row)
         self.assertIn("worker-0", row[3])
         self.assertIn("137", row[6])
-        self.assertRegex(browser.find(".restarts .strip").label, r"^detect .*, decide .* s, stop pods .*, start pods .* s, first step ")
+        self.assertRegex(texts(".restarts small")[0], r"start pods [\d.]+ m?s")
         parts = texts(".timebar + .axis + ol li")
         self.assertIn("ended by a fault of class application", " ".join(browser.run("return [...document.querySelectorAll('.timebar ~ ol li')].map(e => e.textContent)")), parts)
         self.assertEqual(len(browser.all(".ranks tbody tr")), 3)

@@ -281,12 +281,11 @@ export function spark(values, label) {
 		svg('polyline', {points: values.map((value, at) => `${(2 + at * step).toFixed(1)},${(22 - 20 * value / top).toFixed(1)}`).join(' ')}));
 }
 
-const stageText = parts => STAGES.map(([key, name]) => `${name} ${seconds(parts[key])}`).join(', ');
-
-// The stages of a restart in a row; whole is the number of seconds of the full width.
+// The stages of a restart in a row, and their seconds; whole is the number of seconds of the full width.
 export function stageStrip(parts, whole) {
-	return image('div.strip', stageText(parts), STAGES.map(([key, name], at) => parts[key] > 0 && el('i.stage' + at,
-		{title: `${name} ${seconds(parts[key])}`, css: {width: percent(parts[key] / whole * 100)}})));
+	const has = STAGES.map(([key, name], at) => [at, name, parts[key]]).filter(one => one[2] > 0);
+	return [el('div.strip', has.map(([at,, part]) => el('i.stage' + at, {css: {width: percent(part / whole * 100)}}))),
+		el('small', has.map(([, name, part]) => `${name} ${seconds(part)}`).join(', '))];
 }
 
 // The smallest of 1, 2, 5 times a power of ten that is at least the value.

@@ -286,7 +286,7 @@ const restartTable = () => new Table('Restarts, the last one first', 'restarts',
 	['Exit', 'nowrap wide', exitText],
 	['Steps lost', 'num mid', one => count(one.stepsLost)],
 	['Until all ranks ran', 'stages', one => JSON.stringify([one.seconds, one.scale]), (cell, value, one) =>
-		cell.replaceChildren(seconds(one.seconds?.total), stageStrip(one.seconds || {}, one.scale))],
+		cell.replaceChildren(seconds(one.seconds?.total), ...stageStrip(one.seconds || {}, one.scale))],
 ], 'No restart is recorded.');
 
 // ---- Job: ranks
