@@ -159,7 +159,10 @@ void hf_exec_orders_started(struct hf_exec_orders *o, int64_t now_ms)
 
 bool hf_exec_orders_let_stay(const struct hf_exec_orders *o)
 {
-	return !o->leaving && o->target.start.known && o->target.wait_s > 0;
+	/* The operator waits for the report that the rank is down, also where nothing restarts in place. */
+	bool ordered = o->phase == HF_EXEC_SAVING || o->phase == HF_EXEC_STOPPING;
+
+	return !o->leaving && o->target.start.known && (ordered || o->target.wait_s > 0);
 }
 
 static int64_t find_wait_ms(const struct hf_exec_orders *o)

@@ -218,6 +218,31 @@ static void test_down_is_over(void **state HF_UNUSED)
 	assert_true(hf_exec_orders_wake_ms(&o, 12000) == 72000);
 }
 
+/* An exec that has stopped its rank by an order reports the save, although the job does not restart in place: the
+ * operator deletes the pod after that report. */
+static void test_down_without_wait(void **state HF_UNUSED)
+{
+	struct hf_exec_orders o = open_orders(false);
+	int peer;
+
+	connect_agent(&o, &peer);
+	take(&o, "target generation=1 attempt=0 save=20", 0);
+	hf_exec_orders_started(&o, 0);
+	assert_false(hf_exec_orders_let_stay(&o));
+	take(&o, "target generation=2 attempt=0 save=20 hold=1", 1000);
+	assert_int_equal(o.phase, HF_EXEC_SAVING);
+	assert_true(hf_exec_orders_let_stay(&o));
+	hf_exec_orders_move(&o, HF_EXEC_SAVED, 2000);
+	assert_true(hf_exec_orders_let_stay(&o));
+	o.told.has_saved = true;
+	o.told.saved = 83;
+	hf_exec_orders_move(&o, HF_EXEC_STAY, 3000);
+	expect_told(&o, peer, "state phase=down generation=2 attempt=0 ordinal=1 saved=83");
+	assert_true(hf_exec_orders_deadline_ms(&o) == 3000 + HF_EXEC_HOLD_S * 1000);
+	(void)close(peer);
+	hf_agent_link_close(&o.link);
+}
+
 static void test_hold(void **state HF_UNUSED)
 {
 	struct hf_exec_orders o = open_orders(true);
@@ -315,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_stay),
 		cmocka_unit_test(test_stay_without_connection),
 		cmocka_unit_test(test_down_is_over),
+		cmocka_unit_test(test_down_without_wait),
 		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_a_late_target_does_not_end_the_hold),
 		cmocka_unit_test(test_takes_some_targets_at_once),

@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 
 HOLDFAST, EXEC = (os.path.abspath(path) for path in sys.argv[1:3])
+PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
 PATIENCE = 90.0
 PAUSE = threading.Event()
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs"
@@ -34,11 +35,14 @@ exec "$EXEC" $EXEC_FLAGS --termination-log "$FOLDER/termination-$RANK" -- sh "$F
 """
 # Each start of the program writes a line; a child of it shows that the whole tree ends. If the file "fail" of a rank exists,
 # the rank ends with code 7; with the file "slow" it takes two seconds to end by SIGTERM.  By SIGUSR1 it saves, which takes a second, and ends.
+# A rank that reports is at step 90, and saves it.
 TRAIN = """
 sleep 1000 &
 trap '[ -e "$FOLDER/slow-$RANK" ] && sleep 2; exit 1' TERM
-trap 'sleep 1; touch "$FOLDER/saved-$RANK"; exit 1' USR1
+report() { [ -z "$REPORTS" ] || python3 -c "import holdfast_report; holdfast_report.$1(90)"; }
+trap 'sleep 1; touch "$FOLDER/saved-$RANK"; report saved; exit 1' USR1
 echo "$HOLDFAST_GENERATION $HOLDFAST_POD_UID" >>"$FOLDER/starts-$RANK"
+report report
 while [ ! -e "$FOLDER/fail-$RANK" ]; do sleep 0.05; done
 rm "$FOLDER/fail-$RANK"
 echo "rank $RANK failed" >&2
@@ -228,10 +232,10 @@ class InPlace(unittest.TestCase):
             if len(found) > 1 and all(variable(pid, "HOLDFAST_GENERATION") for pids in found.values() for pid in pids):
                 self.seen.append(found)
 
-    def create(self, **recovery):
+    def create(self, reports="", **recovery):
         saves = "--save-signal USR1" if "checkpoint" in recovery else ""
         environment = {"FOLDER": self.folder, "EXEC": EXEC, "EXEC_FLAGS": saves, "HOLDFAST_JOB_OF_TEST": self.job,
-                       "HOLDFAST_AGENT_SOCKET": self.folder / "agent.sock"}
+                       "PYTHONPATH": PYTHON, "REPORTS": reports, "HOLDFAST_AGENT_SOCKET": self.folder / "agent.sock"}
         replica = {"replicas": 1, "restartPolicy": "OnFailure", "template": {"spec": {
             "terminationGracePeriodSeconds": 5, "containers": [
                 {"name": "pytorch", "image": "none", "command": ["/bin/sh", str(self.folder / "pod.sh")],
@@ -376,6 +380,18 @@ class InPlace(unittest.TestCase):
         self.assertLess(time.monotonic() - since, 50, "exec has waited for an order")
         self.assertFalse({start[1] for start in last} & set(uids))
         self.assertNotIn("inPlaceWaitSeconds", self.ledger())
+
+    def test_never_saves(self):
+        # New pods do not make the operator forget what the ranks have saved for it.
+        self.begin(reports="yes", inPlace="Never", checkpoint={"graceSeconds": 40})
+        until(lambda: len(self.phases()) == 2 and self.ledger().get("step") == 90, "the ranks' reports")
+        since = time.monotonic()
+        subprocess.run([HOLDFAST, "restart", self.job, "--kubeconfig", self.cluster.kubeconfig], check=True)
+        last = [self.until_started(rank, 2) for rank in range(2)]
+        self.assertLess(time.monotonic() - since, 30)
+        self.assertEqual([start[0] for start in last], ["2", "2"])
+        self.assertTrue(all((self.folder / f"saved-{rank}").exists() for rank in range(2)), "a rank has not saved")
+        self.assertEqual(self.ledger()["last"].get("savedStep"), 90)
 
 
 class Run(unittest.TestCase):
