@@ -67,6 +67,22 @@ static void what_was_read_is_written_the_same(void **state)
 	assert_true(hf_json_equal(stored, from_nothing));
 }
 
+/* The incident that ended the job restarted nothing, also if an earlier step has written it. */
+static void a_record_without_scope_is_no_restart(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_JSON stored = parse("{\"conditions\":[],\"recovery\":{\"schema\":1,\"incident\":{\"id\":2,"
+				    "\"charged\":\"application\"},\"restarts\":{\"application\":2},"
+				    "\"last\":{\"incident\":2,\"cause\":\"application\"}}}");
+	HF_AUTO_JSON written = NULL;
+	struct hf_status status;
+
+	hf_status_read(stored, &hf_framework_pytorch, arena, &status);
+	written = hf_status_write(&status, &hf_framework_pytorch, stored);
+	assert_string_equal(hf_json_path_str(written, "recovery", "summary", NULL),
+			    "1 (application)");
+}
+
 static void members_of_others_survive(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -168,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_read_is_written_the_same),
+		cmocka_unit_test(a_record_without_scope_is_no_restart),
 		cmocka_unit_test(members_of_others_survive),
 		cmocka_unit_test(counts_of_a_type_that_the_kind_does_not_have_go),
 		cmocka_unit_test(a_cleared_field_is_removed),
