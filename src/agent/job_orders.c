@@ -21,6 +21,9 @@
  */
 
 #define ANNOTATION_LEDGER "holdfast.dev/ledger"
+/* The least wait of a held rank.  Agents repeat its target every HF_PROCESSES_REPEAT: an exec that waits less would end
+ * during a delay, although its agent is well. */
+#define HELD_WAIT_S 30
 /* The most replica types that a job can have. */
 #define TYPES_MAX 16
 
@@ -261,6 +264,8 @@ bool hf_job_orders_target(const struct hf_job_orders *o, const struct hf_pod_ran
 			     !find_in_ranges(type->hold, rank->index, &target.hold)))
 		return false;
 	target.hold |= is_given_up(o, rank, target.start.attempt, in_place);
+	if (target.hold && target.wait_s > 0 && target.wait_s < HELD_WAIT_S)
+		target.wait_s = HELD_WAIT_S;
 	*ret_target = target;
 	return true;
 }

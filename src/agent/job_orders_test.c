@@ -82,6 +82,12 @@ static void test_spans(void **state HF_UNUSED)
 	expect(SPANS("\"inPlaceSaveSeconds\":120,\"saveUntil\":\"2026-01-01T00:00:00.000000Z\""),
 	       LINE2("wait=9 grace=30 save=120"));
 	expect(SPANS("\"inPlaceSaveSeconds\":120"), LINE2("wait=9 grace=30"));
+	/* A held rank waits for several repeats of its target.  Without restarts in place no wait is told. */
+#define HELD(wait) \
+	RECOVERY("\"generation\":2," wait "\"replicas\":{\"Worker\":{\"attempts\":\"7:1\",\"hold\":\"7\"}}")
+	expect(HELD("\"inPlaceWaitSeconds\":1,"), LINE2("hold=1 wait=30 grace=30"));
+	expect(HELD("\"inPlaceWaitSeconds\":31,"), LINE2("hold=1 wait=31 grace=30"));
+	expect(HELD(""), LINE2("hold=1 grace=30"));
 }
 
 /* The operator does not count on this pod any more: another pod replaces it, or will.  Such a pod may come back,
@@ -160,7 +166,7 @@ static void test_annotations(void **state HF_UNUSED)
 	expect("{\"metadata\":{\"uid\":\"u1\",\"annotations\":{"
 	       "\"holdfast.dev/ledger\":\"{\\\"generation\\\":2,\\\"inPlaceWaitSeconds\\\":7,\\\"inPlaceGraceSeconds\\\":4,"
 	       "\\\"replicas\\\":{\\\"Worker\\\":{\\\"attempts\\\":\\\"7:1\\\",\\\"hold\\\":\\\"7\\\"}}}\"}}}",
-	       LINE2("hold=1 wait=7 grace=4"));
+	       LINE2("hold=1 wait=30 grace=4"));
 	expect_none(
 		"{\"metadata\":{\"uid\":\"u1\",\"annotations\":{\"holdfast.dev/ledger\":\"{\"}}}");
 }

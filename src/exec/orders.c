@@ -103,7 +103,7 @@ void hf_exec_orders_take(struct hf_exec_orders *o, const struct hf_process_targe
 		return;
 	o->target = *target;
 	o->heard = true;
-	if (target->hold && target->start.known)
+	if (target->start.known && (target->hold || hf_exec_orders_let_start(o, now_ms)))
 		o->held_ms = now_ms;
 	if (o->phase == HF_EXEC_WAITING) {
 		take_in_waiting(o);

@@ -76,7 +76,8 @@ bool hf_exec_orders_let_stay(const struct hf_exec_orders *orders);
 /*
  * When a phase without a process is over; INT64_MAX: it lasts until the next event.
  *   ENDED    the target's wait after the end of CMD; HF_EXEC_RETURN_MS at most if the agent does not come back
- *   DOWN     the target's wait after the last target with a hold; the agent repeats such a target while the hold lasts
+ *   DOWN     the target's wait after the last target with a hold, which the agent repeats while the hold lasts, or after
+ *            the go
  *   WAITING  with a hold as in DOWN; without a hold INT64_MAX
  */
 int64_t hf_exec_orders_deadline_ms(const struct hf_exec_orders *orders);

@@ -216,6 +216,10 @@ static void test_down_is_over(void **state HF_UNUSED)
 	take(&o, "target generation=2 attempt=0 wait=60 hold=1", 12000);
 	assert_true(hf_exec_orders_deadline_ms(&o) == 72000);
 	assert_true(hf_exec_orders_wake_ms(&o, 12000) == 72000);
+	/* A go comes in time, however short the wait of its target is. */
+	take(&o, "target generation=2 attempt=0 wait=2", 20000);
+	assert_true(hf_exec_orders_let_start(&o, 20000));
+	assert_true(hf_exec_orders_deadline_ms(&o) == 22000);
 }
 
 /* An exec that has stopped its rank by an order reports the save, although the job does not restart in place: the
