@@ -754,6 +754,12 @@ static uint64_t make_key(const struct hf_fleet *fleet, const char *name,
 	return key;
 }
 
+/* A former leader may have told the jobs of a device, and nothing else of the quarantine is left. */
+static bool were_jobs_told(const struct fleet_item *item)
+{
+	return item->health != NULL && item->health->told;
+}
+
 void hf_fleet_taints_want(struct fleet_taints *t, const struct fleet_seen *seen)
 {
 	const struct fleet_policy *policy = seen->policy;
@@ -771,7 +777,7 @@ void hf_fleet_taints_want(struct fleet_taints *t, const struct fleet_seen *seen)
 		struct taint_node *node = hf_map_get(t->nodes, item->name);
 		uint64_t key;
 
-		if (node == NULL && (confined || would))
+		if (node == NULL && (confined || would || were_jobs_told(item)))
 			node = ensure_node(t, item->name);
 		if (node == NULL)
 			continue;

@@ -113,6 +113,7 @@ struct fleet_health {
 	bool has_devices, has_gpus;
 	bool by_pods, rest_well;       /* as in struct hf_health_node */
 	bool confined;                 /* all faults that act belong to single devices */
+	bool told;                     /* the annotation HF_DEVICES_OUT_ANNOTATION exists */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
 	/* UUIDs of the devices that are out of use; "": the node itself, or a device without a UUID */

@@ -302,6 +302,7 @@ void *hf_fleet_read_health(struct hf_fleet *fleet, struct hf_doc *doc)
 	if (!hf_health_action_of(hf_str_or(health.action, ""), &view->action))
 		view->action = HF_HEALTH_RECORD;
 	view->confined = hf_device_taint_is_confined(&health);
+	view->told = health.devices_out != NULL;
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
 	view->began_at = find_began(&health);

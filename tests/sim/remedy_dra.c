@@ -241,6 +241,25 @@ static void a_rule_that_a_person_removed_stays_away(void **state)
 	assert_int_equal(dra->rules_len, 1);
 }
 
+/* While no operator runs, a person ends the quarantine. Jobs must not be told any longer that no pod can be given the
+ * device. */
+static void the_next_leader_takes_back_what_jobs_were_told(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin(w, 5, DEVICE);
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(devices_out(w, "n001"), "GPU-n001");
+	rw_stop(w);
+	dra_remove_rule(dra, 0);
+	rw_patch(w, &hf_nodes, "n001", UNMARKED);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'quarantine':'Node'}}");
+	rw_start(w);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(devices_out(w, "n001"), "");
+}
+
 static void budgets_count_nodes_with_a_device_out(void **state)
 {
 	struct rw *w = *state;
@@ -350,9 +369,10 @@ static void a_reset_waits_for_the_rule(void **state)
 	struct rw *w = *state;
 	static struct ladder ladder; /* the teardown uses it */
 
-	begin_ladder(w, &ladder,
-		     "{'mode':'remediate','quarantine':'Device','mend':{'rungs':['reset-device']}," WIDE
-		     "}");
+	begin_ladder(
+		w, &ladder,
+		"{'mode':'remediate','quarantine':'Device','mend':{'rungs':['reset-device']}," WIDE
+		"}");
 	ra_all(ladder.actors, RA_MENDS, RA_MENDS);
 	ladder.dra->delay = 7 * HF_SECOND;
 	rw_say(w, 1, RW_RESET);
@@ -455,6 +475,7 @@ int main(int argc, char **argv)
 		T(a_renumbered_device_is_followed),
 		T(a_name_that_another_gpu_gets_is_free),
 		T(a_rule_that_a_person_removed_stays_away),
+		T(the_next_leader_takes_back_what_jobs_were_told),
 		T(budgets_count_nodes_with_a_device_out),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),

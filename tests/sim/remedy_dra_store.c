@@ -24,7 +24,7 @@ struct dra_call {
 	struct dra_store *store;
 	struct hf_timer *timer;
 	enum hf_verb verb;
-	bool rules;
+	bool rules, lost, refused;
 	char version[16], name[254], node[254], uid[64];
 	struct hf_doc *body;
 	hf_reply_fn done;
@@ -110,13 +110,57 @@ void dra_publish(struct dra *dra, const char *node, const char *text)
 			hf_doc_unref(dra->slices[i]);
 			dra->slices[i--] = dra->slices[--dra->slices_len];
 		}
-	if (text != NULL) {
-		hf_assert(dra->slices_len < DRA_OBJECTS_MAX);
-		dra->slices[dra->slices_len++] = json_doc_of(text);
-	}
+	if (text != NULL)
+		dra_publish_more(dra, text);
+}
+
+void dra_publish_more(struct dra *dra, const char *text)
+{
+	hf_assert(dra->slices_len < DRA_OBJECTS_MAX);
+	dra->slices[dra->slices_len++] = json_doc_of(text);
+}
+
+static void replace_rule(struct dra *dra, size_t at, struct hf_doc *patch)
+{
+	struct hf_doc *old = dra->rules[at];
+
+	dra->rules[at] = stamp(dra, hf_json_merge_patch(hf_doc_json(old), hf_doc_json(patch)),
+			       hf_doc_uid(old));
+	hf_doc_unref(old);
+	tell_watches(dra, HF_EVENT_MODIFIED, dra->rules[at]);
+}
+
+void dra_edit_rule(struct dra *dra, size_t at, const char *text)
+{
+	HF_AUTO_DOC patch = json_doc_of(text);
+
+	hf_assert(at < dra->rules_len);
+	replace_rule(dra, at, patch);
+}
+
+static void tell_put(struct dra *dra, struct hf_doc *rule)
+{
+	if (dra->put != NULL)
+		dra->put(dra->put_arg, hf_doc_json(rule));
 }
 
 /* ---- answers -------------------------------------------------------------------------------------- */
+
+static void answer(struct dra_call *call, int code, struct hf_doc *object)
+{
+	if (call->lost) {
+		code = HF_E_UNAVAILABLE;
+		object = NULL;
+	}
+	const struct hf_reply reply = {.code = code,
+				       .message = code == 0 ? "" : "as the test wants it",
+				       .object = object,
+				       .resource_version = "",
+				       .continue_token = "",
+				       .server_time = HF_TIME_NONE};
+
+	call->done(call->arg, &reply);
+}
 
 static void answer_list(struct dra_call *call)
 {
@@ -130,6 +174,10 @@ static void answer_list(struct dra_call *call)
 				 .remaining = -1,
 				 .server_time = HF_TIME_NONE};
 
+	if (call->lost) {
+		answer(call, 0, NULL);
+		return;
+	}
 	snprintf(version, sizeof(version), "%lld", (long long)++dra->version);
 	for (size_t i = 0; call->rules && i < dra->rules_len; i++)
 		items[reply.n_items++] = dra->rules[i];
@@ -138,18 +186,6 @@ static void answer_list(struct dra_call *call)
 			    hf_json_path_str(hf_doc_json(dra->slices[i]), "spec", "nodeName", NULL),
 			    call->node))
 			items[reply.n_items++] = dra->slices[i];
-	call->done(call->arg, &reply);
-}
-
-static void answer(struct dra_call *call, int code, struct hf_doc *object)
-{
-	const struct hf_reply reply = {.code = code,
-				       .message = code == 0 ? "" : "as the test wants it",
-				       .object = object,
-				       .resource_version = "",
-				       .continue_token = "",
-				       .server_time = HF_TIME_NONE};
-
 	call->done(call->arg, &reply);
 }
 
@@ -167,6 +203,7 @@ static void create_rule(struct dra_call *call)
 	dra->creates++;
 	doc = dra->rules[dra->rules_len++] = stamp(dra, hf_doc_copy_json(call->body), NULL);
 	tell_watches(dra, HF_EVENT_ADDED, doc);
+	tell_put(dra, doc);
 	answer(call, 0, doc);
 }
 
@@ -182,10 +219,8 @@ static void change_rule(struct dra_call *call, size_t at)
 		return;
 	}
 	dra->changes++;
-	dra->rules[at] = stamp(dra, hf_json_merge_patch(hf_doc_json(old), hf_doc_json(call->body)),
-			       hf_doc_uid(old));
-	hf_doc_unref(old);
-	tell_watches(dra, HF_EVENT_MODIFIED, dra->rules[at]);
+	replace_rule(dra, at, call->body);
+	tell_put(dra, dra->rules[at]);
 	answer(call, 0, dra->rules[at]);
 }
 
@@ -216,6 +251,17 @@ static void free_call(struct dra_call *call)
 	free(call);
 }
 
+/* Refuses the request, or loses its reply: then the request is done, and its sender learns nothing. */
+static void lose_some(struct dra_call *call)
+{
+	const struct dra *dra = call->store->dra;
+
+	if (dra->lose_permille == 0 || hf_rng_below(dra->rng, 1000) >= dra->lose_permille)
+		return;
+	call->lost = true;
+	call->refused = hf_rng_below(dra->rng, 2) == 0;
+}
+
 static void on_due(void *arg)
 {
 	struct dra_call *call = arg;
@@ -223,7 +269,10 @@ static void on_due(void *arg)
 	size_t at = find_rule(dra, call->name);
 
 	forget_call(call);
-	if (call->rules && !hf_streq(call->version, dra->serves))
+	lose_some(call);
+	if (call->refused)
+		answer(call, 0, NULL);
+	else if (call->rules && !hf_streq(call->version, dra->serves))
 		answer(call, HF_E_NOT_FOUND, NULL);
 	else if (call->verb == HF_VERB_LIST)
 		answer_list(call);

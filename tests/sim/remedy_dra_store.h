@@ -3,6 +3,7 @@
 #ifndef HF_TESTS_SIM_REMEDY_DRA_STORE_H
 #define HF_TESTS_SIM_REMEDY_DRA_STORE_H
 
+#include "base/random.h"
 #include "json/doc.h"
 #include "store/backend.h"
 
@@ -36,6 +37,12 @@ struct dra {
 	hf_time delay;    /* of each reply */
 	int refuse_rules; /* code with which writes of rules are refused; 0: they are accepted */
 	unsigned creates, changes, deletes;
+	/* chance that a request is refused or its reply is lost, by `rng` */
+	unsigned lose_permille;
+	struct hf_rng *rng;
+	/* Called with each rule that is created or changed; NULL: not set. */
+	void (*put)(void *arg, const struct hf_json *rule);
+	void *put_arg;
 	struct dra_watch *watches[DRA_WATCHES_MAX];
 	char broken[256]; /* a promise that was broken; "": none */
 };
@@ -46,6 +53,10 @@ void dra_destroy(struct dra *dra);
 struct hf_store *dra_wrap(struct dra *dra, struct hf_store *inner);
 /* In this text ' stands for ". Replaces the slice of this node; NULL: the driver is away. */
 void dra_publish(struct dra *dra, const char *node, const char *text);
+/* The same, but the other slices of the node stay. */
+void dra_publish_more(struct dra *dra, const char *text);
+/* A person patches the rule. */
+void dra_edit_rule(struct dra *dra, size_t at, const char *text);
 /* A person deletes the rule. */
 void dra_remove_rule(struct dra *dra, size_t at);
 /* The device of the only rule of the node; "": there is none. */

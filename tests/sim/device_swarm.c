@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_dra_store.h"
+#include "sim/remedy.h"
+
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Single devices out of use under random trouble, each schedule from one seed: devices that fail, recover and relapse,
+ * a DRA driver that goes, comes back, renames its devices and rewrites its pool in parts, people who delete and edit
+ * rules, marks and taints, policies that change between Node and Device, operators that die, a second leader, lost
+ * requests and slow replies.
+ *
+ * Invariants: each rule names exactly one device, which is the failed one; no more nodes are out than the budget
+ * allows. After a calm time exactly the failed devices are out of use, and once all are well nothing is left.
+ *
+ *   device_swarm [--corpus FILE] [--start S] [--seeds N]
+ *
+ * The seeds of the corpus run first.
+ */
+
+#define NODES_MAX 16
+/* Trouble comes to so many nodes, at most; the others are well, so neither the breaker nor a wide budget holds anything. */
+#define TROUBLED_MAX 6
+#define GPUS 4
+#define TURNS 50
+/* So long after a change a request may still tell of the time before. */
+#define LATE (15 * HF_SECOND)
+#define DEVICE "{'mode':'quarantine','quarantine':'Device'," WIDE "}"
+
+static unsigned first_seed = 1, seeds = 60;
+static const char *corpus;
+
+/* What the DRA driver of a node publishes. */
+struct published {
+	bool away, split, half; /* half: the second of two slices is missing */
+	int generation;
+	int names
+		[GPUS]; /* GPU i has the name gpu-NUMBER; GPU 0 is the one that the agent reports */
+	bool gone;      /* GPU 0 is not published */
+	hf_time changed_at;
+};
+
+struct swarm {
+	struct rw *w;
+	struct dra *dra;
+	struct hf_operator *second;
+	struct hf_store *second_client;
+	struct published nodes[NODES_MAX];
+	hf_time well_at[NODES_MAX]; /* when the device recovered */
+	bool flips;                 /* the policy changes between Node and Device */
+	bool by_hand;               /* people change rules, taints and marks */
+	int budget;                 /* -1: wide */
+	int troubled;
+	unsigned rules, troubles;
+};
+
+static unsigned pick(struct swarm *s, unsigned below)
+{
+	return (unsigned)hf_rng_below(&s->w->rng, below);
+}
+
+static void break_it(struct swarm *s, const char *what, const char *name)
+{
+	if (*s->w->broken == '\0')
+		snprintf(s->w->broken, sizeof(s->w->broken), "%s: %s", name, what);
+}
+
+static hf_time read_clock(const struct swarm *s)
+{
+	return hf_loop_mono(s->w->loop);
+}
+
+static int number_of(const char *node)
+{
+	int64_t number = 0;
+
+	if (node == NULL || hf_str_to_i64(node + 1, 0, NODES_MAX - 1, &number, NULL) != 0)
+		fail_msg("no node: %s", hf_str_or(node, "NULL"));
+	return (int)number;
+}
+
+/* ---- the DRA driver ------------------------------------------------------------------------------ */
+
+static void print_slice(struct swarm *s, int node, int part, int parts, char *text, size_t size)
+{
+	const struct published *p = &s->nodes[node];
+	char name[16], devices[1024] = "";
+	size_t used = 0;
+
+	rw_name(node, name);
+	for (int i = 0; i < GPUS; i++) {
+		char uuid[24];
+
+		if (i % parts != part || (i == 0 && p->gone))
+			continue;
+		snprintf(uuid, sizeof(uuid), i == 0 ? "GPU-%s" : "GPU-%s-%d", name, i);
+		used += (size_t)snprintf(
+			devices + used, sizeof(devices) - used,
+			"%s{'name':'gpu-%d','attributes':{'uuid':{'string':'%s'}}}",
+			used > 0 ? "," : "", p->names[i], uuid);
+	}
+	snprintf(text, size,
+		 "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':"
+		 "'s-%s-%d','uid':'u-%s-%d','resourceVersion':'1'},'spec':{'driver':"
+		 "'gpu.example.com','nodeName':'%s','pool':{'name':'%s','generation':%d,"
+		 "'resourceSliceCount':%d},'devices':[%s]}}",
+		 name, part, name, part, name, name, p->generation, parts, devices);
+}
+
+static void publish(struct swarm *s, int node)
+{
+	struct published *p = &s->nodes[node];
+	char name[16], text[2048];
+
+	rw_name(node, name);
+	p->changed_at = read_clock(s);
+	if (p->away) {
+		dra_publish(s->dra, name, NULL);
+		return;
+	}
+	p->generation++;
+	print_slice(s, node, 0, p->split ? 2 : 1, text, sizeof(text));
+	dra_publish(s->dra, name, text);
+	if (!p->split || p->half)
+		return;
+	print_slice(s, node, 1, 2, text, sizeof(text));
+	dra_publish_more(s->dra, text);
+}
+
+static void rename_devices(struct swarm *s, int node)
+{
+	struct published *p = &s->nodes[node];
+	int a = (int)pick(s, GPUS), b = (int)pick(s, GPUS), other = p->names[a];
+
+	p->names[a] = p->names[b];
+	p->names[b] = other;
+	publish(s, node);
+}
+
+static void change_driver(struct swarm *s, int node)
+{
+	struct published *p = &s->nodes[node];
+
+	p->away = !p->away;
+	publish(s, node);
+}
+
+static void change_parts(struct swarm *s, int node)
+{
+	struct published *p = &s->nodes[node];
+
+	p->split = pick(s, 2) == 0;
+	p->half = pick(s, 2) == 0;
+	publish(s, node);
+}
+
+static void change_gone(struct swarm *s, int node)
+{
+	struct published *p = &s->nodes[node];
+
+	p->gone = !p->gone;
+	publish(s, node);
+}
+
+/* ---- what must hold ------------------------------------------------------------------------------ */
+
+static const char *effect_of(const struct hf_json *rule)
+{
+	return hf_str_or(hf_json_path_str(rule, "spec", "taint", "effect", NULL), "");
+}
+
+static const char *node_of(const struct hf_json *rule)
+{
+	return hf_json_path_str(rule, "metadata", "annotations", "holdfast.dev/node", NULL);
+}
+
+static bool is_sick(const struct swarm *s, int node)
+{
+	return s->w->ill[node] != RW_WELL && s->w->ill[node] != RW_PLUGIN;
+}
+
+static bool has_rule(struct swarm *s, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	for (size_t i = 0; i < s->dra->rules_len; i++)
+		if (hf_streq(node_of(hf_doc_json(s->dra->rules[i])), name) &&
+		    !hf_streq(effect_of(hf_doc_json(s->dra->rules[i])), "None"))
+			return true;
+	return false;
+}
+
+static bool exists(struct swarm *s, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	return rw_get(s->w, &hf_nodes, NULL, name) != NULL;
+}
+
+static int count_out(struct swarm *s)
+{
+	int out = 0;
+
+	for (int i = 0; i < s->w->nodes; i++)
+		/* The rule of a device that is well is deleted soon. */
+		out += exists(s, i) && ((has_rule(s, i) && is_sick(s, i)) || rw_tainted(s->w, i));
+	return out;
+}
+
+/* The operator has created or changed the rule. */
+static void check_rule(void *arg, const struct hf_json *rule)
+{
+	struct swarm *s = arg;
+	const char *name = node_of(rule);
+	const char *device = hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL);
+	int node = number_of(name);
+	const struct published *p = &s->nodes[node];
+	char wanted[16];
+
+	s->rules++;
+	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[0]);
+	if (!hf_streq(device, wanted) && read_clock(s) - p->changed_at > LATE)
+		break_it(s, "a rule selects another device than the failed one", name);
+	if (!is_sick(s, node) && read_clock(s) - s->well_at[node] > LATE)
+		break_it(s, "a rule selects a device that is well", name);
+	if (s->budget >= 0 && count_out(s) > s->budget)
+		break_it(s, "more nodes are out than the budget allows", name);
+}
+
+/* ---- trouble ------------------------------------------------------------------------------------- */
+
+static void say(struct swarm *s, int node, int ill)
+{
+	if (is_sick(s, node) && (ill == RW_WELL || ill == RW_PLUGIN))
+		s->well_at[node] = read_clock(s);
+	rw_say(s->w, node, ill);
+}
+
+static void fall_ill(struct swarm *s, int node)
+{
+	static const int ills[] = {RW_RESET,  RW_RESET,   RW_REBOOT, RW_FAILED,
+				   RW_PLUGIN, RW_UNKNOWN, RW_SLOW,   RW_SUSPECT};
+
+	say(s, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
+}
+
+static void get_well(struct swarm *s, int node)
+{
+	say(s, node, pick(s, 3) == 0 ? RW_PROBATION : RW_WELL);
+}
+
+static void delete_rule(struct swarm *s, int node)
+{
+	(void)node;
+	if (s->by_hand && s->dra->rules_len > 0)
+		dra_remove_rule(s->dra, pick(s, (unsigned)s->dra->rules_len));
+}
+
+static void edit_rule(struct swarm *s, int node)
+{
+	static const char *const texts[] = {
+		"{'spec':{'taint':{'effect':'None'}}}", "{'spec':{'taint':{'effect':'NoExecute'}}}",
+		"{'spec':{'taint':{'value':'mine'}}}", "{'metadata':{'labels':{'team':'a'}}}"};
+
+	(void)node;
+	if (s->by_hand && s->dra->rules_len > 0)
+		dra_edit_rule(s->dra, pick(s, (unsigned)s->dra->rules_len),
+			      texts[pick(s, HF_ARRAY_LEN(texts))]);
+}
+
+static void patch_node(struct swarm *s, int node, const char *text)
+{
+	char name[16];
+
+	rw_name(node, name);
+	rw_patch(s->w, &hf_nodes, name, text);
+}
+
+static void take_mark_off(struct swarm *s, int node)
+{
+	/* A taint without the mark is a person's. */
+	if (s->by_hand && !rw_tainted(s->w, node))
+		patch_node(s, node, UNMARKED);
+}
+
+static void take_taint_off(struct swarm *s, int node)
+{
+	if (s->by_hand)
+		patch_node(s, node, UNTAINTED);
+}
+
+static void change_pause(struct swarm *s, int node)
+{
+	patch_node(s, node,
+		   pick(s, 2) == 0 ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+				   : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+}
+
+static void change_policy(struct swarm *s, int node)
+{
+	static const char *const texts[] = {
+		"{'spec':{'quarantine':'Node'}}",   "{'spec':{'quarantine':'Device'}}",
+		"{'spec':{'quarantine':'Device'}}", "{'spec':{'mode':'observe'}}",
+		"{'spec':{'mode':'quarantine'}}",   "{'spec':{'mode':'quarantine'}}",
+		"{'spec':{'paused':true}}",         "{'spec':{'paused':false}}"};
+
+	(void)node;
+	if (s->flips)
+		rw_patch(s->w, &hf_healthpolicies, "p", texts[pick(s, HF_ARRAY_LEN(texts))]);
+}
+
+static void kill_operator(struct swarm *s, int node)
+{
+	(void)node;
+	if (pick(s, 2) == 0) {
+		s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
+		s->w->die_at = s->w->writes + 1 + pick(s, 6);
+		return;
+	}
+	rw_run(s->w, (hf_time)pick(s, 200) * HF_MS);
+	rw_stop(s->w);
+}
+
+/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
+static void change_leaders(struct swarm *s, int node)
+{
+	(void)node;
+	if (s->second != NULL) {
+		hf_operator_destroy(s->second);
+		hf_store_destroy(s->second_client);
+		s->second = NULL;
+		s->second_client = NULL;
+		return;
+	}
+	if (s->w->op == NULL || s->w->how != RW_ALIVE)
+		return;
+	s->second = s->w->op;
+	s->second_client = s->w->client;
+	s->w->op = NULL;
+	s->w->client = NULL;
+	rw_start(s->w);
+}
+
+static void change_losses(struct swarm *s, int node)
+{
+	(void)node;
+	s->w->refuse_permille = s->dra->lose_permille = pick(s, 2) * 150;
+	s->dra->delay = pick(s, 2) == 0 ? HF_MS : (hf_time)pick(s, 3000) * HF_MS;
+}
+
+static void refuse_rules(struct swarm *s, int node)
+{
+	(void)node;
+	s->dra->refuse_rules = pick(s, 3) == 0 ? HF_E_FORBIDDEN : 0;
+}
+
+static void reboot(struct swarm *s, int node)
+{
+	char text[128], boot[40], name[16];
+
+	s->w->boots[node]++;
+	rw_boot_id(s->w, node, boot);
+	rw_name(node, name);
+	snprintf(text, sizeof(text), "{'status':{'nodeInfo':{'bootID':'%s'}}}", boot);
+	rw_patch_status(s->w, &hf_nodes, name, text);
+	rw_run(s->w, (hf_time)pick(s, 60) * HF_SECOND);
+	say(s, node, pick(s, 2) == 0 ? s->w->ill[node] : RW_WELL);
+}
+
+/* The garbage collector deletes the rules of a Node that is gone. */
+static void renew_node(struct swarm *s, int node)
+{
+	char name[16], boot[40], text[128];
+
+	rw_name(node, name);
+	rw_delete(s->w, &hf_nodes, name);
+	rw_run(s->w, (hf_time)pick(s, 20) * HF_SECOND);
+	for (size_t i = s->dra->rules_len; i > 0; i--)
+		if (hf_streq(node_of(hf_doc_json(s->dra->rules[i - 1])), name))
+			dra_remove_rule(s->dra, i - 1);
+	rw_node(s->w, node);
+	rw_boot_id(s->w, node, boot);
+	snprintf(text, sizeof(text), "{'status':{'nodeInfo':{'bootID':'%s'}}}", boot);
+	rw_patch_status(s->w, &hf_nodes, name, text);
+}
+
+static void disturb(struct swarm *s)
+{
+	static void (*const troubles[])(struct swarm *, int) = {
+		fall_ill,       fall_ill,       fall_ill,       get_well,       get_well,
+		rename_devices, rename_devices, change_driver,  change_parts,   change_gone,
+		delete_rule,    edit_rule,      take_mark_off,  take_taint_off, change_pause,
+		change_policy,  kill_operator,  change_leaders, change_losses,  refuse_rules,
+		reboot,         renew_node};
+
+	s->troubles++;
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, (int)pick(s, (unsigned)s->troubled));
+}
+
+/* ---- after the calm ------------------------------------------------------------------------------ */
+
+static void calm_down(struct swarm *s)
+{
+	if (s->second != NULL)
+		change_leaders(s, 0);
+	s->w->how = RW_ALIVE;
+	s->w->refuse_permille = s->dra->lose_permille = 0;
+	s->dra->delay = HF_MS;
+	s->dra->refuse_rules = 0;
+	if (s->w->op == NULL)
+		rw_start(s->w);
+	rw_patch(s->w, &hf_healthpolicies, "p",
+		 "{'spec':{'quarantine':'Device','mode':'quarantine','paused':false}}");
+	for (int i = 0; i < s->w->nodes; i++) {
+		struct published *p = &s->nodes[i];
+
+		patch_node(s, i, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+		p->away = p->half = p->gone = false;
+		publish(s, i);
+	}
+}
+
+static void run_calm(struct swarm *s, hf_time span)
+{
+	for (hf_time at = 0; at < span; at += HF_MINUTE) {
+		if (s->w->op == NULL)
+			rw_start(s->w);
+		rw_run(s->w, HF_MINUTE);
+	}
+}
+
+static const char *note_of(struct swarm *s, const struct hf_resource *resource, int node,
+			   const char *annotation)
+{
+	char name[16];
+
+	rw_name(node, name);
+	return hf_json_path_str(rw_get(s->w, resource, NULL, name), "metadata", "annotations",
+				annotation, NULL);
+}
+
+static const struct hf_json *find_rule(struct swarm *s, int node, size_t *ret_count)
+{
+	const struct hf_json *found = NULL;
+	char name[16];
+
+	*ret_count = 0;
+	rw_name(node, name);
+	for (size_t i = 0; i < s->dra->rules_len; i++)
+		if (hf_streq(node_of(hf_doc_json(s->dra->rules[i])), name)) {
+			found = hf_doc_json(s->dra->rules[i]);
+			++*ret_count;
+		}
+	return found;
+}
+
+static void expect_out(struct swarm *s, unsigned seed, int node)
+{
+	size_t count;
+	const struct hf_json *rule = find_rule(s, node, &count);
+	const char *device = hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL);
+	char wanted[16], next[256];
+	const char *mark = note_of(s, &hf_nodes, node, "holdfast.dev/quarantine");
+	const char *out = note_of(s, &hf_devicehealths, node, "holdfast.dev/devices-out");
+
+	rw_next(s->w, node, next);
+	snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[0]);
+	/* A node that is out as a whole stays so until its release. */
+	if (rw_tainted(s->w, node) && count == 0)
+		return;
+	if (count != 1 || !hf_streq(device, wanted) || !hf_streq(effect_of(rule), "NoSchedule") ||
+	    out == NULL)
+		fail_msg(
+			"seed %u: n%03d has failed (%s): %zu rules, device %s instead of %s, effect "
+			"%s, %s, mark %s, devices-out %s, next %s",
+			seed, node, rw_ills[s->w->ill[node]].state, count, hf_str_or(device, "-"),
+			wanted, effect_of(rule), rw_tainted(s->w, node) ? "tainted" : "no taint",
+			hf_str_or(mark, "-"), hf_str_or(out, "-"), next);
+}
+
+static void expect_clean(struct swarm *s, unsigned seed, int node)
+{
+	size_t count;
+	const char *mark = note_of(s, &hf_nodes, node, "holdfast.dev/quarantine");
+	const char *out = note_of(s, &hf_devicehealths, node, "holdfast.dev/devices-out");
+	char next[256];
+
+	(void)find_rule(s, node, &count);
+	rw_next(s->w, node, next);
+	/* The mark of a quarantine that a person has ended stays, with the time of it. */
+	if (mark != NULL && strstr(mark, "takenOff") != NULL)
+		mark = NULL;
+	if (count > 0 || rw_tainted(s->w, node) || mark != NULL || out != NULL)
+		fail_msg("seed %u: n%03d is well: %zu rules, %s, mark %s, devices-out %s, next %s",
+			 seed, node, count, rw_tainted(s->w, node) ? "tainted" : "no taint",
+			 hf_str_or(mark, "-"), hf_str_or(out, "-"), next);
+}
+
+static void expect_calm(struct swarm *s, unsigned seed)
+{
+	static const int ills[] = {RW_WELL, RW_RESET, RW_REBOOT};
+	unsigned long long writes;
+
+	run_calm(s, HF_MINUTE);
+	for (int i = 0; i < s->troubled; i++)
+		say(s, i, ills[pick(s, 3)]);
+	run_calm(s, 14 * HF_HOUR);
+	for (int i = 0; i < s->w->nodes; i++)
+		if (!is_sick(s, i))
+			expect_clean(s, seed, i);
+		else if (s->budget < 0)
+			expect_out(s, seed, i);
+	writes = s->w->writes;
+	run_calm(s, HF_HOUR);
+	if (s->w->writes - writes > 50)
+		fail_msg("seed %u: %llu writes in a quiet hour", seed, s->w->writes - writes);
+	for (int i = 0; i < s->w->nodes; i++)
+		say(s, i, RW_WELL);
+	run_calm(s, 2 * HF_HOUR);
+	for (int i = 0; i < s->w->nodes; i++)
+		expect_clean(s, seed, i);
+}
+
+/* ---- one seed ------------------------------------------------------------------------------------ */
+
+struct met {
+	unsigned rules, changes, deletes, deaths, lost, troubles;
+};
+
+static struct hf_store *wrap(void *arg, struct hf_store *client)
+{
+	return dra_wrap(arg, client);
+}
+
+static void end(void *arg)
+{
+	struct dra *dra = arg;
+
+	assert_string_equal(dra->broken, "");
+	dra_destroy(dra);
+}
+
+static void run_seed(unsigned seed, struct met *met)
+{
+	struct swarm s = {.second = NULL};
+	int nodes;
+
+	rw_setup((void **)&s.w);
+	hf_rng_init(&s.w->rng, seed);
+	s.dra = dra_create(s.w->loop);
+	s.dra->rng = &s.w->rng;
+	s.dra->put = check_rule;
+	s.dra->put_arg = &s;
+	s.w->wrap = wrap;
+	s.w->wrap_arg = s.dra;
+	s.w->people_ask = true;
+	s.flips = pick(&s, 2) == 0;
+	s.by_hand = pick(&s, 2) == 0;
+	s.budget = pick(&s, 2) == 0 && !s.by_hand && !s.flips ? 1 + (int)pick(&s, 2) : -1;
+	s.w->by_hand = true;
+	nodes = NODES_MAX;
+	s.troubled = 1 + (int)pick(&s, TROUBLED_MAX);
+	rw_at_end(s.w, end, s.dra);
+	rw_fleet(s.w, nodes);
+	for (int i = 0; i < nodes; i++) {
+		for (int k = 0; k < GPUS; k++)
+			s.nodes[i].names[k] = k;
+		publish(&s, i);
+	}
+	if (s.budget >= 0) {
+		char policy[256];
+
+		snprintf(policy, sizeof(policy),
+			 "{'mode':'quarantine','quarantine':'Device','budget':{'maxUnavailable':{"
+			 "'count':%d},'maxQuarantines':{'count':60}},'breaker':{'percent':100}}",
+			 s.budget);
+		rw_policy(s.w, policy);
+	} else {
+		rw_policy(s.w, DEVICE);
+	}
+	rw_start(s.w);
+	rw_run(s.w, 5 * HF_SECOND);
+	for (int turn = 0; turn < TURNS; turn++) {
+		disturb(&s);
+		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
+		if (s.w->op == NULL && pick(&s, 3) > 0)
+			rw_start(s.w);
+	}
+	calm_down(&s);
+	expect_calm(&s, seed);
+	met->rules += s.rules;
+	met->changes += s.dra->changes;
+	met->deletes += s.dra->deletes;
+	met->deaths += s.w->met.deaths;
+	met->lost += s.w->met.lost;
+	met->troubles += s.troubles;
+	rw_teardown((void **)&s.w);
+}
+
+static void run_corpus(struct met *met)
+{
+	FILE *file = fopen(corpus, "r");
+	char line[256];
+
+	if (file == NULL)
+		fail_msg("cannot read '%s'", corpus);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned seed;
+
+		if (sscanf(line, "%u", &seed) == 1)
+			run_seed(seed, met);
+	}
+	fclose(file);
+}
+
+static void exactly_the_failed_devices_are_out(void **state)
+{
+	struct met met = {0};
+
+	(void)state;
+	if (corpus != NULL)
+		run_corpus(&met);
+	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
+		print_message("seed %u\r", seed);
+		run_seed(seed, &met);
+	}
+	print_message("%u seeds: %u troubles, %u rules written, %u changed, %u deleted, %u deaths, "
+		      "%u replies lost\n",
+		      seeds, met.troubles, met.rules, met.changes, met.deletes, met.deaths,
+		      met.lost);
+	/* That nothing broke means nothing where nothing was met. */
+	assert_true(seeds < 20 || (met.rules > seeds && met.changes > 0 &&
+				   met.deletes > seeds / 2 && met.deaths > 0 && met.lost > 0));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exactly_the_failed_devices_are_out),
+	};
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		int64_t number;
+
+		if (hf_streq(argv[i], "--corpus")) {
+			corpus = argv[i + 1];
+			continue;
+		}
+		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
+			return 2;
+		if (hf_streq(argv[i], "--seeds"))
+			seeds = (unsigned)number;
+		else if (hf_streq(argv[i], "--start"))
+			first_seed = (unsigned)number;
+		else
+			return 2;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
