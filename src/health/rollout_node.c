@@ -222,11 +222,17 @@ static void fail_canary(struct hf_rollout_node_step *step, enum hf_rollout_phase
 }
 
 /* Waits for the canary's job. */
+/* The end of a time that begins at `from`, if the cluster is read all the time. */
+static hf_time end_of(const struct hf_rollout_node_view *view, hf_time from, hf_time lasts)
+{
+	return hf_time_add(from > view->seen_since ? from : view->seen_since, lasts);
+}
+
 static void await_canary(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
 			 const struct hf_rollout_pace *known, enum hf_rollout_phase outcome)
 {
 	const struct hf_rollout_canary *c = &view->canary;
-	hf_time until = hf_time_add(view->since, c->within);
+	hf_time until = end_of(view, view->since, c->within);
 	const char *when = outcome == HF_ROLLOUT_SKIPPED ? " before the change" : "";
 
 	wake_by(step, until);
@@ -371,7 +377,7 @@ static void fail_if_late(const struct hf_rollout_node_view *view, struct hf_roll
 			 hf_time from)
 {
 	char missing[HF_ROLLOUT_STEP_MESSAGE_MAX];
-	hf_time until = hf_time_add(from, view->prove_within);
+	hf_time until = end_of(view, from, view->prove_within);
 
 	wake_by(step, until);
 	if (view->now < until)

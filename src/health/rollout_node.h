@@ -110,6 +110,9 @@ struct hf_rollout_canary {
 
 struct hf_rollout_node_view {
 	hf_time now;
+	/* Since when the cluster has been read without a long gap. The time before does not count against the change: nothing
+	 * was done or seen then. */
+	hf_time seen_since;
 
 	/* The entry of status.nodes. */
 	enum hf_rollout_phase phase, outcome; /* outcome is valid in phase Restoring */

@@ -199,6 +199,12 @@ static void the_mark_comes_before_the_change(void **state)
 	v.proof.changed = false;
 	v.now = T0 + 15 * HF_MINUTE;
 	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
+	/* No operator ran for an hour: the change may never have been made. */
+	v.seen_since = T0 + HF_HOUR;
+	v.now = v.seen_since + 15 * HF_MINUTE - HF_SECOND;
+	expect_act(&v, HF_ROLLOUT_CHANGE);
+	v.now += HF_SECOND;
+	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
 }
 
 /* The DaemonSet was gone when the change was marked. It came back after the rollout had halted. */

@@ -372,6 +372,7 @@ void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts)
 {
 	memset(ret_facts, 0, sizeof(*ret_facts));
 	ret_facts->view.now = hf_ro_now(ro);
+	ret_facts->view.seen_since = ro->seen_since;
 	see_entry(ro, ret_facts);
 	see_lease(ro, &ret_facts->view);
 	see_node(ro, ret_facts);

@@ -30,6 +30,8 @@
 #define RETRY_MIN HF_SECOND
 #define CONFLICT_MIN (HF_SECOND / 10)
 #define RETRY_MAX (30 * HF_SECOND)
+/* While a rollout is unfinished, passes are closer than this. */
+#define READ_GAP_MAX HF_MINUTE
 
 /* ---- the order of passes ------------------------------------------------------------------------ */
 
@@ -309,12 +311,24 @@ static void decide_node(struct ro *ro)
 		hf_ro_end_pass(ro, next_look(ro, facts, &step));
 }
 
+/* Notes since when the cluster has been read without a long gap: an operator that did not run, or an API server that did
+ * not answer, says nothing about a driver. */
+static void note_read(struct ro *ro)
+{
+	hf_time now = read_clock(ro);
+
+	if (ro->read_at == 0 || now - ro->read_at > READ_GAP_MAX)
+		ro->seen_since = hf_ro_now(ro);
+	ro->read_at = now;
+}
+
 void hf_ro_decide(struct ro *ro)
 {
 	struct hf_request request;
 	HF_AUTO_DOC body = NULL;
 	hf_time wait;
 
+	note_read(ro);
 	ro->done = NULL;
 	ro->doing = HF_ROLLOUT_DO_NOTHING;
 	if (*ro->pass.node != '\0')

@@ -154,6 +154,8 @@ struct ro {
 	struct hf_map *refusals;
 	hf_time wait; /* until the next pass, while the message of a refusal is written */
 	unsigned failures, writes;
+	hf_time read_at;    /* monotonic time of the last pass with all reads done; 0: none yet */
+	hf_time seen_since; /* time of the API server since which no two passes were far apart */
 	const char *done; /* of the write under way: a phase or state, for events; NULL: none */
 	enum hf_rollout_do doing;
 	struct {

@@ -47,6 +47,13 @@ struct swarm {
 	bool held[NODES_MAX], cordoned[NODES_MAX];
 	const char *pods[NODES_MAX];
 	bool paused;
+	/* The driver is good and devices stay well: the rollout ends Succeeded. */
+	bool gentle;
+	bool strangers;       /* strangers write into the status */
+	bool foreign;         /* nodes had the change before the rollout began with them */
+	bool lost[NODES_MAX]; /* the kubelet is silent */
+	bool removed[NODES_MAX];
+	char spec[2048]; /* of rollout "r" */
 	unsigned troubles, changes;
 };
 
@@ -198,7 +205,7 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 		break_it(s, "a rollout that does not roll changes the node", node);
 	for (int i = 0; i < s->w->nodes; i++)
 		changed += s->d->runs[i] == s->d->version;
-	if (state != HF_ROLLOUT_ROLLING_BACK &&
+	if (state != HF_ROLLOUT_ROLLING_BACK && !s->foreign &&
 	    changed > most_of_wave(s, (int)hf_json_i64(
 					      hf_json_path(rollout, "status", "wave", NULL), 0)))
 		break_it(s, "the wave has changed enough nodes already", node);
@@ -455,13 +462,133 @@ static void step_clock(struct swarm *s, int node)
 	s->w->clock[node] = ((hf_time)pick(s, 7200) - 3600) * HF_SECOND;
 }
 
+/* The kubelet of the node is silent for a while. */
+static void lose_node(struct swarm *s, int node)
+{
+	char name[16], text[128];
+
+	s->lost[node] = !s->lost[node];
+	rw_name(node, name);
+	if (s->removed[node])
+		return;
+	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+		 s->lost[node] ? "Unknown" : "True");
+	rw_patch_status(s->w, &hf_nodes, name, text);
+}
+
+static void silence_agent(struct swarm *s, int node)
+{
+	s->w->silent[node] = !s->w->silent[node];
+	if (!s->w->silent[node] && s->w->ill[node] == RW_WELL)
+		rw_say(s->w, node, RW_WELL);
+}
+
+static void add_node(struct swarm *s, int node)
+{
+	struct rd *d = s->d;
+	char name[16], text[128];
+
+	rw_name(node, name);
+	rw_node(s->w, node);
+	snprintf(text, sizeof(text),
+		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
+		 d->effect[node][d->runs[node]] == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
+	rw_patch_status(s->w, &hf_nodes, name, text);
+	d->bare[node] = s->removed[node] = s->lost[node] = false;
+	s->held[node] = s->cordoned[node] = false;
+}
+
+/* A node leaves the cluster, or is added to it. */
+static void change_nodes(struct swarm *s, int node)
+{
+	char name[16];
+
+	if (s->removed[node]) {
+		add_node(s, node);
+		return;
+	}
+	/* An actor acts on a Node that exists. */
+	if (s->a != NULL || is_changing(s, node) || s->d->bare[node])
+		return;
+	rw_name(node, name);
+	s->d->bare[node] = s->removed[node] = s->foreign = true;
+	rw_delete(s->w, &hf_nodes, name);
+}
+
+/* A person takes the new template back. */
+static void return_template(struct swarm *s, int node)
+{
+	(void)node;
+	if (pick(s, 8) > 0 || s->d->version == 1)
+		return;
+	rd_set_version(s->d, s->d->version - 1);
+	s->foreign = true;
+}
+
+static void change_strategy(struct swarm *s, int node)
+{
+	(void)node;
+	s->d->strategy = pick(s, 6) == 0 ? "RollingUpdate" : "OnDelete";
+	s->d->object_version++;
+}
+
+static void renew_rollout(struct swarm *s, int node)
+{
+	(void)node;
+	if (pick(s, 4) > 0)
+		return;
+	s->foreign = true;
+	if (exists(s, "r"))
+		rw_delete(s->w, &hf_devicerollouts, "r");
+	rw_run(s->w, (hf_time)pick(s, 120) * HF_SECOND);
+	if (s->w->op == NULL)
+		rw_start(s->w);
+	for (int i = 0; i < 30 && exists(s, "r"); i++)
+		rw_run(s->w, 10 * HF_SECOND);
+	if (!exists(s, "r")) {
+		rd_rollout(s->d, "r", s->spec);
+		s->paused = false;
+	}
+}
+
+static void write_status(struct swarm *s, int node)
+{
+	static const char *const texts[] = {
+		"{'status':{'counts':null}}", "{'status':{'message':'mine'}}",
+		"{'status':{'conditions':null}}", "{'status':{'soakSince':null}}"};
+
+	(void)node;
+	if (s->strangers && exists(s, "r"))
+		rw_patch_status(s->w, &hf_devicerollouts, "r", texts[pick(s, HF_ARRAY_LEN(texts))]);
+}
+
+/* What a well fleet bears. */
+static void disturb_gently(struct swarm *s)
+{
+	static void (*const troubles[])(struct swarm *, int) = {
+		lose_node,        put_pod,       put_pod,        end_pod,
+		change_hold,      kill_operator, change_leaders, change_losses,
+		change_evictions, change_pause,  step_clock,     change_cordon};
+	int node = (int)pick(s, (unsigned)s->w->nodes);
+	const char *phase = rd_node_phase(s->d, "r", node);
+
+	/* A node that is lost in the middle has no proof, and fails. */
+	if (!hf_streq(phase, "") && !hf_streq(phase, "Done"))
+		return;
+	s->troubles++;
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
+}
+
 static void disturb(struct swarm *s)
 {
 	static void (*const troubles[])(struct swarm *, int) = {
-		fall_ill,        get_well,          get_well,      change_hold,  change_cordon,
-		renew_node,      delete_lease,      put_pod,       put_pod,      end_pod,
-		kill_operator,   change_leaders,    change_losses, change_pause, change_evictions,
-		change_template, change_daemon_set, end_rollout,   request_act,  step_clock};
+		fall_ill,          get_well,      get_well,         change_hold,
+		change_cordon,     renew_node,    delete_lease,     put_pod,
+		put_pod,           end_pod,       kill_operator,    change_leaders,
+		change_losses,     change_pause,  change_evictions, change_template,
+		change_daemon_set, end_rollout,   request_act,      step_clock,
+		lose_node,         silence_agent, change_nodes,     return_template,
+		change_strategy,   renew_rollout, write_status};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
 
 	if (s->a != NULL) {
@@ -469,7 +596,10 @@ static void disturb(struct swarm *s)
 		s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
 	}
 	s->troubles++;
-	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
+	if (s->removed[node])
+		change_nodes(s, node);
+	else
+		troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
 }
 
 /* ---- after the calm ------------------------------------------------------------------------------ */
@@ -494,11 +624,21 @@ static void calm_down(struct swarm *s)
 	s->w->refuse_evictions = s->d->gone = false;
 	if (s->w->op == NULL)
 		rw_start(s->w);
+	s->d->strategy = "OnDelete";
+	s->d->object_version++;
 	if (s->paused)
 		change_pause(s, 0);
 	if (s->a != NULL)
 		end_acts(s);
 	for (int i = 0; i < s->w->nodes; i++) {
+		if (s->removed[i])
+			add_node(s, i);
+		if (s->lost[i])
+			lose_node(s, i);
+		if (s->w->silent[i])
+			silence_agent(s, i);
+		if (s->gentle && s->cordoned[i] && rd_is_cordoned(s->d, i))
+			patch_node(s, i, "{'spec':{'unschedulable':null}}");
 		if (s->held[i])
 			change_hold(s, i);
 		end_pod(s, i);
@@ -556,6 +696,9 @@ static void expect_calm(struct swarm *s, unsigned seed)
 		fail_msg("seed %u: %llu writes in a quiet hour", seed, s->w->writes - writes);
 	expect_shown(s, seed, "r");
 	expect_shown(s, seed, "b");
+	if (s->gentle && !hf_streq(rd_phase(s->d, "r"), "Succeeded"))
+		fail_msg("seed %u: a well fleet with a good driver: %s %s", seed,
+			 rd_phase(s->d, "r"), rd_message(s->d, "r"));
 	end_all(s);
 	if (exists(s, "r") || exists(s, "b"))
 		fail_msg("seed %u: a deleted rollout stays: %s %s", seed, rd_message(s->d, "r"),
@@ -577,7 +720,7 @@ static void draw_effects(struct swarm *s)
 {
 	static const enum rd_effect bad[] = {RD_BREAKS_DEVICE, RD_LOSES_GPU, RD_NOT_ANSWERS,
 					     RD_NEVER_READY,   RD_CRASHES,   RD_ENDS_LATER};
-	bool any = pick(s, 2) == 0;
+	bool any = pick(s, 2) == 0 && !s->gentle;
 
 	s->d->breaks_after = (hf_time)pick(s, 180) * HF_SECOND;
 	for (int version = 2; any && version < RD_VERSIONS_MAX; version++)
@@ -590,7 +733,7 @@ static void draw_effects(struct swarm *s)
 static void draw_canary(struct swarm *s, char text[768])
 {
 	*text = '\0';
-	if (pick(s, 3) > 0)
+	if (s->gentle || pick(s, 3) > 0)
 		return;
 	rd_use_jobs(s->d);
 	for (int version = 1; version < RD_VERSIONS_MAX; version++)
@@ -622,9 +765,12 @@ static void begin_rollouts(struct swarm *s)
 		 "'waves':[%d,%d,'%d%%','100%%'],'soakSeconds':%u,'proof':{'seconds':%u%s},"
 		 "'empty':'%s','emptySeconds':%u,'maxFailures':%u,'onFailure':'%s'",
 		 s->at_once, s->wave_counts[0], s->wave_counts[1], s->wave_percent, pick(s, 300),
-		 60 + pick(s, 240), canary, how, 60 + pick(s, 600), pick(s, 3), on_failure);
-	rd_rollout(s->d, "r", spec);
-	if (pick(s, 2) == 0)
+		 (s->gentle ? 900 : 60) + pick(s, 240), canary, how, 60 + pick(s, 600), pick(s, 3),
+		 on_failure);
+	snprintf(s->spec, sizeof(s->spec), "%s%s", spec,
+		 pick(s, 3) == 0 ? ",'groupBy':'rack'" : "");
+	rd_rollout(s->d, "r", s->spec);
+	if (s->gentle || pick(s, 2) == 0)
 		return;
 	snprintf(spec, sizeof(spec),
 		 "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}},'atOnce':1,"
@@ -655,8 +801,10 @@ static void run_seed(unsigned seed, struct met *met)
 	s.observer =
 		(struct hf_memstore_observer){.changed = on_change, .reset = on_reset, .arg = &s};
 	hf_memstore_observe(s.w->memstore, &s.observer);
+	s.gentle = pick(&s, 3) == 0;
+	s.strangers = pick(&s, 4) == 0;
 	draw_effects(&s);
-	if (pick(&s, 2) == 0) {
+	if (!s.gentle && pick(&s, 2) == 0) {
 		s.a = ra_create(s.w);
 		rw_policy(s.w, "{'mode':'remediate','mend':{'maxConcurrent':2,'settleSeconds':10,"
 			       "'deadlineSeconds':300}," WIDE "}");
@@ -668,7 +816,10 @@ static void run_seed(unsigned seed, struct met *met)
 	rd_set_version(s.d, 2);
 	begin_rollouts(&s);
 	for (int turn = 0; turn < TURNS; turn++) {
-		disturb(&s);
+		if (s.gentle)
+			disturb_gently(&s);
+		else
+			disturb(&s);
 		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
 		if (s.w->op == NULL && pick(&s, 3) > 0)
 			rw_start(s.w);

@@ -236,6 +236,57 @@ static void no_condition_is_left_on_a_node_whose_lease_was_deleted(void **state)
 	rd_expect_clean(d);
 }
 
+/* ---- a time without an operator ------------------------------------------------------------------------ */
+
+static unsigned long long deaf_from;
+
+static bool refuse_all(const struct rw *w, const struct hf_request *request,
+		       struct hf_fault *ret_fault)
+{
+	(void)request;
+	if (w->writes < deaf_from)
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = HF_E_UNAVAILABLE, .message = "no API server"};
+	return true;
+}
+
+/* After so many writes no operator runs for an hour (deaf: the API server does not answer): that says nothing about the
+ * driver. */
+static void rest_for_an_hour(unsigned writes, bool deaf)
+{
+	struct rw *w;
+	struct rd *d;
+
+	rw_setup((void **)&w);
+	d = rd_begin(w, 3, DRIVER FAST);
+	deaf_from = w->writes + writes;
+	if (deaf)
+		w->fault = refuse_all;
+	else
+		w->die_at = deaf_from;
+	w->how = deaf ? RW_ALIVE : RW_AFTER;
+	rw_run(w, HF_HOUR);
+	w->fault = NULL;
+	w->how = RW_ALIVE;
+	if (w->op == NULL)
+		rw_start(w);
+	rw_run(w, HF_HOUR);
+	if (!hf_streq(rd_phase(d, "r"), "Succeeded"))
+		fail_msg("%s after %u writes: %s %s", deaf ? "no API server" : "no operator",
+			 writes, rd_phase(d, "r"), rd_message(d, "r"));
+	rd_expect_clean(d);
+	rw_teardown((void **)&w);
+}
+
+static void an_hour_without_an_operator_does_not_halt(void **state)
+{
+	(void)state;
+	for (unsigned writes = 1; writes < 25; writes++) {
+		rest_for_an_hour(writes, false);
+		rest_for_an_hour(writes, true);
+	}
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -248,6 +299,7 @@ int main(int argc, char **argv)
 		T(more_nodes_are_skipped_than_the_status_can_list),
 		T(a_halted_rollout_changes_no_marked_node),
 		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
+		cmocka_unit_test(an_hour_without_an_operator_does_not_halt),
 	};
 
 	/* One test alone, by a pattern. */
