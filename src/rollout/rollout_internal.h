@@ -55,6 +55,7 @@ struct ro_node {
 	struct hf_arena *arena;
 	struct hf_json *labels; /* NULL: none */
 	bool ready, unschedulable, held, paused, quarantined;
+	const char *owner; /* the DeviceRollout that has cordoned the node; NULL: none */
 	struct hf_rollout_mark mark;
 	bool marked;
 };

@@ -61,6 +61,8 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	view->held = marks.held;
 	view->paused = marks.paused;
 	view->quarantined = hf_node_has_quarantine_taint(&marks);
+	view->owner = copy_text(view->arena, hf_json_path_str(metadata, "annotations",
+							      HF_ROLLOUT_ANNOTATION, NULL));
 	view->marked = hf_rollout_mark_read(copy_text(view->arena, mark), view->arena, &view->mark);
 	return view;
 }

@@ -760,6 +760,50 @@ static bool make_status(struct ro *ro, const struct whole *whole,
 	return set_conditions(ro, whole, plan, status) || differs;
 }
 
+/* The entry of a node that this rollout has cordoned, and that the list has lost. If the change has begun, the node has
+ * no proof. */
+static struct hf_rollout_node make_lost_entry(struct ro *ro, const char *name,
+					      const struct ro_node *node)
+{
+	bool marked =
+		node->marked && !node->mark.rolled_back && hf_streq(node->mark.uid, ro->pass.r.uid);
+
+	return (struct hf_rollout_node){
+		.name = name,
+		.phase = hf_rollout_phase_name(HF_ROLLOUT_RESTORING),
+		.outcome = hf_rollout_phase_name(marked ? HF_ROLLOUT_FAILED : HF_ROLLOUT_SKIPPED),
+		.since = hf_ro_now(ro),
+		.changed_at = marked ? node->mark.at : HF_TIME_NONE,
+		.cordoned_by_us = true,
+		.tries = 1,
+		.message = "the status has lost what was done on this node"};
+}
+
+/* Lists the nodes that this rollout has cordoned and that have no entry: another program has written the status, or a
+ * rollout of the same name was deleted without its finalizer. Returns true if there is one. */
+static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
+{
+	size_t len = status->nodes.len, max = len + HF_ROLLOUT_BEGIN_MAX;
+	struct hf_rollout_node *list = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_node, max);
+	const struct hf_cache_entry *cached;
+
+	for (size_t i = 0; i < len; i++)
+		list[i] = status->nodes.items[i];
+	for (size_t it = 0; len < max && len < HF_ROLLOUT_NODES_MAX &&
+			    (cached = hf_cache_next(ro->nodes, &it)) != NULL;) {
+		const struct ro_node *node = cached->view;
+
+		if (hf_streq(node->owner, ro->pass.r.name) && node->owner != NULL &&
+		    hf_ro_find_entry(&ro->pass.r.status, cached->name) == NULL)
+			list[len++] = make_lost_entry(ro, cached->name, node);
+	}
+	if (len == status->nodes.len)
+		return false;
+	status->nodes.items = list;
+	status->nodes.len = len;
+	return true;
+}
+
 static bool needs_finalizer(const struct ro *ro, const struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_status *status = &ro->pass.r.status;
@@ -802,6 +846,11 @@ bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **
 	struct hf_rollout_status status = ro->pass.r.status;
 
 	*ret_body = NULL;
+	/* Without the finalizer nothing has begun, or all is put back. */
+	if (ro->pass.r.has_finalizer && list_lost_nodes(ro, &status)) {
+		*ret_wait = 0;
+		return hf_ro_write_status(ro, &status, ret_request, ret_body);
+	}
 	whole->ro = ro;
 	see_whole(whole);
 	see_nodes(whole);

@@ -554,10 +554,15 @@ static void renew_rollout(struct swarm *s, int node)
 static void write_status(struct swarm *s, int node)
 {
 	static const char *const texts[] = {
-		"{'status':{'counts':null}}", "{'status':{'message':'mine'}}",
+		"{'status':{'nodes':null}}", "{'status':{'message':'mine'}}",
 		"{'status':{'conditions':null}}", "{'status':{'soakSince':null}}"};
 
 	(void)node;
+	/* The garbage collector, which this world lacks, deletes a canary that the list has lost. */
+	if (s->d->canaries_made > 0)
+		return;
+	/* Without its list the rollout has not begun with these nodes. */
+	s->foreign |= s->strangers;
 	if (s->strangers && exists(s, "r"))
 		rw_patch_status(s->w, &hf_devicerollouts, "r", texts[pick(s, HF_ARRAY_LEN(texts))]);
 }

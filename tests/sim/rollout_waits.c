@@ -287,6 +287,32 @@ static void an_hour_without_an_operator_does_not_halt(void **state)
 	}
 }
 
+/* ---- a status that is lost --------------------------------------------------------------------------- */
+
+/* Another program, such as one that restores objects from a backup, empties the list of nodes. */
+static void no_cordon_is_left_by_a_list_that_is_lost(void **state)
+{
+	(void)state;
+	for (hf_time after = 0; after < 6 * HF_SECOND; after += HF_SECOND / 2) {
+		struct rw *w;
+		struct rd *d;
+
+		rw_setup((void **)&w);
+		d = rd_begin(w, 3, DRIVER FAST ",'empty':'Wait'");
+		rd_pod(d, "train", 0, "ReplicaSet");
+		rw_run(w, 10 * HF_SECOND);
+		rd_end_pod(d, "train");
+		rw_run(w, after);
+		rw_patch_status(w, &hf_devicerollouts, "r", "{'status':{'nodes':null}}");
+		rw_run(w, HF_MINUTE);
+		rw_delete(w, &hf_devicerollouts, "r");
+		rw_run(w, HF_MINUTE);
+		assert_null(rw_get(w, &hf_devicerollouts, NULL, "r"));
+		rd_expect_clean(d);
+		rw_teardown((void **)&w);
+	}
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -299,6 +325,7 @@ int main(int argc, char **argv)
 		T(more_nodes_are_skipped_than_the_status_can_list),
 		T(a_halted_rollout_changes_no_marked_node),
 		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
+		cmocka_unit_test(no_cordon_is_left_by_a_list_that_is_lost),
 		cmocka_unit_test(an_hour_without_an_operator_does_not_halt),
 	};
 
