@@ -231,7 +231,7 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 	const char *wanted, *is;
 	hf_time ready;
 
-	proof->complete_at = pass->entry->changed_at;
+	proof->complete_at = facts->request_at = pass->entry->changed_at;
 	if (pass->spec.daemon_set.name == NULL) {
 		is = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "labels",
 				      pass->spec.label.key, NULL);
@@ -246,6 +246,8 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
 	proof->begun = proof->changed || (facts->view.marked && (pod == NULL || is_leaving(pod)));
 	ready = proof->changed ? hf_ro_find_ready(pod, true) : HF_TIME_NONE;
+	if (ready != HF_TIME_NONE)
+		facts->request_at = ready;
 	ready = hf_ro_convert_time(ro, pass->node, ready);
 	proof->pod_ready = ready != HF_TIME_NONE && ready <= facts->view.now - READY_SETTLES;
 	if (ready > proof->complete_at)
@@ -325,7 +327,7 @@ static void see_request(struct ro *ro, struct ro_facts *facts)
 
 	if (facts->view.proof.complete_at == HF_TIME_NONE)
 		return;
-	hf_time_format_micro(facts->view.proof.complete_at, at);
+	hf_time_format_micro(facts->request_at, at);
 	facts->request = hf_arena_printf(ro->pass.arena, "%s %s 0", ro->pass.name, at);
 	facts->view.proof.report_asked =
 		hf_streq(hf_json_path_str(json_of(ro, RO_READ_HEALTH), "metadata", "annotations",

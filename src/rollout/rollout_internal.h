@@ -157,7 +157,7 @@ struct ro {
 	unsigned failures, writes;
 	hf_time read_at;    /* monotonic time of the last pass with all reads done; 0: none yet */
 	hf_time seen_since; /* time of the API server since which no two passes were far apart */
-	const char *done; /* of the write under way: a phase or state, for events; NULL: none */
+	const char *done;   /* of the write under way: a phase or state, for events; NULL: none */
 	enum hf_rollout_do doing;
 	struct {
 		struct hf_family *nodes, *done;
@@ -168,8 +168,11 @@ struct ro {
 struct ro_facts {
 	struct hf_rollout_node_view view;
 	struct hf_rollout_mark mark;
-	bool has_mark;          /* mark is of this rollout */
-	const char *request;    /* text of HF_REPORT_ANNOTATION */
+	bool has_mark;       /* mark is of this rollout */
+	const char *request; /* text of HF_REPORT_ANNOTATION */
+	/* The time in that text: when the pod became Ready, by the node's clock. Each leader converts that time differently, and
+	 * two leaders would replace each other's text without a pause. */
+	hf_time request_at;
 	struct hf_doc *driver;  /* the node's pod of the DaemonSet; NULL: none */
 	struct hf_doc *evictee; /* NULL: no pod can be evicted now */
 	/* What the Node's record of canaries should be, as text; NULL: it needs no change. */
