@@ -21,6 +21,8 @@
  * has stopped changes no node. No act begins on a node in work, and no node is changed during an act. After a calm time no rollout writes, each that has not ended says why, and nothing is
  * left once they are cancelled and deleted.
  *
+ * In a third of the seeds the driver is good and devices stay well: then the rollout ends Succeeded.
+ *
  *   rollout_swarm [--corpus FILE] [--start S] [--seeds N]
  *
  * The seeds of the corpus run first.
@@ -567,13 +569,13 @@ static void write_status(struct swarm *s, int node)
 		rw_patch_status(s->w, &hf_devicerollouts, "r", texts[pick(s, HF_ARRAY_LEN(texts))]);
 }
 
-/* What a well fleet bears. */
+/* What a well fleet bears. A clock that steps after a pod became Ready may cost the proof of its node. */
 static void disturb_gently(struct swarm *s)
 {
 	static void (*const troubles[])(struct swarm *, int) = {
 		lose_node,        put_pod,       put_pod,        end_pod,
 		change_hold,      kill_operator, change_leaders, change_losses,
-		change_evictions, change_pause,  step_clock,     change_cordon};
+		change_evictions, change_pause,  change_cordon};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
 	const char *phase = rd_node_phase(s->d, "r", node);
 
