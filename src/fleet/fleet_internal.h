@@ -111,6 +111,7 @@ struct fleet_health {
 	bool works; /* a pod holds a device of this node */
 	/* the node has a device (a GPU), or its agent reports one missing */
 	bool has_devices, has_gpus;
+	bool can_reset;                /* a GPU with a UUID is out of use */
 	bool by_pods, rest_well;       /* as in struct hf_health_node */
 	bool confined;                 /* all faults that act belong to single devices */
 	bool told;                     /* the annotation HF_DEVICES_OUT_ANNOTATION exists */

@@ -123,7 +123,8 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 				     (phase == HF_MEND_CANCELLED ||
 				      hf_fleet_now(mend->fleet) - r->created_at < PERSON_AGAIN);
 		o->external_on_node |= rung == HF_MEND_EXTERNAL && !r->spec.dry_run;
-		o->cancelled_on_node |= r->spec.cancel && phase == HF_MEND_CANCELLED;
+		o->cancelled_on_node |=
+			r->spec.cancel && !r->spec.dry_run && phase == HF_MEND_CANCELLED;
 	}
 	if (rung == HF_MEND_PERSON) {
 		o->person_on_node |= open;
@@ -256,8 +257,7 @@ static void see_quarantine(struct fleet_mend *mend, const struct hf_device_healt
 			   struct mend_facts *facts)
 {
 	bool tainted = hf_node_has_quarantine_taint(&facts->marks);
-	bool only_devices =
-		!tainted && facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE;
+	bool only_devices = !tainted && facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE;
 	bool out = only_devices && are_targets_out(mend, health);
 
 	/* The devices of a policy's act follow the mark. Another device takes the taint. */
@@ -657,8 +657,7 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 		return "as many acts are at work as spec.mend.maxConcurrent of the policy allows";
 	if (is_domain_full(mend, facts, policy))
 		return "too many nodes of the same failure domain are out of use";
-	full = facts->view.quarantined ? NULL
-				       : hf_fleet_find_room(mend->fleet, policy, mend->node);
+	full = facts->view.quarantined ? NULL : hf_fleet_find_room(mend->fleet, policy, mend->node);
 	if (full != NULL)
 		return full;
 	if (is_agent_silent(mend, facts, policy))

@@ -247,13 +247,15 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 	const struct hf_remediation *r = &object->r;
 	hf_time acted_at;
 
-	if (r->spec.dry_run || object->rung == HF_MEND_PERSON)
+	if (r->spec.dry_run)
 		return false;
-	if (!hf_mend_is_final(object->phase))
-		return true;
 	if (object->phase == HF_MEND_CANCELLED)
 		return r->spec.cancel && item->node->marked &&
 		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
+	if (object->rung == HF_MEND_PERSON)
+		return false;
+	if (!hf_mend_is_final(object->phase))
+		return true;
 	if (object->phase != HF_MEND_SUCCEEDED)
 		return false;
 	acted_at = hf_fleet_mend_acted_at(fleet, r, object->rung, item->health);
@@ -282,8 +284,11 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))
 			set_running(&seen->nodes[i], object);
 	}
-	for (size_t i = 0; i < seen->len; i++)
+	for (size_t i = 0; i < seen->len; i++) {
 		seen->nodes[i].no_remedy |= seen->items[i].node->marks.held;
+		seen->nodes[i].no_reset =
+			seen->items[i].health != NULL && !seen->items[i].health->can_reset;
+	}
 	/* If the policy evicts pods, a busy device does not hold an act back: the pods leave the
 	 * device in phase Draining. */
 	for (size_t i = 0; i < seen->len; i++)

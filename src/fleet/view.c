@@ -149,9 +149,12 @@ static void read_devices(const struct hf_device_health *health, struct fleet_hea
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		if (hf_health_is_out(hf_impact_state(device->state)))
+		if (hf_health_is_out(hf_impact_state(device->state))) {
 			view->out[view->out_len++] =
 				hf_arena_strdup(view->arena, hf_str_or(device->uuid, ""));
+			view->can_reset |=
+				hf_impact_is_gpu(device) && !hf_str_is_empty(device->uuid);
+		}
 		view->has_devices |= !is_node(device);
 		view->gpus += hf_impact_is_gpu(device);
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)

@@ -125,6 +125,8 @@ struct hf_health_node {
 	/* No further remedy begins: one waits for what may never come, or a person holds the node or has
 	 * cancelled the last one. Such a node takes no place of others. */
 	bool no_remedy;
+	/* The node can have every remedy but a reset: no device that is out of use has a UUID. */
+	bool no_reset;
 	/* The remedy that is under way on the node; RECORD: none. */
 	enum hf_health_action running;
 	hf_time running_since;

@@ -145,6 +145,19 @@ static void a_suspicion_moves_nothing(void **state)
 	EXPECT(0, NOTHING, NOTHING, UNCONFIRMED);
 }
 
+/* Everything but a reset can do without the name of a device. */
+static void a_reset_needs_a_device_and_keeps_no_place_without(void **state)
+{
+	(void)state;
+	policy.mode = HF_HEALTH_REMEDIATES;
+	policy.concurrent = 1;
+	kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE)->no_reset = true;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->no_reset = true;
+	decide();
+	EXPECT(0, HELD, REMEDY, NO_REMEDY);
+	EXPECT(1, GO, REMEDY, EVIDENCE);
+}
+
 static void each_mode_does_what_it_says_and_shows_the_rest(void **state)
 {
 	(void)state;
@@ -715,6 +728,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_stopped_node_is_quarantined_then_mended_then_released),
 		TEST(a_suspicion_moves_nothing),
+		TEST(a_reset_needs_a_device_and_keeps_no_place_without),
 		TEST(each_mode_does_what_it_says_and_shows_the_rest),
 		TEST(promise_1_unknown_is_left_alone),
 		TEST(promise_2_what_others_have_taken_out_stays_theirs),

@@ -151,8 +151,7 @@ struct refused {
 };
 static const struct refused *refused;
 
-static bool refuse(const struct rw *w, const struct hf_request *request,
-		   struct hf_fault *ret_fault)
+static bool refuse(const struct rw *w, const struct hf_request *request, struct hf_fault *ret_fault)
 {
 	if (!hf_streq(request->resource->plural, refused->plural) ||
 	    request->verb != refused->verb || !hf_str_is_empty(request->subresource) ||
@@ -323,12 +322,14 @@ static void a_hold_during_the_act_mends_nothing_twice(void **state)
 	rw_run(w, 2 * HF_HOUR);
 	assert_string_equal(ra_phase(a, NODE), "Restoring");
 	assert_string_equal(label_of(w), "false");
-	expect_message(w, ACT, "same UUID and no new fault; not put back: held by annotation "
-			       "holdfast.dev/hold");
+	expect_message(w, ACT,
+		       "same UUID and no new fault; not put back: held by annotation "
+		       "holdfast.dev/hold");
 	rw_patch(w, &hf_nodes, NAME, UNHOLD);
 	rw_run(w, 2 * HF_HOUR);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
-	assert_string_equal(message_of(w, ACT), "1 device back with the same UUID and no new fault");
+	assert_string_equal(message_of(w, ACT),
+			    "1 device back with the same UUID and no new fault");
 	assert_string_equal(label_of(w), "true");
 	assert_int_equal(a->resets, 1);
 	assert_int_equal(ra_count(a), 1);
@@ -779,6 +780,62 @@ static void a_fault_that_outlives_its_reset_climbs(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
+/* No act may be created for node 3, so it keeps no place from node 4: the policy has one. */
+static void expect_next_mended(struct rw *w)
+{
+	rw_say(w, NODE + 1, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	rw_expect_next(w, NODE, "held reset-device no-remedy");
+	assert_false(rw_tainted(w, NODE + 1));
+}
+
+/* A person cancels an object of the quarantined node. The policy has created none. */
+static void cancel_by_person(struct rw *w, const char *rung, const char *more)
+{
+	struct ra *a = begin(w, MEND);
+
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, NODE));
+	ra_request(a, NODE, 1, rung, more);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Cancelled");
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
+}
+
+static void a_cancelled_task_of_a_person_keeps_no_place(void **state)
+{
+	struct rw *w = *state;
+
+	cancel_by_person(w, "person", ",'cancel':true");
+	expect_next_mended(w);
+	assert_null(rw_get(w, &hf_remediations, NULL, NAME "-2"));
+}
+
+/* A dry run acts on nothing, so its cancel calls off nothing. */
+static void a_cancelled_dry_run_calls_off_no_act(void **state)
+{
+	struct rw *w = *state;
+
+	cancel_by_person(w, "reset-device", ",'cancel':true,'dryRun':true");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_false(rw_tainted(w, NODE));
+}
+
+/* An agent of an older version reports no UUIDs, and a reset has to name its devices. */
+static void a_device_without_a_uuid_keeps_no_place(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, MEND);
+	w->old_agent[NODE] = true;
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	expect_next_mended(w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -807,6 +864,9 @@ int main(int argc, char **argv)
 		T(a_fault_that_outlives_its_reset_climbs),
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
+		T(a_cancelled_task_of_a_person_keeps_no_place),
+		T(a_cancelled_dry_run_calls_off_no_act),
+		T(a_device_without_a_uuid_keeps_no_place),
 	};
 
 	/* One test alone, by a pattern. */
