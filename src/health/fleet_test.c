@@ -145,6 +145,17 @@ static void a_suspicion_moves_nothing(void **state)
 	EXPECT(0, NOTHING, NOTHING, UNCONFIRMED);
 }
 
+/* A device on probation became Suspect, and its node is still quarantined. */
+static void a_suspicion_remedies_nothing(void **state)
+{
+	(void)state;
+	kept(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->state = HF_HEALTH_SUSPECT;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_SUSPECT;
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	EXPECT(1, WAITS, NOTHING, SETTLING);
+}
+
 /* Everything but a reset can do without the name of a device. */
 static void a_reset_needs_a_device_and_keeps_no_place_without(void **state)
 {
@@ -728,6 +739,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_stopped_node_is_quarantined_then_mended_then_released),
 		TEST(a_suspicion_moves_nothing),
+		TEST(a_suspicion_remedies_nothing),
 		TEST(a_reset_needs_a_device_and_keeps_no_place_without),
 		TEST(each_mode_does_what_it_says_and_shows_the_rest),
 		TEST(promise_1_unknown_is_left_alone),

@@ -274,7 +274,9 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 	if (find_under_way(node, fleet, policy, ret_wake, &d) ||
 	    is_left_alone(node, fleet, policy, &d))
 		return d;
-	if (node->owned && (node->cls < HF_HEALTH_SOFTWARE || node->by_pods))
+	/* If the worst device is Suspect, no fault is confirmed: no remedy follows, and the quarantine stays. */
+	if (node->owned &&
+	    (node->cls < HF_HEALTH_SOFTWARE || node->by_pods || node->state == HF_HEALTH_SUSPECT))
 		return decide_release(node, fleet, policy, ret_wake);
 	if (node->cls < HF_HEALTH_SOFTWARE)
 		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,

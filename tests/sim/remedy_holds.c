@@ -836,6 +836,31 @@ static void a_device_without_a_uuid_keeps_no_place(void **state)
 	expect_next_mended(w);
 }
 
+/* After the reset the device is on probation, and one weak sign makes it Suspect. */
+static void a_suspicion_on_probation_reboots_no_node(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	ra_all(a, RA_LIES, RA_MENDS);
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 6 * HF_SECOND);
+	rw_say(w, NODE, RW_PROBATION);
+	a->relapses_at[NODE] = 0;
+	rw_run(w, HF_MINUTE);
+	a->relapses_at[NODE] = 0;
+	rw_say(w, NODE, RW_PROBATION);
+	rw_run(w, 5 * HF_MINUTE);
+	rw_say(w, NODE, RW_SUSPECT);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	rw_expect_next(w, NODE, "waits - settling");
+	assert_null(rw_get(w, &hf_remediations, NULL, NAME "-2"));
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, NODE));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -867,6 +892,7 @@ int main(int argc, char **argv)
 		T(a_cancelled_task_of_a_person_keeps_no_place),
 		T(a_cancelled_dry_run_calls_off_no_act),
 		T(a_device_without_a_uuid_keeps_no_place),
+		T(a_suspicion_on_probation_reboots_no_node),
 	};
 
 	/* One test alone, by a pattern. */
