@@ -52,6 +52,10 @@ struct rw {
 	hf_time measured_at[RW_NODES_MAX]; /* when the fault was last found again; 0: only once */
 	hf_time clock[RW_NODES_MAX];       /* the node's clock minus the server's clock */
 	bool silent[RW_NODES_MAX];
+	bool mute[RW_NODES_MAX]; /* the agent alone is silent */
+	/* GPUs of a node without tests that write its report, 1 to 8; 0: 1. Which of them are sick: a bit each; 0: GPU 0. */
+	int gpus;
+	unsigned sick[RW_NODES_MAX];
 	int boots[RW_NODES_MAX];    /* reboots of the node */
 	bool by_test[RW_NODES_MAX]; /* a test writes the node's DeviceHealth itself */
 	bool bare[RW_NODES_MAX];    /* the node has no device */
@@ -148,6 +152,8 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 void rw_close_breaker(struct rw *w, int epoch);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
+/* The agent reports once more, unless it is silent. */
+void rw_report(struct rw *w, int node);
 /* The name of the node: "n003" is node 3. */
 void rw_name(int node, char ret_name[16]);
 /* The boot id of the node, as its agent and its kubelet report it. */

@@ -114,7 +114,7 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 	a->resets += hf_streq(r->spec.rung, "reset-device");
 	if (a->ends_at[node] != 0)
 		break_it(a, "two acts at once on a node", r->name);
-	if (r->spec.fault.cls != NULL && a->w->ill[node] == RW_WELL)
+	if (r->spec.fault.cls != NULL && a->w->ill[node] == RW_WELL && !a->w->mute[node])
 		break_it(a, "an act on a node that is well", r->name);
 	if (!rw_tainted(a->w, node) &&
 	    !(hf_streq(r->spec.rung, "reset-device") && is_device_out(object)))
@@ -183,6 +183,7 @@ static void run_pod(struct ra *a, const char *pod)
 	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
 	struct hf_remediation r;
+	char name[16];
 
 	if (hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL) {
 		const struct hf_request request = {.verb = HF_VERB_DELETE,
@@ -194,8 +195,10 @@ static void run_pod(struct ra *a, const char *pod)
 		/* A reset whose tool hangs ends with its pod. */
 		if (!a->reboots[node])
 			a->ends_at[node] = 0;
-		/* The kubelet of a node that does not come back confirms no deletion. */
-		if (!a->w->silent[node])
+		/* The kubelet of a node that does not come back confirms no deletion. Kubernetes collects
+		 * the pods of a node that does not exist. */
+		rw_name(node, name);
+		if (!a->w->silent[node] || rw_get(a->w, &hf_nodes, NULL, name) == NULL)
 			assert_int_equal(apply(a, &request), 0);
 		return;
 	}
@@ -247,10 +250,54 @@ static void write_result(struct ra *a, int node, bool failed)
 	(void)write_act(a, &r, NULL, &act);
 }
 
+/* The reset of the named GPUs ends their faults; the faults of others stay as they are. */
+static void mend_gpus(struct ra *a, int node, const char *names)
+{
+	unsigned sick = a->w->sick[node] == 0 ? 1 : a->w->sick[node];
+	char uuid[32], name[16];
+
+	rw_name(node, name);
+	for (int i = 0; i < a->w->gpus; i++) {
+		snprintf(uuid, sizeof(uuid), i == 0 ? "GPU-%s" : "GPU-%s-%d", name, i);
+		for (const char *at = names; (at = strstr(at, uuid)) != NULL; at++)
+			if (strchr(" ,", at[strlen(uuid)]) != NULL)
+				sick &= ~(1u << i);
+	}
+	if (sick == 0 || a->w->gpus < 2) {
+		rw_say(a->w, node, RW_WELL);
+		a->w->sick[node] = 0;
+		return;
+	}
+	if (a->w->sick[node] == sick)
+		return;
+	a->w->sick[node] = sick;
+	rw_report(a->w, node);
+}
+
+/* The names of the devices of the act, each with a comma. */
+static void print_devices(struct ra *a, int node, char text[512])
+{
+	const struct hf_json *list = hf_json_path(
+		rw_get(a->w, &hf_remediations, NULL, a->act[node]), "spec", "devices", NULL);
+
+	*text = '\0';
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		snprintf(text + strlen(text), 512 - strlen(text), "%s,",
+			 hf_str_or(hf_json_path_str(hf_json_item(list, i), "uuid", NULL), ""));
+}
+
 static void change_machine(struct ra *a, int node, enum ra_end end)
 {
-	if (end == RA_MENDS)
+	char names[512];
+
+	print_devices(a, node, names);
+	if (end == RA_MENDS && !a->reboots[node] && a->w->gpus > 1)
+		mend_gpus(a, node, names);
+	else if (end == RA_MENDS)
 		rw_say(a->w, node, RW_WELL);
+	else if (a->reboots[node] && a->w->gpus > 0)
+		/* The agent finds the fault again in the new boot. */
+		rw_say(a->w, node, a->w->ill[node]);
 	else if (end == RA_LIES)
 		a->relapses_at[node] = hf_loop_mono(a->w->loop) + 2 * HF_SECOND;
 	else if (end == RA_KEEPS)
@@ -306,7 +353,10 @@ static void read_cleared(struct ra *a, int node)
 	    (!a->keeps[node] && a->w->ill_since[node] + a->w->clock[node] > time))
 		return;
 	a->keeps[node] = false;
-	rw_say(a->w, node, RW_WELL);
+	if (a->w->gpus > 1)
+		mend_gpus(a, node, text);
+	else
+		rw_say(a->w, node, RW_WELL);
 }
 
 static void run_node(struct ra *a, int node)

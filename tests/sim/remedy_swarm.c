@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/remedy_actor.h"
+#include "sim/remedy_swarm.h"
 
 #include "api/node_locks.h"
 #include "api/remediation.h"
@@ -15,150 +15,55 @@
  * or change any object in the middle. The invariants of remedy_actor.c hold at each write. After a calm time
  * each act that began has ended, nothing is held, and each ill node is left to a person.
  *
- *   remedy_swarm [--corpus FILE] [--start S] [--seeds N]
+ *   remedy_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1]
  *
- * The seeds of the corpus run first.
+ * The seeds of the corpus run first. A seed is of the narrow world or of the wide world (remedy_swarm_wide.c).
  */
 
-#define NODES_MAX 12
 #define TURNS 50
 #define CALM (150 * HF_MINUTE)
 
 static unsigned first_seed = 1, seeds = 60;
+static bool wide;
 static const char *corpus;
 
-struct swarm {
-	struct rw *w;
-	struct ra *a;
-	struct hf_operator *second;
-	struct hf_store *second_client;
-	bool held[NODES_MAX]; /* annotation holdfast.dev/hold */
-	const char *pods[NODES_MAX];
-	unsigned troubles;
-};
-
-static unsigned pick(struct swarm *s, unsigned below)
-{
-	return (unsigned)hf_rng_below(&s->w->rng, below);
-}
-
-/* ---- the objects --------------------------------------------------------------------------------- */
-
-struct list {
-	struct hf_doc *docs[512];
-	size_t len;
-};
-
-static void add_doc(void *arg, struct hf_doc *doc)
-{
-	struct list *list = arg;
-
-	if (list->len < HF_ARRAY_LEN(list->docs))
-		list->docs[list->len++] = hf_doc_ref(doc);
-}
-
-static void list_acts(struct swarm *s, struct list *list)
-{
-	list->len = 0;
-	hf_memstore_each(s->w->memstore, &hf_remediations, NULL, add_doc, list);
-}
-
-static void drop_list(struct list *list)
-{
-	for (size_t i = 0; i < list->len; i++)
-		hf_doc_unref(list->docs[i]);
-	list->len = 0;
-}
-
-static const char *phase_of(struct hf_doc *doc)
-{
-	return hf_str_or(hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL), "");
-}
-
-static const char *text_of(struct hf_doc *doc, const char *key)
-{
-	return hf_str_or(hf_json_path_str(hf_doc_json(doc), "spec", key, NULL), "");
-}
-
-static bool is_final(struct hf_doc *doc)
-{
-	return ra_is_final(phase_of(doc));
-}
-
-static int apply(struct swarm *s, const struct hf_request *request)
-{
-	HF_AUTO_RESULT result = {0};
-
-	hf_memstore_apply(s->w->memstore, request, &result);
-	return result.code;
-}
-
-static void remove_object(struct swarm *s, const struct hf_resource *resource, const char *ns,
-			  const char *name, int64_t grace)
-{
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = resource,
-					   .ns = ns,
-					   .name = name,
-					   .grace_seconds = grace};
-
-	(void)apply(s, &request);
-}
-
-/* Between approval and intent only the operator could withdraw, and it may be dead at that moment. So nothing
- * that must prevent an act begins then. */
-static bool is_approved(struct swarm *s, int node)
-{
-	struct list list;
-	bool approved = false;
-	char name[16];
-
-	rw_name(node, name);
-	list_acts(s, &list);
-	for (size_t i = 0; i < list.len; i++)
-		approved |= hf_streq(text_of(list.docs[i], "node"), name) &&
-			    hf_streq(phase_of(list.docs[i]), "Approved");
-	drop_list(&list);
-	return approved;
-}
-
 /* Writes the name of a random Remediation; "": there is none. */
-static void pick_act(struct swarm *s, bool unfinished, char name[254])
+static void pick_act(struct rs *s, bool unfinished, char name[254])
 {
-	struct list list;
+	struct rs_list list;
 
 	*name = '\0';
-	list_acts(s, &list);
+	rs_list_acts(s, &list);
 	for (unsigned tries = 0; tries < 8 && list.len > 0; tries++) {
-		struct hf_doc *doc = list.docs[pick(s, (unsigned)list.len)];
+		struct hf_doc *doc = list.docs[rs_pick(s, (unsigned)list.len)];
 
-		if (!unfinished || !is_final(doc))
+		if (!unfinished || !rs_is_final(doc))
 			snprintf(name, 254, "%s", hf_doc_name(doc));
 	}
-	drop_list(&list);
+	rs_drop_list(&list);
 }
 
 /* ---- trouble ------------------------------------------------------------------------------------- */
 
-static void fall_ill(struct swarm *s, int node)
+static void fall_ill(struct rs *s, int node)
 {
 	static const int ills[] = {RW_RESET, RW_REBOOT, RW_RESET, RW_FAILED, RW_UNKNOWN};
 
 	if (s->a->ends_at[node] == 0)
-		rw_say(s->w, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
+		rw_say(s->w, node, ills[rs_pick(s, HF_ARRAY_LEN(ills))]);
 }
 
-static void get_well(struct swarm *s, int node)
+static void get_well(struct rs *s, int node)
 {
-	if (s->a->ends_at[node] == 0 && !is_approved(s, node))
+	if (s->a->ends_at[node] == 0 && !rs_is_approved(s, node))
 		rw_say(s->w, node, RW_WELL);
 }
 
-static void change_hold(struct swarm *s, int node)
+static void change_hold(struct rs *s, int node)
 {
 	char name[16];
 
-	if (!s->held[node] && is_approved(s, node))
+	if (!s->held[node] && rs_is_approved(s, node))
 		return;
 	s->held[node] = !s->held[node];
 	rw_name(node, name);
@@ -167,25 +72,25 @@ static void change_hold(struct swarm *s, int node)
 			       : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 }
 
-static void untaint(struct swarm *s, int node)
+static void untaint(struct rs *s, int node)
 {
 	char name[16];
 
 	rw_name(node, name);
-	if (!is_approved(s, node))
+	if (!rs_is_approved(s, node))
 		rw_patch(s->w, &hf_nodes, name, UNTAINTED);
 }
 
 /* The Node object alone: its kubelet registers again. */
-static void renew_node(struct swarm *s, int node)
+static void renew_node(struct rs *s, int node)
 {
 	char name[16], boot[40], text[256];
 
-	if (is_approved(s, node))
+	if (rs_is_approved(s, node))
 		return;
 	rw_name(node, name);
-	remove_object(s, &hf_nodes, NULL, name, 0);
-	rw_run(s->w, (hf_time)pick(s, 30) * HF_SECOND);
+	rs_remove(s, &hf_nodes, NULL, name, 0);
+	rw_run(s->w, (hf_time)rs_pick(s, 30) * HF_SECOND);
 	if (rw_get(s->w, &hf_nodes, NULL, name) == NULL)
 		rw_node(s->w, node);
 	rw_boot_id(s->w, node, boot);
@@ -197,61 +102,62 @@ static void renew_node(struct swarm *s, int node)
 	s->held[node] = false;
 }
 
-static void delete_lease(struct swarm *s, int node)
+static void delete_lease(struct rs *s, int node)
 {
 	char name[40];
 
 	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
-	if (!is_approved(s, node))
-		remove_object(s, &hf_leases, HF_MEND_NAMESPACE, name, 0);
+	if (!rs_is_approved(s, node))
+		rs_remove(s, &hf_leases, HF_MEND_NAMESPACE, name, 0);
 }
 
-static void change_act(struct swarm *s)
+static void change_act(struct rs *s)
 {
 	char name[254], pod[260];
 
 	pick_act(s, true, name);
 	if (*name == '\0')
 		return;
-	switch (pick(s, 3)) {
+	switch (rs_pick(s, 3)) {
 	case 0: rw_patch(s->w, &hf_remediations, name, "{'spec':{'cancel':true}}"); break;
-	case 1: remove_object(s, &hf_remediations, NULL, name, HF_GRACE_DEFAULT); break;
+	case 1: rs_remove(s, &hf_remediations, NULL, name, HF_GRACE_DEFAULT); break;
 	default:
 		snprintf(pod, sizeof(pod), HF_MEND_POD_PREFIX "%s", name);
-		remove_object(s, &hf_pods, HF_MEND_NAMESPACE, pod, HF_GRACE_DEFAULT);
+		rs_remove(s, &hf_pods, HF_MEND_NAMESPACE, pod, HF_GRACE_DEFAULT);
 	}
 }
 
-static void request_act(struct swarm *s, int node)
+static void request_act(struct rs *s, int node)
 {
 	static const char *const rungs[] = {"reset-device", "reboot", "restart-plugin", "external"};
-	struct list list;
+	struct rs_list list;
 	int attempt = 0;
 	char name[16];
 
 	rw_name(node, name);
-	list_acts(s, &list);
+	rs_list_acts(s, &list);
 	for (size_t i = 0; i < list.len; i++) {
 		int64_t number = hf_json_i64(
 			hf_json_path(hf_doc_json(list.docs[i]), "spec", "attempt", NULL), 0);
 
-		if (hf_streq(text_of(list.docs[i], "node"), name) && number > attempt)
+		if (hf_streq(rs_text_of(hf_doc_json(list.docs[i]), "node"), name) &&
+		    number > attempt && number < INT32_MAX)
 			attempt = (int)number;
 	}
-	drop_list(&list);
-	ra_request(s->a, node, attempt + 1, rungs[pick(s, HF_ARRAY_LEN(rungs))],
-		   pick(s, 2) == 0   ? ",'policy':'p'"
-		   : pick(s, 4) == 0 ? ",'dryRun':true"
-				     : "");
+	rs_drop_list(&list);
+	ra_request(s->a, node, attempt + 1, rungs[rs_pick(s, HF_ARRAY_LEN(rungs))],
+		   rs_pick(s, 2) == 0   ? ",'policy':'p'"
+		   : rs_pick(s, 4) == 0 ? ",'dryRun':true"
+					: "");
 }
 
-static void step_clock(struct swarm *s, int node)
+static void step_clock(struct rs *s, int node)
 {
-	s->w->clock[node] = ((hf_time)pick(s, 7200) - 3600) * HF_SECOND;
+	s->w->clock[node] = ((hf_time)rs_pick(s, 7200) - 3600) * HF_SECOND;
 }
 
 /* An agent of an older version, which writes neither boot nor UUIDs. */
-static void speak_old(struct swarm *s, int node)
+static void speak_old(struct rs *s, int node)
 {
 	char name[16];
 
@@ -261,14 +167,14 @@ static void speak_old(struct swarm *s, int node)
 			"'Healthy'},{'id':'0000:1a:00.0','kind':'gpu','state':'Healthy'}]}}");
 }
 
-static void kill_operator(struct swarm *s)
+static void kill_operator(struct rs *s)
 {
-	s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
-	s->w->die_at = s->w->writes + 1 + pick(s, 6);
+	s->w->how = rs_pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
+	s->w->die_at = s->w->writes + 1 + rs_pick(s, 6);
 }
 
 /* Starts a new leader while the former one goes on acting; the next call ends the former one. */
-static void change_second(struct swarm *s)
+static void change_second(struct rs *s)
 {
 	if (s->second != NULL) {
 		hf_operator_destroy(s->second);
@@ -287,19 +193,19 @@ static void change_second(struct swarm *s)
 }
 
 /* Creates a pod that holds the device of the node. The kubelet ends the pod after its eviction. */
-static void put_pod(struct swarm *s, int node)
+static void put_pod(struct rs *s, int node)
 {
-	static const char *const names[NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
-						     "p6", "p7", "p8", "p9", "p10", "p11"};
+	static const char *const names[RS_NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
+							"p6", "p7", "p8", "p9", "p10", "p11"};
 
-	if (s->pods[node] != NULL || is_approved(s, node) || s->a->ends_at[node] != 0)
+	if (s->pods[node] != NULL || rs_is_approved(s, node) || s->a->ends_at[node] != 0)
 		return;
 	s->pods[node] = names[node];
 	rw_pod(s->w, names[node], node, "ReplicaSet");
 	rw_say(s->w, node, s->w->ill[node]);
 }
 
-static void end_pods(struct swarm *s)
+static void end_pods(struct rs *s)
 {
 	for (int i = 0; i < s->w->nodes; i++) {
 		const struct hf_json *pod =
@@ -309,63 +215,67 @@ static void end_pods(struct swarm *s)
 		    (pod != NULL &&
 		     hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL))
 			continue;
-		remove_object(s, &hf_pods, "default", s->pods[i], 0);
+		rs_remove(s, &hf_pods, "default", s->pods[i], 0);
 		s->pods[i] = s->w->holder[i] = NULL;
 		if (!s->w->silent[i])
 			rw_say(s->w, i, s->w->ill[i]);
 	}
 }
 
-static void kill_any(struct swarm *s, int node)
+static void kill_any(struct rs *s, int node)
 {
 	(void)node;
 	kill_operator(s);
 }
 
-static void change_any_act(struct swarm *s, int node)
+static void change_any_act(struct rs *s, int node)
 {
 	(void)node;
 	change_act(s);
 }
 
-static void change_leaders(struct swarm *s, int node)
+static void change_leaders(struct rs *s, int node)
 {
 	(void)node;
 	change_second(s);
 }
 
-static void change_losses(struct swarm *s, int node)
+static void change_losses(struct rs *s, int node)
 {
 	(void)node;
-	s->w->refuse_permille = pick(s, 2) * 100;
+	s->w->refuse_permille = rs_pick(s, 2) * 100;
 }
 
-static void change_policy(struct swarm *s, int node)
+static void change_policy(struct rs *s, int node)
 {
 	(void)node;
 	rw_patch(s->w, &hf_healthpolicies, "p",
-		 pick(s, 2) == 0 ? "{'spec':{'mend':{'hold':true}}}"
-				 : "{'spec':{'mend':{'hold':null}}}");
+		 rs_pick(s, 2) == 0 ? "{'spec':{'mend':{'hold':true}}}"
+				    : "{'spec':{'mend':{'hold':null}}}");
 }
 
-static void disturb(struct swarm *s)
+/* ---- troubles ------------------------------------------------------------------------------------- */
+
+static void disturb(struct rs *s)
 {
-	static void (*const troubles[])(struct swarm *, int) = {
+	static void (*const troubles[])(struct rs *, int) = {
 		fall_ill,      fall_ill,       fall_ill,     fall_ill,    get_well,
 		kill_any,      change_any_act, delete_lease, untaint,     renew_node,
 		change_hold,   step_clock,     speak_old,    request_act, change_leaders,
 		change_losses, put_pod,        change_policy};
-	int node = (int)pick(s, (unsigned)s->w->nodes);
+	int node = (int)rs_pick(s, (unsigned)s->w->nodes);
 
-	s->a->reset[node] = (enum ra_end)pick(s, RA_ENDS);
-	s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
+	if (s->gone[node])
+		return;
+	s->a->reset[node] = (enum ra_end)rs_pick(s, RA_ENDS);
+	s->a->reboot[node] = rs_pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)rs_pick(s, RA_ENDS);
 	s->troubles++;
-	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, node);
+	troubles[rs_pick(s, HF_ARRAY_LEN(troubles))](s, node);
 }
 
 /* ---- after the calm ------------------------------------------------------------------------------ */
 
-static void calm_down(struct swarm *s)
+static void calm_down(struct rs *s)
 {
 	char name[16];
 
@@ -378,13 +288,16 @@ static void calm_down(struct swarm *s)
 	rw_patch(s->w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
 	ra_all(s->a, RA_MENDS, RA_MENDS);
 	for (int i = 0; i < s->w->nodes; i++) {
-		if (s->held[i])
+		/* A hold begins in no node between approval and intent, but it may end there. */
+		if (s->held[i] && !s->gone[i])
 			change_hold(s, i);
 		/* A machine that never came back is switched on by a person. */
 		if (s->a->ends_at[i] != 0) {
 			s->a->end[i] = RA_MENDS;
 			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
 		}
+		if (s->gone[i])
+			continue;
 		s->w->clock[i] = 0;
 		rw_name(i, name);
 		assert_non_null(rw_get(s->w, &hf_nodes, NULL, name));
@@ -398,7 +311,7 @@ static void calm_down(struct swarm *s)
 		rw_run(s->w, HF_MINUTE);
 		/* Acts at the time of the calm end as they like. */
 		for (int i = 0; i < s->w->nodes && span < HF_HOUR; i++)
-			if (s->w->silent[i] && s->a->ends_at[i] == 0)
+			if (s->w->silent[i] && s->a->ends_at[i] == 0 && !s->gone[i])
 				s->w->silent[i] = false;
 	}
 }
@@ -406,87 +319,74 @@ static void calm_down(struct swarm *s)
 static void expect_end(unsigned seed, struct hf_doc *doc)
 {
 	const struct hf_json *json = hf_doc_json(doc);
-	const char *phase = phase_of(doc);
+	const char *phase = rs_phase_of(doc);
 	bool began = hf_json_path(json, "status", "act", "startedAt", NULL) != NULL;
 
-	if (began && !is_final(doc))
+	if (began && !rs_is_final(doc))
 		fail_msg("seed %u: %s began, and is %s: %s", seed, hf_doc_name(doc), phase,
 			 hf_str_or(hf_json_path_str(json, "status", "message", NULL), ""));
-	if (!is_final(doc) && !hf_streq(phase, "Pending") && !hf_streq(phase, "Draining"))
+	if (!rs_is_final(doc) && !hf_streq(phase, "Pending") && !hf_streq(phase, "Draining"))
 		fail_msg("seed %u: %s is %s", seed, hf_doc_name(doc), phase);
-	if (hf_streq(phase, "Succeeded") && hf_streq(text_of(doc, "requestedBy"), "policy") &&
+	if (hf_streq(phase, "Succeeded") &&
+	    hf_streq(rs_text_of(hf_doc_json(doc), "requestedBy"), "policy") &&
 	    hf_json_path(json, "status", "proof", "time", NULL) == NULL)
 		fail_msg("seed %u: %s succeeded without a proof", seed, hf_doc_name(doc));
-	if (is_final(doc) && hf_json_path(json, "metadata", "finalizers", NULL) != NULL)
+	if (rs_is_final(doc) && hf_json_path(json, "metadata", "finalizers", NULL) != NULL)
 		fail_msg("seed %u: %s is %s and has its finalizer", seed, hf_doc_name(doc), phase);
 	if (hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL)
 		fail_msg("seed %u: %s is never deleted", seed, hf_doc_name(doc));
 }
 
-static void print_doc(struct hf_doc *doc)
-{
-	fputs(doc == NULL ? "(none)" : hf_doc_text(doc, NULL), stderr);
-	fputc('\n', stderr);
-}
-
-/* What a failure needs for its explanation. */
-static void print_node(struct swarm *s, const struct list *list, int node)
-{
-	char name[16];
-
-	rw_name(node, name);
-	print_doc(hf_memstore_peek(s->w->memstore, &hf_nodes, NULL, name));
-	print_doc(hf_memstore_peek(s->w->memstore, &hf_devicehealths, NULL, name));
-	for (size_t i = 0; i < list->len; i++)
-		if (hf_streq(text_of(list->docs[i], "node"), name) || !is_final(list->docs[i]))
-			print_doc(list->docs[i]);
-}
-
 /* An ill node that is tainted waits for something that is shown. */
-static void expect_shown(struct swarm *s, unsigned seed, const struct list *list, int node)
+static void expect_shown(struct rs *s, unsigned seed, const struct rs_list *list, int node)
 {
 	char name[16];
 	bool shown = false;
 
 	rw_name(node, name);
-	if (s->w->ill[node] == RW_WELL || !rw_tainted(s->w, node))
+	if (s->w->ill[node] == RW_WELL || s->w->ill[node] == RW_PROBATION ||
+	    s->w->ill[node] == RW_UNSEEN || s->w->ill[node] == RW_SUSPECT ||
+	    !rw_tainted(s->w, node))
 		return;
 	for (size_t i = 0; i < list->len; i++)
-		shown |= hf_streq(text_of(list->docs[i], "node"), name) &&
-			 (!is_final(list->docs[i]) ||
-			  hf_streq(phase_of(list->docs[i]), "Cancelled"));
+		shown |= hf_streq(rs_text_of(hf_doc_json(list->docs[i]), "node"), name) &&
+			 (!rs_is_final(list->docs[i]) ||
+			  hf_streq(rs_phase_of(list->docs[i]), "Cancelled"));
 	/* State Failed needs a person by itself: no rung mends it. */
 	if (!shown && s->w->ill[node] != RW_FAILED && s->w->ill[node] != RW_UNKNOWN) {
 		char next[256];
 
 		rw_next(s->w, node, next);
-		print_node(s, list, node);
+		rs_print_node(s, list, node);
 		fail_msg("seed %u: %s is ill, and nothing is done or shown: %s", seed, name, next);
 	}
 }
 
-static void expect_calm(struct swarm *s, unsigned seed)
+static void expect_calm(struct rs *s, unsigned seed)
 {
-	struct list list;
+	struct rs_list list;
 
-	list_acts(s, &list);
-	for (size_t i = 0; i < list.len; i++)
+	rs_list_acts(s, &list);
+	for (size_t i = 0; i < list.len; i++) {
 		expect_end(seed, list.docs[i]);
+	}
 	for (int i = 0; i < s->w->nodes; i++) {
 		bool open = false;
 		char node[16];
 
 		rw_name(i, node);
 		for (size_t k = 0; k < list.len; k++)
-			open |= hf_streq(text_of(list.docs[k], "node"), node) &&
-				!is_final(list.docs[k]);
+			open |= hf_streq(rs_text_of(hf_doc_json(list.docs[k]), "node"), node) &&
+				!rs_is_final(list.docs[k]);
 		if (!open && ra_has_lease(s->a, i))
 			fail_msg("seed %u: Lease holdfast-mend-%s is held by nothing", seed, node);
 		if (!open && hf_node_is_in_maintenance(rw_get(s->w, &hf_nodes, NULL, node)))
 			fail_msg("seed %u: %s is in maintenance, and no act is open", seed, node);
 		expect_shown(s, seed, &list, i);
 	}
-	drop_list(&list);
+	if (s->wide)
+		rs_expect_clean(s, seed, &list);
+	rs_drop_list(&list);
 }
 
 /* ---- one seed ------------------------------------------------------------------------------------ */
@@ -495,9 +395,9 @@ struct met {
 	unsigned acts, mended, failed, cancelled, persons, deaths, lost, troubles;
 };
 
-static void run_seed(unsigned seed, struct met *met)
+static void run_seed(unsigned seed, bool is_wide, struct met *met)
 {
-	struct swarm s = {.second = NULL};
+	struct rs s = {.wide = is_wide};
 	char policy[512];
 	int at_once;
 
@@ -505,22 +405,34 @@ static void run_seed(unsigned seed, struct met *met)
 	hf_rng_init(&s.w->rng, seed);
 	s.a = ra_create(s.w);
 	s.w->people_ask = s.w->by_hand = true;
-	at_once = 1 + (int)pick(&s, 3);
+	at_once = 1 + (int)rs_pick(&s, 3);
 	/* Acts without a policy have no budget. */
 	s.a->at_once = -1;
 	s.a->policy_at_once = at_once;
 	snprintf(policy, sizeof(policy),
 		 "{'mode':'remediate','mend':{'maxConcurrent':%d,'settleSeconds':%u,"
 		 "'deadlineSeconds':%u}," WIDE "}",
-		 at_once, pick(&s, 20), 60 + pick(&s, 600));
-	rw_begin(s.w, 4 + (int)pick(&s, NODES_MAX - 4), policy);
+		 at_once, rs_pick(&s, 20), 60 + rs_pick(&s, 600));
+	if (is_wide)
+		s.w->gpus = 1 + (int)rs_pick(&s, 4);
+	rw_begin(s.w, 4 + (int)rs_pick(&s, RS_NODES_MAX - 4), policy);
+	if (is_wide) {
+		rs_widen(&s);
+		/* Each policy has its own limit: see rs_watch. */
+		s.a->policy_at_once = 0;
+		rs_watch(&s);
+	}
 	for (int turn = 0; turn < TURNS; turn++) {
 		disturb(&s);
-		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
+		if (is_wide)
+			rs_disturb_widely(&s);
+		rw_run(s.w, (hf_time)rs_pick(&s, 90) * HF_SECOND);
 		end_pods(&s);
-		if (s.w->op == NULL && pick(&s, 3) > 0)
+		if (s.w->op == NULL && rs_pick(&s, 3) > 0)
 			rw_start(s.w);
 	}
+	if (is_wide)
+		rs_calm_down_widely(&s, policy);
 	calm_down(&s);
 	expect_calm(&s, seed);
 	met->acts += s.a->acts;
@@ -531,6 +443,8 @@ static void run_seed(unsigned seed, struct met *met)
 	met->deaths += s.w->met.deaths;
 	met->lost += s.w->met.lost;
 	met->troubles += s.troubles;
+	if (is_wide)
+		rs_unwatch(&s);
 	rw_teardown((void **)&s.w);
 }
 
@@ -544,8 +458,10 @@ static void run_corpus(struct met *met)
 	while (fgets(line, sizeof(line), file) != NULL) {
 		unsigned seed;
 
-		if (sscanf(line, "%u", &seed) == 1)
-			run_seed(seed, met);
+		if (sscanf(line, "wide %u", &seed) == 1)
+			run_seed(seed, true, met);
+		else if (sscanf(line, "%u", &seed) == 1)
+			run_seed(seed, false, met);
 	}
 	fclose(file);
 }
@@ -559,7 +475,7 @@ static void each_act_ends_in_proof_climb_or_person(void **state)
 		run_corpus(&met);
 	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
 		print_message("seed %u\r", seed);
-		run_seed(seed, &met);
+		run_seed(seed, wide, &met);
 	}
 	print_message("%u seeds: %u troubles, %u acts, %u mended, %u failed, %u cancelled, %u for "
 		      "persons, %u deaths, %u replies lost\n",
@@ -584,9 +500,11 @@ int main(int argc, char **argv)
 			corpus = argv[i + 1];
 			continue;
 		}
-		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
+		if (hf_str_to_i64(argv[i + 1], 0, INT32_MAX, &number, NULL) != 0)
 			return 2;
-		if (hf_streq(argv[i], "--seeds"))
+		if (hf_streq(argv[i], "--wide"))
+			wide = number > 0;
+		else if (hf_streq(argv[i], "--seeds"))
 			seeds = (unsigned)number;
 		else if (hf_streq(argv[i], "--start"))
 			first_seed = (unsigned)number;

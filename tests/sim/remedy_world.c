@@ -204,14 +204,39 @@ void rw_boot_id(const struct rw *w, int node, char ret_boot[40])
 	snprintf(ret_boot, 40, w->boots[node] == 0 ? "b-%s" : "b-%s-%d", name, w->boots[node]);
 }
 
+#define GPUS_MAX 8
+
+static void fill_gpu(struct rw *w, int node, int gpu, char id[16], char uuid[24],
+		     struct hf_device_report *device)
+{
+	const struct rw_ill *ill = &rw_ills[w->ill[node]];
+	unsigned sick_gpus = w->sick[node] == 0 ? 1 : w->sick[node];
+	bool sick = w->ill[node] != RW_PLUGIN && (sick_gpus & (1u << gpu)) != 0;
+	char name[16];
+
+	rw_name(node, name);
+	snprintf(id, 16, "0000:%x:00.0", 0x1a + gpu);
+	snprintf(uuid, 24, gpu == 0 ? "GPU-%s" : "GPU-%s-%d", name, gpu);
+	*device = (struct hf_device_report){.id = id,
+					    .uuid = w->old_agent[node] ? NULL : uuid,
+					    .kind = "gpu",
+					    .state = sick ? ill->state : "Healthy",
+					    .since = HF_TIME_NONE,
+					    .hold_until = HF_TIME_NONE};
+	device->faults.len = sick && ill->cls != NULL;
+	if (device->faults.len > 0)
+		device->since = w->ill_since[node] + w->clock[node];
+}
+
 /* Writes DeviceHealth with the agent's own code, so it leaves out and removes the same members as a
  * real agent. */
 static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
-	char name[16], boot[40], uuid[24];
+	char name[16], boot[40], uuids[GPUS_MAX][24], ids[GPUS_MAX][16];
 	struct hf_device_holder holder = {.ns = "default", .container = "c", .until = HF_TIME_NONE};
 	bool of_node = w->ill[node] == RW_PLUGIN;
+	int gpus = w->gpus == 0 ? 1 : w->gpus;
 	struct hf_device_fault fault = {.detector = of_node ? "plugin" : "xid",
 					.code = of_node ? 1 : 119,
 					.subcode = -1,
@@ -221,40 +246,35 @@ static void say(struct rw *w, int node)
 					.last = w->ill_since[node],
 					.count = 1,
 					.acts = true};
-	struct hf_device_report devices[] = {{.id = "",
-					      .kind = "node",
-					      .state = of_node ? ill->state : "Healthy",
-					      .since = HF_TIME_NONE,
-					      .hold_until = HF_TIME_NONE,
-					      .faults = {&fault, of_node}},
-					     {.id = "0000:1a:00.0",
-					      .uuid = uuid,
-					      .kind = "gpu",
-					      .state = of_node ? "Healthy" : ill->state,
-					      .since = HF_TIME_NONE,
-					      .hold_until = HF_TIME_NONE,
-					      .faults = {&fault, !of_node && ill->cls != NULL},
-					      .holders = {&holder, 0}}};
-	struct hf_device_report *device = &devices[of_node ? 0 : 1];
-	struct hf_device_health health = {.state = ill->state,
-					  .cls = ill->cls,
-					  .action = ill->action,
-					  .driver_at = HF_TIME_NONE,
-					  .evidence_at = HF_TIME_NONE,
-					  .devices = {devices, w->bare[node] ? 1 : 2}};
+	struct hf_device_report devices[1 + GPUS_MAX] = {{.id = "",
+							  .kind = "node",
+							  .state = of_node ? ill->state : "Healthy",
+							  .since = HF_TIME_NONE,
+							  .hold_until = HF_TIME_NONE,
+							  .faults = {&fault, of_node}}};
+	struct hf_device_health health = {
+		.state = ill->state,
+		.cls = ill->cls,
+		.action = ill->action,
+		.driver_at = HF_TIME_NONE,
+		.evidence_at = HF_TIME_NONE,
+		.devices = {devices, w->bare[node] ? 1 : 1 + (size_t)gpus}};
 	struct hf_json *root = hf_json_object();
 	HF_AUTO_DOC body = NULL;
 
 	rw_name(node, name);
-	snprintf(uuid, sizeof(uuid), "GPU-%s", name);
+	for (int i = 0; i < gpus; i++) {
+		fill_gpu(w, node, i, ids[i], uuids[i], &devices[1 + i]);
+		devices[1 + i].faults.items = &fault;
+	}
+	devices[1].holders.items = &holder;
 	rw_boot_id(w, node, boot);
 	health.boot_id = w->old_agent[node] ? NULL : boot;
-	if (w->old_agent[node])
-		devices[1].uuid = NULL;
 	health.observed_at = health.driver_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL) {
-		device->since = w->ill_since[node] + w->clock[node];
-		health.evidence_at = device->since;
+		if (of_node)
+			devices[0].since = w->ill_since[node] + w->clock[node];
+		health.evidence_at = w->ill_since[node] + w->clock[node];
 		if (w->measured_at[node] != 0)
 			health.evidence_at = w->measured_at[node] + w->clock[node];
 	}
@@ -275,7 +295,12 @@ void rw_say(struct rw *w, int node, int ill)
 	w->ill[node] = ill;
 	w->ill_since[node] = hf_loop_wall(w->loop);
 	w->measured_at[node] = 0;
-	if (!w->silent[node])
+	rw_report(w, node);
+}
+
+void rw_report(struct rw *w, int node)
+{
+	if (!w->silent[node] && !w->mute[node])
 		say(w, node);
 }
 
@@ -288,7 +313,7 @@ void rw_measure(struct rw *w, int node)
 void rw_say_again(struct rw *w)
 {
 	for (int i = 0; i < w->nodes; i++)
-		if (!w->silent[i] && !w->by_test[i])
+		if (!w->silent[i] && !w->mute[i] && !w->by_test[i])
 			say(w, i);
 }
 
