@@ -285,7 +285,8 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 			set_running(&seen->nodes[i], object);
 	}
 	for (size_t i = 0; i < seen->len; i++) {
-		seen->nodes[i].no_remedy |= seen->items[i].node->marks.held;
+		seen->nodes[i].no_remedy |=
+			seen->items[i].node->marks.held || seen->policy->spec.mend.hold;
 		seen->nodes[i].no_reset =
 			seen->items[i].health != NULL && !seen->items[i].health->can_reset;
 	}

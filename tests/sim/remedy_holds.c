@@ -805,6 +805,21 @@ static void cancel_by_person(struct rw *w, const char *rung, const char *more)
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
 }
 
+static void a_held_policy_does_not_say_go(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, MEND);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_null(rw_get(w, &hf_remediations, NULL, ACT));
+	rw_expect_next(w, NODE, "held reset-device no-remedy");
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_false(rw_tainted(w, NODE));
+}
+
 static void a_cancelled_task_of_a_person_keeps_no_place(void **state)
 {
 	struct rw *w = *state;
@@ -889,6 +904,7 @@ int main(int argc, char **argv)
 		T(a_fault_that_outlives_its_reset_climbs),
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
+		T(a_held_policy_does_not_say_go),
 		T(a_cancelled_task_of_a_person_keeps_no_place),
 		T(a_cancelled_dry_run_calls_off_no_act),
 		T(a_device_without_a_uuid_keeps_no_place),
