@@ -117,9 +117,9 @@ struct fleet_health {
 	bool told;                     /* the annotation HF_DEVICES_OUT_ANNOTATION exists */
 	enum hf_health_class sure_cls; /* strictest class of a confirmed fault */
 	int32_t gpus;
-	/* UUIDs of the devices that are out of use; "": the node itself, or a device without a UUID */
-	const char **out;
-	size_t out_len;
+	/* UUIDs of the devices that are out of use or slow; "": the node itself, or a device without a UUID */
+	const char **sick;
+	size_t sick_len;
 	struct fleet_holder *holders; /* the pods on failed devices, each pod once */
 	size_t holders_len;
 };

@@ -137,7 +137,7 @@ bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remedi
 {
 	hf_time observed_at;
 
-	if (rung != HF_MEND_RESET_DEVICE || health == NULL || health->out_len == 0)
+	if (rung != HF_MEND_RESET_DEVICE || health == NULL || health->sick_len == 0)
 		return true;
 	observed_at =
 		hf_fleet_convert_time(fleet, health, health->observed_at, hf_fleet_now(fleet));
@@ -145,8 +145,8 @@ bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remedi
 	    observed_at - acted_at > CLEARED_MAX)
 		return false;
 	/* The agent may not have read of the reset yet, so a device of the act still counts. */
-	for (size_t i = 0; i < health->out_len; i++)
-		if (is_named(r, health->out[i]))
+	for (size_t i = 0; i < health->sick_len; i++)
+		if (is_named(r, health->sick[i]))
 			return true;
 	return false;
 }

@@ -145,16 +145,17 @@ static bool is_node(const struct hf_device_report *device)
  * work. */
 static void read_devices(const struct hf_device_health *health, struct fleet_health *view)
 {
-	view->out = HF_ARENA_ARRAY(view->arena, const char *, health->devices.len + 1);
+	view->sick = HF_ARENA_ARRAY(view->arena, const char *, health->devices.len + 1);
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		if (hf_health_is_out(hf_impact_state(device->state))) {
-			view->out[view->out_len++] =
+		bool out = hf_health_is_out(hf_impact_state(device->state));
+
+		view->can_reset |=
+			out && hf_impact_is_gpu(device) && !hf_str_is_empty(device->uuid);
+		if (hf_impact_of_device(device) != HF_IMPACT_NONE)
+			view->sick[view->sick_len++] =
 				hf_arena_strdup(view->arena, hf_str_or(device->uuid, ""));
-			view->can_reset |=
-				hf_impact_is_gpu(device) && !hf_str_is_empty(device->uuid);
-		}
 		view->has_devices |= !is_node(device);
 		view->gpus += hf_impact_is_gpu(device);
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
@@ -336,10 +337,10 @@ void hf_fleet_free_health(void *arg)
 
 static bool same_devices(const struct fleet_health *a, const struct fleet_health *b)
 {
-	if (a->out_len != b->out_len)
+	if (a->sick_len != b->sick_len)
 		return false;
-	for (size_t i = 0; i < a->out_len; i++)
-		if (!hf_streq(a->out[i], b->out[i]))
+	for (size_t i = 0; i < a->sick_len; i++)
+		if (!hf_streq(a->sick[i], b->sick[i]))
 			return false;
 	return a->works == b->works && a->has_devices == b->has_devices &&
 	       a->has_gpus == b->has_gpus && a->by_pods == b->by_pods &&

@@ -780,6 +780,27 @@ static void a_fault_that_outlives_its_reset_climbs(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
+/* GPU 1 is Degraded, and a person has GPU 0 reset: that act has not mended GPU 1. */
+static void a_reset_of_one_gpu_mends_no_other_that_is_slow(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	w->gpus = 2;
+	w->sick[NODE] = 2;
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, NODE));
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_false(rw_tainted(w, NODE));
+}
+
 /* No act may be created for node 3, so it keeps no place from node 4: the policy has one. */
 static void expect_next_mended(struct rw *w)
 {
@@ -905,6 +926,7 @@ int main(int argc, char **argv)
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 		T(a_held_policy_does_not_say_go),
+		T(a_reset_of_one_gpu_mends_no_other_that_is_slow),
 		T(a_cancelled_task_of_a_person_keeps_no_place),
 		T(a_cancelled_dry_run_calls_off_no_act),
 		T(a_device_without_a_uuid_keeps_no_place),
