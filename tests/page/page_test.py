@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""page_test.py HOLDFAST [TEST…]: the page of `holdfast up` in a headless Chromium.
+"""page_test.py HOLDFAST [--small|--large|TEST…]: the page of `holdfast up` in a headless Chromium.
+
+--large is the test of 10,000 jobs, --small are all others.
 
 Real jobs run, one of which restarts after a rank is killed. Every screen is opened in light and dark and from 320 to 1,920 pixels; then come names
 and roles, the keyboard, filters, actions, a connection that breaks, two windows with one stream, and 10,000 jobs with 1,000
@@ -630,4 +632,10 @@ class ZScaleTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+    names = sys.argv[2:]
+    if names == ["--large"]:
+        names = ["ZScaleTest"]
+    elif names == ["--small"]:
+        del ZScaleTest
+        names = []
+    unittest.main(argv=[sys.argv[0], *names], verbosity=2)
