@@ -48,8 +48,6 @@ struct published {
 struct swarm {
 	struct rw *w;
 	struct dra *dra;
-	struct hf_operator *second;
-	struct hf_store *second_client;
 	struct published nodes[NODES_MAX];
 	hf_time well_at[NODES_MAX]; /* when the device recovered */
 	bool flips;                 /* the policy changes between Node and Device */
@@ -61,7 +59,7 @@ struct swarm {
 
 static unsigned pick(struct swarm *s, unsigned below)
 {
-	return (unsigned)hf_rng_below(&s->w->rng, below);
+	return rw_pick(s->w, below);
 }
 
 static void break_it(struct swarm *s, const char *what, const char *name)
@@ -320,32 +318,17 @@ static void kill_operator(struct swarm *s, int node)
 {
 	(void)node;
 	if (pick(s, 2) == 0) {
-		s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
-		s->w->die_at = s->w->writes + 1 + pick(s, 6);
+		rw_kill_soon(s->w);
 		return;
 	}
 	rw_run(s->w, (hf_time)pick(s, 200) * HF_MS);
 	rw_stop(s->w);
 }
 
-/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
 static void change_leaders(struct swarm *s, int node)
 {
 	(void)node;
-	if (s->second != NULL) {
-		hf_operator_destroy(s->second);
-		hf_store_destroy(s->second_client);
-		s->second = NULL;
-		s->second_client = NULL;
-		return;
-	}
-	if (s->w->op == NULL || s->w->how != RW_ALIVE)
-		return;
-	s->second = s->w->op;
-	s->second_client = s->w->client;
-	s->w->op = NULL;
-	s->w->client = NULL;
-	rw_start(s->w);
+	rw_change_leaders(s->w);
 }
 
 static void change_losses(struct swarm *s, int node)
@@ -408,14 +391,10 @@ static void disturb(struct swarm *s)
 
 static void calm_down(struct swarm *s)
 {
-	if (s->second != NULL)
-		change_leaders(s, 0);
-	s->w->how = RW_ALIVE;
-	s->w->refuse_permille = s->dra->lose_permille = 0;
+	s->dra->lose_permille = 0;
 	s->dra->delay = HF_MS;
 	s->dra->refuse_rules = 0;
-	if (s->w->op == NULL)
-		rw_start(s->w);
+	rw_calm(s->w);
 	rw_patch(s->w, &hf_healthpolicies, "p",
 		 "{'spec':{'quarantine':'Device','mode':'quarantine','paused':false}}");
 	for (int i = 0; i < s->w->nodes; i++) {
@@ -549,7 +528,7 @@ static void end(void *arg)
 
 static void run_seed(unsigned seed, struct met *met)
 {
-	struct swarm s = {.second = NULL};
+	struct swarm s = {.troubles = 0};
 	int nodes;
 
 	rw_setup((void **)&s.w);

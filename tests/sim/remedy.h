@@ -41,6 +41,9 @@ struct rw {
 	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_operator *op;
+	/* A former leader that goes on acting beside op; NULL: none. */
+	struct hf_operator *second;
+	struct hf_store *second_client;
 	struct hf_metrics *metrics;
 	struct hf_memstore_observer observer;
 	struct hf_timer *death;
@@ -164,6 +167,17 @@ void rw_say_again(struct rw *w); /* each agent reports once more, as a heartbeat
 void rw_start(struct rw *w);
 void rw_stop(struct rw *w); /* the operator's process ends without a clean stop */
 void rw_run(struct rw *w, hf_time span);
+/* Starts a new leader while the former one goes on acting; the next call ends the former one, and so does rw_teardown.
+ * Does nothing while the operator is dead or about to die. */
+void rw_change_leaders(struct rw *w);
+/* The operator dies before or after one of its next six writes. */
+void rw_kill_soon(struct rw *w);
+/* One operator lives on, and no request is lost. */
+void rw_calm(struct rw *w);
+/* A random number below `below`. */
+unsigned rw_pick(struct rw *w, unsigned below);
+/* The name of a pod of the node, "p3"; node: below 12. */
+const char *rw_pod_name(int node);
 /* Creates a fleet of well nodes and a policy, and starts an operator, which has seen all of them at
  * the return. */
 void rw_begin(struct rw *w, int nodes, const char *policy);

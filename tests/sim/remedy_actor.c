@@ -527,9 +527,19 @@ void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot)
 	}
 }
 
+void ra_calm(struct ra *a)
+{
+	ra_all(a, RA_MENDS, RA_MENDS);
+	for (int i = 0; i < a->w->nodes; i++)
+		if (a->ends_at[i] != 0) {
+			a->end[i] = RA_MENDS;
+			a->ends_at[i] = hf_loop_mono(a->w->loop);
+		}
+}
+
 struct newest {
 	const char *node;
-	int64_t attempt;
+	int64_t attempt, below;
 	const char *phase;
 	int all, final;
 };
@@ -544,7 +554,7 @@ static void look_at(void *arg, struct hf_doc *doc)
 	n->all++;
 	n->final += ra_is_final(phase);
 	if (!hf_streq(hf_json_path_str(json, "spec", "node", NULL), n->node) ||
-	    attempt <= n->attempt)
+	    attempt <= n->attempt || attempt >= n->below)
 		return;
 	n->attempt = attempt;
 	n->phase = hf_str_or(phase, "New");
@@ -553,11 +563,21 @@ static void look_at(void *arg, struct hf_doc *doc)
 const char *ra_phase(struct ra *a, int node)
 {
 	char name[16];
-	struct newest n = {.node = name, .phase = ""};
+	struct newest n = {.node = name, .phase = "", .below = INT64_MAX};
 
 	rw_name(node, name);
 	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
 	return n.phase;
+}
+
+int ra_newest_attempt(struct ra *a, int node)
+{
+	char name[16];
+	struct newest n = {.node = name, .below = INT32_MAX};
+
+	rw_name(node, name);
+	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, look_at, &n);
+	return (int)n.attempt;
 }
 
 bool ra_is_final(const char *phase)

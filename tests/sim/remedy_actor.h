@@ -48,6 +48,10 @@ struct ra {
 struct ra *ra_create(struct rw *w);
 /* Sets the same results for the machines of all nodes. */
 void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot);
+/* From here on each act mends. A machine that never came back is switched on by a person. */
+void ra_calm(struct ra *a);
+/* Returns the greatest attempt of the node's Remediations, without INT32_MAX and above; 0: there is none. */
+int ra_newest_attempt(struct ra *a, int node);
 /* Returns the phase of the node's newest Remediation; "": it has none. */
 const char *ra_phase(struct ra *a, int node);
 /* The phase of a Remediation is an end of it. Accepts NULL. */

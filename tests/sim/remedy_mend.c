@@ -417,19 +417,14 @@ static void two_leaders_act_once(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a = begin(w, 20, MEND);
-	struct hf_operator *first = w->op;
-	struct hf_store *client = w->client;
 
-	w->op = NULL;
-	rw_start(w);
+	rw_change_leaders(w);
 	for (int i = 0; i < 6; i++)
 		rw_say(w, 3 * i, i % 2 == 0 ? RW_RESET : RW_REBOOT);
 	rw_run(w, 3 * HF_HOUR);
 	assert_int_equal(a->acts, 6);
 	for (int i = 0; i < 6; i++)
 		assert_false(rw_tainted(w, 3 * i));
-	hf_operator_destroy(first);
-	hf_store_destroy(client);
 }
 
 static bool count_read(const struct rw *w, const struct hf_request *request,

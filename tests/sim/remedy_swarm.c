@@ -130,22 +130,9 @@ static void change_act(struct rs *s)
 static void request_act(struct rs *s, int node)
 {
 	static const char *const rungs[] = {"reset-device", "reboot", "restart-plugin", "external"};
-	struct rs_list list;
-	int attempt = 0;
-	char name[16];
 
-	rw_name(node, name);
-	rs_list_acts(s, &list);
-	for (size_t i = 0; i < list.len; i++) {
-		int64_t number = hf_json_i64(
-			hf_json_path(hf_doc_json(list.docs[i]), "spec", "attempt", NULL), 0);
-
-		if (hf_streq(rs_text_of(hf_doc_json(list.docs[i]), "node"), name) &&
-		    number > attempt && number < INT32_MAX)
-			attempt = (int)number;
-	}
-	rs_drop_list(&list);
-	ra_request(s->a, node, attempt + 1, rungs[rs_pick(s, HF_ARRAY_LEN(rungs))],
+	ra_request(s->a, node, ra_newest_attempt(s->a, node) + 1,
+		   rungs[rs_pick(s, HF_ARRAY_LEN(rungs))],
 		   rs_pick(s, 2) == 0   ? ",'policy':'p'"
 		   : rs_pick(s, 4) == 0 ? ",'dryRun':true"
 					: "");
@@ -167,41 +154,13 @@ static void speak_old(struct rs *s, int node)
 			"'Healthy'},{'id':'0000:1a:00.0','kind':'gpu','state':'Healthy'}]}}");
 }
 
-static void kill_operator(struct rs *s)
-{
-	s->w->how = rs_pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
-	s->w->die_at = s->w->writes + 1 + rs_pick(s, 6);
-}
-
-/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
-static void change_second(struct rs *s)
-{
-	if (s->second != NULL) {
-		hf_operator_destroy(s->second);
-		hf_store_destroy(s->second_client);
-		s->second = NULL;
-		s->second_client = NULL;
-		return;
-	}
-	if (s->w->op == NULL || s->w->how != RW_ALIVE)
-		return;
-	s->second = s->w->op;
-	s->second_client = s->w->client;
-	s->w->op = NULL;
-	s->w->client = NULL;
-	rw_start(s->w);
-}
-
 /* Creates a pod that holds the device of the node. The kubelet ends the pod after its eviction. */
 static void put_pod(struct rs *s, int node)
 {
-	static const char *const names[RS_NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
-							"p6", "p7", "p8", "p9", "p10", "p11"};
-
 	if (s->pods[node] != NULL || rs_is_approved(s, node) || s->a->ends_at[node] != 0)
 		return;
-	s->pods[node] = names[node];
-	rw_pod(s->w, names[node], node, "ReplicaSet");
+	s->pods[node] = rw_pod_name(node);
+	rw_pod(s->w, s->pods[node], node, "ReplicaSet");
 	rw_say(s->w, node, s->w->ill[node]);
 }
 
@@ -225,7 +184,7 @@ static void end_pods(struct rs *s)
 static void kill_any(struct rs *s, int node)
 {
 	(void)node;
-	kill_operator(s);
+	rw_kill_soon(s->w);
 }
 
 static void change_any_act(struct rs *s, int node)
@@ -237,7 +196,7 @@ static void change_any_act(struct rs *s, int node)
 static void change_leaders(struct rs *s, int node)
 {
 	(void)node;
-	change_second(s);
+	rw_change_leaders(s->w);
 }
 
 static void change_losses(struct rs *s, int node)
@@ -279,23 +238,13 @@ static void calm_down(struct rs *s)
 {
 	char name[16];
 
-	if (s->second != NULL)
-		change_second(s);
-	s->w->how = RW_ALIVE;
-	s->w->refuse_permille = 0;
-	if (s->w->op == NULL)
-		rw_start(s->w);
+	rw_calm(s->w);
 	rw_patch(s->w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
-	ra_all(s->a, RA_MENDS, RA_MENDS);
+	ra_calm(s->a);
 	for (int i = 0; i < s->w->nodes; i++) {
 		/* A hold begins in no node between approval and intent, but it may end there. */
 		if (s->held[i] && !s->gone[i])
 			change_hold(s, i);
-		/* A machine that never came back is switched on by a person. */
-		if (s->a->ends_at[i] != 0) {
-			s->a->end[i] = RA_MENDS;
-			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
-		}
 		if (s->gone[i])
 			continue;
 		s->w->clock[i] = 0;
@@ -367,9 +316,8 @@ static void expect_calm(struct rs *s, unsigned seed)
 	struct rs_list list;
 
 	rs_list_acts(s, &list);
-	for (size_t i = 0; i < list.len; i++) {
+	for (size_t i = 0; i < list.len; i++)
 		expect_end(seed, list.docs[i]);
-	}
 	for (int i = 0; i < s->w->nodes; i++) {
 		bool open = false;
 		char node[16];

@@ -16,8 +16,6 @@
 struct rs {
 	struct rw *w;
 	struct ra *a;
-	struct hf_operator *second;
-	struct hf_store *second_client;
 	bool held[RS_NODES_MAX]; /* annotation holdfast.dev/hold */
 	const char *pods[RS_NODES_MAX];
 	unsigned troubles;

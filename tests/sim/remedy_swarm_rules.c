@@ -74,7 +74,7 @@ static void check_quarantine(struct rs *s, const struct hf_json *node)
 	int taken;
 
 	read_mark(node, mark);
-	if (hf_str_has_prefix(mark, "remediations/") || s->second != NULL ||
+	if (hf_str_has_prefix(mark, "remediations/") || s->w->second != NULL ||
 	    hf_loop_wall(s->w->loop) - s->changed_at < SEEN_AFTER)
 		return;
 	policy = rw_get(s->w, &hf_healthpolicies, NULL, mark);

@@ -15,7 +15,7 @@
 
 unsigned rs_pick(struct rs *s, unsigned below)
 {
-	return (unsigned)hf_rng_below(&s->w->rng, below);
+	return rw_pick(s->w, below);
 }
 
 /* ---- the objects --------------------------------------------------------------------------------- */

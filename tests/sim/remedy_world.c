@@ -516,6 +516,58 @@ void rw_stop(struct rw *w)
 	w->client = hf_store_destroy(w->client);
 }
 
+static void end_second(struct rw *w)
+{
+	if (w->second == NULL)
+		return;
+	w->second = hf_operator_destroy(w->second);
+	w->second_client = hf_store_destroy(w->second_client);
+}
+
+void rw_change_leaders(struct rw *w)
+{
+	if (w->second != NULL) {
+		end_second(w);
+		return;
+	}
+	if (w->op == NULL || w->how != RW_ALIVE)
+		return;
+	w->second = w->op;
+	w->second_client = w->client;
+	w->op = NULL;
+	w->client = NULL;
+	rw_start(w);
+}
+
+void rw_kill_soon(struct rw *w)
+{
+	w->how = rw_pick(w, 2) == 0 ? RW_BEFORE : RW_AFTER;
+	w->die_at = w->writes + 1 + rw_pick(w, 6);
+}
+
+void rw_calm(struct rw *w)
+{
+	end_second(w);
+	w->how = RW_ALIVE;
+	w->refuse_permille = 0;
+	if (w->op == NULL)
+		rw_start(w);
+}
+
+unsigned rw_pick(struct rw *w, unsigned below)
+{
+	return (unsigned)hf_rng_below(&w->rng, below);
+}
+
+const char *rw_pod_name(int node)
+{
+	static const char *const names[] = {"p0", "p1", "p2", "p3", "p4",  "p5",
+					    "p6", "p7", "p8", "p9", "p10", "p11"};
+
+	hf_assert(node < (int)HF_ARRAY_LEN(names));
+	return names[node];
+}
+
 void rw_run(struct rw *w, hf_time span)
 {
 	hf_time until = hf_loop_mono(w->loop) + span;
@@ -639,6 +691,7 @@ int rw_teardown(void **state)
 {
 	struct rw *w = *state;
 
+	end_second(w);
 	rw_stop(w);
 	while (w->ends_len > 0) {
 		const struct rw_end *end = &w->ends[--w->ends_len];

@@ -793,19 +793,14 @@ static void two_leaders_change_each_node_once(void **state)
 {
 	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 30, DRIVER FAST ",'atOnce':4");
-	struct hf_operator *first = w->op;
-	struct hf_store *client = w->client;
 
 	d->at_once = 4;
-	w->op = NULL;
-	rw_start(w);
+	rw_change_leaders(w);
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	for (int i = 0; i < 30; i++)
 		assert_int_equal(d->deletes[i], 1);
 	rd_expect_clean(d);
-	hf_operator_destroy(first);
-	hf_store_destroy(client);
 }
 
 static void lost_requests_change_nothing_twice(void **state)

@@ -525,21 +525,16 @@ static void two_leaders_make_each_canary_once(void **state)
 {
 	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 6, SPEC(",'atOnce':2", SLOWER));
-	struct hf_operator *first = w->op;
-	struct hf_store *client = w->client;
 
 	canaries(d, 30, 100000, 30, 100000);
 	d->at_once = 2;
-	w->op = NULL;
-	rw_start(w);
+	rw_change_leaders(w);
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->canaries_made, 12);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(d->deletes[i], 1);
 	rd_expect_clean(d);
-	hf_operator_destroy(first);
-	hf_store_destroy(client);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)

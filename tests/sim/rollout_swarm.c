@@ -42,8 +42,6 @@ struct swarm {
 	struct rd *d;
 	struct ra *a; /* NULL: no Remediations */
 	struct hf_memstore_observer observer;
-	struct hf_operator *second;
-	struct hf_store *second_client;
 	int at_once, wave_counts[2],
 		wave_percent; /* waves: two counts, then a percentage, then all */
 	bool held[NODES_MAX], cordoned[NODES_MAX];
@@ -61,7 +59,7 @@ struct swarm {
 
 static unsigned pick(struct swarm *s, unsigned below)
 {
-	return (unsigned)hf_rng_below(&s->w->rng, below);
+	return rw_pick(s->w, below);
 }
 
 static void break_it(struct swarm *s, const char *what, const char *name)
@@ -202,7 +200,7 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 	if (is_mended(s, node))
 		break_it(s, "the node is changed during an act", node);
 	/* Of two leaders the one may stop the rollout while the other changes a node. */
-	if (s->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
+	if (s->w->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
 	    state != HF_ROLLOUT_ROLLING_BACK)
 		break_it(s, "a rollout that does not roll changes the node", node);
 	for (int i = 0; i < s->w->nodes; i++)
@@ -337,14 +335,11 @@ static void delete_lease(struct swarm *s, int node)
 
 static void put_pod(struct swarm *s, int node)
 {
-	static const char *const names[NODES_MAX] = {"p0", "p1", "p2", "p3", "p4",  "p5",
-						     "p6", "p7", "p8", "p9", "p10", "p11"};
-
 	if (s->pods[node] != NULL || rd_is_cordoned(s->d, node) ||
-	    rw_get(s->w, &hf_pods, "default", names[node]) != NULL)
+	    rw_get(s->w, &hf_pods, "default", rw_pod_name(node)) != NULL)
 		return;
-	s->pods[node] = names[node];
-	rd_pod(s->d, names[node], node, pick(s, 8) == 0 ? NULL : "train");
+	s->pods[node] = rw_pod_name(node);
+	rd_pod(s->d, s->pods[node], node, pick(s, 8) == 0 ? NULL : "train");
 }
 
 static void end_pod(struct swarm *s, int node)
@@ -357,28 +352,13 @@ static void end_pod(struct swarm *s, int node)
 static void kill_operator(struct swarm *s, int node)
 {
 	(void)node;
-	s->w->how = pick(s, 2) == 0 ? RW_BEFORE : RW_AFTER;
-	s->w->die_at = s->w->writes + 1 + pick(s, 6);
+	rw_kill_soon(s->w);
 }
 
-/* Starts a new leader while the former one goes on acting; the next call ends the former one. */
 static void change_leaders(struct swarm *s, int node)
 {
 	(void)node;
-	if (s->second != NULL) {
-		hf_operator_destroy(s->second);
-		hf_store_destroy(s->second_client);
-		s->second = NULL;
-		s->second_client = NULL;
-		return;
-	}
-	if (s->w->op == NULL || s->w->how != RW_ALIVE)
-		return;
-	s->second = s->w->op;
-	s->second_client = s->w->client;
-	s->w->op = NULL;
-	s->w->client = NULL;
-	rw_start(s->w);
+	rw_change_leaders(s->w);
 }
 
 static void change_losses(struct swarm *s, int node)
@@ -428,34 +408,13 @@ static void end_rollout(struct swarm *s, int node)
 		rw_delete(s->w, &hf_devicerollouts, name);
 }
 
-struct attempts {
-	const char *node;
-	int newest;
-};
-
-static void look_at_attempt(void *arg, struct hf_doc *doc)
-{
-	struct attempts *attempts = arg;
-	const struct hf_json *act = hf_doc_json(doc);
-	int attempt = (int)hf_json_i64(hf_json_path(act, "spec", "attempt", NULL), 0);
-
-	if (hf_streq(hf_json_path_str(act, "spec", "node", NULL), attempts->node) &&
-	    attempt > attempts->newest)
-		attempts->newest = attempt;
-}
-
 /* A person asks for an act. */
 static void request_act(struct swarm *s, int node)
 {
-	struct attempts attempts = {.newest = 0};
-	char name[16];
-
 	if (s->a == NULL)
 		return;
-	rw_name(node, name);
-	attempts.node = name;
-	hf_memstore_each(s->w->memstore, &hf_remediations, NULL, look_at_attempt, &attempts);
-	ra_request(s->a, node, attempts.newest + 1, pick(s, 2) == 0 ? "reset-device" : "reboot",
+	ra_request(s->a, node, ra_newest_attempt(s->a, node) + 1,
+		   pick(s, 2) == 0 ? "reset-device" : "reboot",
 		   pick(s, 2) == 0 ? ",'policy':'p'" : "");
 }
 
@@ -611,32 +570,16 @@ static void disturb(struct swarm *s)
 
 /* ---- after the calm ------------------------------------------------------------------------------ */
 
-/* A machine that never came back is switched on by a person. */
-static void end_acts(struct swarm *s)
-{
-	ra_all(s->a, RA_MENDS, RA_MENDS);
-	for (int i = 0; i < s->w->nodes; i++)
-		if (s->a->ends_at[i] != 0) {
-			s->a->end[i] = RA_MENDS;
-			s->a->ends_at[i] = hf_loop_mono(s->w->loop);
-		}
-}
-
 static void calm_down(struct swarm *s)
 {
-	if (s->second != NULL)
-		change_leaders(s, 0);
-	s->w->how = RW_ALIVE;
-	s->w->refuse_permille = 0;
 	s->w->refuse_evictions = s->d->gone = false;
-	if (s->w->op == NULL)
-		rw_start(s->w);
+	rw_calm(s->w);
 	s->d->strategy = "OnDelete";
 	s->d->object_version++;
 	if (s->paused)
 		change_pause(s, 0);
 	if (s->a != NULL)
-		end_acts(s);
+		ra_calm(s->a);
 	for (int i = 0; i < s->w->nodes; i++) {
 		if (s->removed[i])
 			add_node(s, i);
@@ -799,7 +742,7 @@ static void count_ends(struct swarm *s, struct met *met)
 
 static void run_seed(unsigned seed, struct met *met)
 {
-	struct swarm s = {.second = NULL};
+	struct swarm s = {.troubles = 0};
 
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
