@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_dra_store.h"
 #include "sim/remedy.h"
+#include "sim/seeds.h"
 
 #include "base/str.h"
 #include "store/resource.h"
@@ -32,8 +33,7 @@
 #define LATE (15 * HF_SECOND)
 #define DEVICE "{'mode':'quarantine','quarantine':'Device'," WIDE "}"
 
-static unsigned first_seed = 1, seeds = 60;
-static const char *corpus;
+static struct seeds seeds = {.start = 1, .count = 60};
 
 /* What the DRA driver of a node publishes. */
 struct published {
@@ -526,11 +526,14 @@ static void end(void *arg)
 	dra_destroy(dra);
 }
 
-static void run_seed(unsigned seed, struct met *met)
+static void run_seed(void *arg, uint64_t number, bool wide)
 {
+	struct met *met = arg;
+	unsigned seed = (unsigned)number;
 	struct swarm s = {.troubles = 0};
 	int nodes;
 
+	(void)wide;
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
 	s.dra = dra_create(s.w->loop);
@@ -583,40 +586,20 @@ static void run_seed(unsigned seed, struct met *met)
 	rw_teardown((void **)&s.w);
 }
 
-static void run_corpus(struct met *met)
-{
-	FILE *file = fopen(corpus, "r");
-	char line[256];
-
-	if (file == NULL)
-		fail_msg("cannot read '%s'", corpus);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		unsigned seed;
-
-		if (sscanf(line, "%u", &seed) == 1)
-			run_seed(seed, met);
-	}
-	fclose(file);
-}
-
 static void exactly_the_failed_devices_are_out(void **state)
 {
 	struct met met = {0};
 
 	(void)state;
-	if (corpus != NULL)
-		run_corpus(&met);
-	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
-		print_message("seed %u\r", seed);
-		run_seed(seed, &met);
-	}
+	seeds_run(&seeds, run_seed, &met);
 	print_message("%u seeds: %u troubles, %u rules written, %u changed, %u deleted, %u deaths, "
 		      "%u replies lost\n",
-		      seeds, met.troubles, met.rules, met.changes, met.deletes, met.deaths,
+		      seeds.count, met.troubles, met.rules, met.changes, met.deletes, met.deaths,
 		      met.lost);
 	/* That nothing broke means nothing where nothing was met. */
-	assert_true(seeds < 20 || (met.rules > seeds && met.changes > 0 &&
-				   met.deletes > seeds / 2 && met.deaths > 0 && met.lost > 0));
+	assert_true(seeds.count < 20 ||
+		    (met.rules > seeds.count && met.changes > 0 && met.deletes > seeds.count / 2 &&
+		     met.deaths > 0 && met.lost > 0));
 }
 
 int main(int argc, char **argv)
@@ -625,21 +608,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exactly_the_failed_devices_are_out),
 	};
 
-	for (int i = 1; i + 1 < argc; i += 2) {
-		int64_t number;
-
-		if (hf_streq(argv[i], "--corpus")) {
-			corpus = argv[i + 1];
-			continue;
-		}
-		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
-			return 2;
-		if (hf_streq(argv[i], "--seeds"))
-			seeds = (unsigned)number;
-		else if (hf_streq(argv[i], "--start"))
-			first_seed = (unsigned)number;
-		else
-			return 2;
-	}
+	if (!seeds_read_args(argc, argv, false, &seeds))
+		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

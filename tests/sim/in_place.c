@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "sim/in_place.h"
+#include "sim/seeds.h"
 #include "sim/sim.h"
 
 #include "base/str.h"
@@ -624,24 +625,27 @@ static bool is_met(const struct met *met)
 		met->people > 0 && met->lost > 0);
 }
 
+struct corpus {
+	struct met *met;
+	int failures;
+};
+
+static void run_corpus_seed(void *arg, uint64_t seed, bool wide)
+{
+	struct corpus *corpus = arg;
+
+	(void)wide;
+	corpus->failures += run_seed(seed, false, corpus->met);
+}
+
 static int run_corpus(const char *path, struct met *met)
 {
-	FILE *file = fopen(path, "r");
-	int failures = 0;
-	char line[256];
+	struct corpus corpus = {.met = met};
 
-	if (file == NULL) {
-		printf("cannot read '%s'\n", path);
-		return 1;
-	}
-	while (fgets(line, sizeof(line), file) != NULL) {
-		unsigned long long seed;
-
-		if (sscanf(line, "%llu", &seed) == 1)
-			failures += run_seed(seed, false, met);
-	}
-	(void)fclose(file);
-	return failures;
+	if (seeds_read_corpus(path, run_corpus_seed, &corpus))
+		return corpus.failures;
+	printf("cannot read '%s'\n", path);
+	return 1;
 }
 
 struct args {

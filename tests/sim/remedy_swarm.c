@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "sim/remedy_swarm.h"
+#include "sim/seeds.h"
 
 #include "api/node_locks.h"
 #include "api/remediation.h"
@@ -23,9 +24,7 @@
 #define TURNS 50
 #define CALM (150 * HF_MINUTE)
 
-static unsigned first_seed = 1, seeds = 60;
-static bool wide;
-static const char *corpus;
+static struct seeds seeds = {.start = 1, .count = 60};
 
 /* Writes the name of a random Remediation; "": there is none. */
 static void pick_act(struct rs *s, bool unfinished, char name[254])
@@ -343,8 +342,10 @@ struct met {
 	unsigned acts, mended, failed, cancelled, persons, deaths, lost, troubles;
 };
 
-static void run_seed(unsigned seed, bool is_wide, struct met *met)
+static void run_seed(void *arg, uint64_t number, bool is_wide)
 {
+	struct met *met = arg;
+	unsigned seed = (unsigned)number;
 	struct rs s = {.wide = is_wide};
 	char policy[512];
 	int at_once;
@@ -396,43 +397,20 @@ static void run_seed(unsigned seed, bool is_wide, struct met *met)
 	rw_teardown((void **)&s.w);
 }
 
-static void run_corpus(struct met *met)
-{
-	FILE *file = fopen(corpus, "r");
-	char line[256];
-
-	if (file == NULL)
-		fail_msg("cannot read '%s'", corpus);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		unsigned seed;
-
-		if (sscanf(line, "wide %u", &seed) == 1)
-			run_seed(seed, true, met);
-		else if (sscanf(line, "%u", &seed) == 1)
-			run_seed(seed, false, met);
-	}
-	fclose(file);
-}
-
 static void each_act_ends_in_proof_climb_or_person(void **state)
 {
 	struct met met = {0};
 
 	(void)state;
-	if (corpus != NULL)
-		run_corpus(&met);
-	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
-		print_message("seed %u\r", seed);
-		run_seed(seed, wide, &met);
-	}
+	seeds_run(&seeds, run_seed, &met);
 	print_message("%u seeds: %u troubles, %u acts, %u mended, %u failed, %u cancelled, %u for "
 		      "persons, %u deaths, %u replies lost\n",
-		      seeds, met.troubles, met.acts, met.mended, met.failed, met.cancelled,
+		      seeds.count, met.troubles, met.acts, met.mended, met.failed, met.cancelled,
 		      met.persons, met.deaths, met.lost);
 	/* That nothing broke means nothing where nothing was met. */
-	assert_true(seeds < 20 ||
-		    (met.acts > seeds && met.mended > seeds && met.failed > seeds / 2 &&
-		     met.cancelled > 0 && met.persons > 0 && met.deaths > 0 && met.lost > 0));
+	assert_true(seeds.count < 20 || (met.acts > seeds.count && met.mended > seeds.count &&
+					 met.failed > seeds.count / 2 && met.cancelled > 0 &&
+					 met.persons > 0 && met.deaths > 0 && met.lost > 0));
 }
 
 int main(int argc, char **argv)
@@ -441,23 +419,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_act_ends_in_proof_climb_or_person),
 	};
 
-	for (int i = 1; i + 1 < argc; i += 2) {
-		int64_t number;
-
-		if (hf_streq(argv[i], "--corpus")) {
-			corpus = argv[i + 1];
-			continue;
-		}
-		if (hf_str_to_i64(argv[i + 1], 0, INT32_MAX, &number, NULL) != 0)
-			return 2;
-		if (hf_streq(argv[i], "--wide"))
-			wide = number > 0;
-		else if (hf_streq(argv[i], "--seeds"))
-			seeds = (unsigned)number;
-		else if (hf_streq(argv[i], "--start"))
-			first_seed = (unsigned)number;
-		else
-			return 2;
-	}
+	if (!seeds_read_args(argc, argv, true, &seeds))
+		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_actor.h"
 #include "sim/rollout_driver.h"
+#include "sim/seeds.h"
 
 #include "api/device_rollout.h"
 #include "api/remediation.h"
@@ -13,13 +14,14 @@
 
 /*
  * Rollouts under random trouble, each schedule from one seed: a driver that fails on some nodes, a second rollout of a
- * label on the same nodes, acts of a HealthPolicy and of people that take the same Leases, operators that die, a second leader, lost requests, clocks that step, nodes that fall ill or
- * are made again, and people who change any object in the middle.
+ * label on the same nodes, acts of a HealthPolicy and of people that take the same Leases, operators that die, a second
+ * leader, lost requests, clocks that step, nodes that fall ill or are made again, and people who change any object in the
+ * middle.
  *
  * The invariants of rollout_driver.h hold at each change, and these: a rollout and a node take only the phases that may
  * follow, no more nodes are in work than spec.atOnce, a wave changes no more nodes than its limit, and a rollout that
- * has stopped changes no node. No act begins on a node in work, and no node is changed during an act. After a calm time no rollout writes, each that has not ended says why, and nothing is
- * left once they are cancelled and deleted.
+ * has stopped changes no node. No act begins on a node in work, and no node is changed during an act. After a calm time
+ * no rollout writes, each that has not ended says why, and nothing is left once they are cancelled and deleted.
  *
  * In a third of the seeds the driver is good and devices stay well: then the rollout ends Succeeded.
  *
@@ -34,8 +36,7 @@
 #define QUIET HF_HOUR /* the last part of the calm */
 #define QUIET_WRITES 50
 
-static unsigned first_seed = 1, seeds = 60;
-static const char *corpus;
+static struct seeds seeds = {.start = 1, .count = 60};
 
 struct swarm {
 	struct rw *w;
@@ -740,10 +741,13 @@ static void count_ends(struct swarm *s, struct met *met)
 	met->cancelled += hf_streq(phase, "Cancelled");
 }
 
-static void run_seed(unsigned seed, struct met *met)
+static void run_seed(void *arg, uint64_t number, bool wide)
 {
+	struct met *met = arg;
+	unsigned seed = (unsigned)number;
 	struct swarm s = {.troubles = 0};
 
+	(void)wide;
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
 	s.d = rd_create(s.w, 4 + (int)pick(&s, NODES_MAX - 4));
@@ -787,42 +791,21 @@ static void run_seed(unsigned seed, struct met *met)
 	rw_teardown((void **)&s.w);
 }
 
-static void run_corpus(struct met *met)
-{
-	FILE *file = fopen(corpus, "r");
-	char line[256];
-
-	if (file == NULL)
-		fail_msg("cannot read '%s'", corpus);
-	while (fgets(line, sizeof(line), file) != NULL) {
-		unsigned seed;
-
-		if (sscanf(line, "%u", &seed) == 1)
-			run_seed(seed, met);
-	}
-	fclose(file);
-}
-
 static void each_rollout_ends_or_says_why(void **state)
 {
 	struct met met = {0};
 
 	(void)state;
-	if (corpus != NULL)
-		run_corpus(&met);
-	for (unsigned seed = first_seed; seed < first_seed + seeds; seed++) {
-		print_message("seed %u\r", seed);
-		run_seed(seed, &met);
-	}
+	seeds_run(&seeds, run_seed, &met);
 	print_message(
 		"%u seeds: %u troubles, %u acts, %u changes, %u succeeded, %u halted, %u taken back, %u "
 		"cancelled, %u undone templates, %u deaths, %u replies lost\n",
-		seeds, met.troubles, met.acts, met.changes, met.succeeded, met.halted, met.failed,
-		met.cancelled, met.undos, met.deaths, met.lost);
+		seeds.count, met.troubles, met.acts, met.changes, met.succeeded, met.halted,
+		met.failed, met.cancelled, met.undos, met.deaths, met.lost);
 	/* That nothing broke means nothing where nothing was met. */
-	assert_true(seeds < 60 ||
-		    (met.acts > 0 && met.changes > seeds && met.succeeded > 0 && met.halted > 0 &&
-		     met.undos > 0 && met.deaths > 0 && met.lost > 0));
+	assert_true(seeds.count < 60 ||
+		    (met.acts > 0 && met.changes > seeds.count && met.succeeded > 0 &&
+		     met.halted > 0 && met.undos > 0 && met.deaths > 0 && met.lost > 0));
 }
 
 int main(int argc, char **argv)
@@ -831,21 +814,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_rollout_ends_or_says_why),
 	};
 
-	for (int i = 1; i + 1 < argc; i += 2) {
-		int64_t number;
-
-		if (hf_streq(argv[i], "--corpus")) {
-			corpus = argv[i + 1];
-			continue;
-		}
-		if (hf_str_to_i64(argv[i + 1], 1, INT32_MAX, &number, NULL) != 0)
-			return 2;
-		if (hf_streq(argv[i], "--seeds"))
-			seeds = (unsigned)number;
-		else if (hf_streq(argv[i], "--start"))
-			first_seed = (unsigned)number;
-		else
-			return 2;
-	}
+	if (!seeds_read_args(argc, argv, false, &seeds))
+		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

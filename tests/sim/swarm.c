@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "sim/swarm.h"
+#include "sim/seeds.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,7 +30,7 @@ struct worker {
 struct swarm {
 	const struct sim_args *args;
 	uint64_t *corpus;
-	size_t n_corpus;
+	size_t n_corpus, corpus_size;
 	int64_t seeds; /* seeds to run besides those of the corpus */
 	time_t begin;
 	bool *stop; /* shared by all workers; true: a seed failed, so they stop */
@@ -143,29 +144,25 @@ static void work(const struct swarm *swarm, struct worker *worker, int number)
 
 /* --- the swarm ------------------------------------------------------------------------------- */
 
+static void add_to_corpus(void *arg, uint64_t seed, bool wide)
+{
+	struct swarm *swarm = arg;
+
+	(void)wide;
+	if (swarm->n_corpus == swarm->corpus_size) {
+		swarm->corpus_size = swarm->corpus_size == 0 ? 64 : 2 * swarm->corpus_size;
+		swarm->corpus =
+			hf_xrealloc(swarm->corpus, swarm->corpus_size * sizeof(*swarm->corpus));
+	}
+	swarm->corpus[swarm->n_corpus++] = seed;
+}
+
 static int read_corpus(struct swarm *swarm)
 {
-	FILE *file = fopen(swarm->args->corpus, "r");
-	size_t size = 0;
-	char line[256];
-
-	if (file == NULL) {
-		fprintf(stderr, "cannot read '%s': %s\n", swarm->args->corpus, strerror(errno));
-		return 2;
-	}
-	while (fgets(line, sizeof(line), file) != NULL) {
-		unsigned long long seed;
-
-		if (sscanf(line, "%llu", &seed) != 1)
-			continue;
-		if (swarm->n_corpus == size) {
-			size = size == 0 ? 64 : 2 * size;
-			swarm->corpus = hf_xrealloc(swarm->corpus, size * sizeof(*swarm->corpus));
-		}
-		swarm->corpus[swarm->n_corpus++] = seed;
-	}
-	fclose(file);
-	return 0;
+	if (seeds_read_corpus(swarm->args->corpus, add_to_corpus, swarm))
+		return 0;
+	fprintf(stderr, "cannot read '%s': %s\n", swarm->args->corpus, strerror(errno));
+	return 2;
 }
 
 static void add(struct sim_summary *to, const struct sim_summary *from)
