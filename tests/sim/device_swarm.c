@@ -513,19 +513,6 @@ struct met {
 	unsigned rules, changes, deletes, deaths, lost, troubles;
 };
 
-static struct hf_store *wrap(void *arg, struct hf_store *client)
-{
-	return dra_wrap(arg, client);
-}
-
-static void end(void *arg)
-{
-	struct dra *dra = arg;
-
-	assert_string_equal(dra->broken, "");
-	dra_destroy(dra);
-}
-
 static void run_seed(void *arg, uint64_t number, bool wide)
 {
 	struct met *met = arg;
@@ -536,12 +523,10 @@ static void run_seed(void *arg, uint64_t number, bool wide)
 	(void)wide;
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
-	s.dra = dra_create(s.w->loop);
+	s.dra = dra_create(s.w);
 	s.dra->rng = &s.w->rng;
 	s.dra->put = check_rule;
 	s.dra->put_arg = &s;
-	s.w->wrap = wrap;
-	s.w->wrap_arg = s.dra;
 	s.w->people_ask = true;
 	s.flips = pick(&s, 2) == 0;
 	s.by_hand = pick(&s, 2) == 0;
@@ -549,7 +534,6 @@ static void run_seed(void *arg, uint64_t number, bool wide)
 	s.w->by_hand = true;
 	nodes = NODES_MAX;
 	s.troubled = 1 + (int)pick(&s, TROUBLED_MAX);
-	rw_at_end(s.w, end, s.dra);
 	rw_fleet(s.w, nodes);
 	for (int i = 0; i < nodes; i++) {
 		for (int k = 0; k < GPUS; k++)

@@ -30,27 +30,11 @@ static void publish(struct dra *dra, int node, int generation, const char *devic
 	dra_publish(dra, name, text);
 }
 
-static struct hf_store *wrap(void *arg, struct hf_store *client)
-{
-	return dra_wrap(arg, client);
-}
-
-static void end(void *arg)
-{
-	struct dra *dra = arg;
-
-	assert_string_equal(dra->broken, "");
-	dra_destroy(dra);
-}
-
 static struct dra *begin(struct rw *w, int nodes, const char *policy)
 {
-	struct dra *dra = dra_create(w->loop);
+	struct dra *dra = dra_create(w);
 	char name[16], uuid[24];
 
-	w->wrap = wrap;
-	w->wrap_arg = dra;
-	rw_at_end(w, end, dra);
 	for (int i = 0; i < nodes; i++) {
 		rw_name(i, name);
 		snprintf(uuid, sizeof(uuid), "GPU-%s", name);

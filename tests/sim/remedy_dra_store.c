@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "sim/front_store.h"
 #include "sim/remedy_dra_store.h"
 
 #include "base/mem.h"
@@ -12,26 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dra_store {
-	struct hf_store base; /* first */
-	struct dra *dra;
-	struct hf_store *inner;
-	struct dra_call *calls[DRA_CALLS_MAX];
-};
-
-struct dra_call {
-	struct hf_call base; /* first */
-	struct dra_store *store;
-	struct hf_timer *timer;
-	enum hf_verb verb;
-	bool rules, lost, refused;
-	char version[16], name[254], node[254], uid[64];
-	struct hf_doc *body;
-	hf_reply_fn done;
-	void *arg;
-};
-
-static const struct hf_store_ops ops;
+static const struct hf_store_ops watch_ops;
 
 /* ---- objects -------------------------------------------------------------------------------------- */
 
@@ -146,56 +128,45 @@ static void tell_put(struct dra *dra, struct hf_doc *rule)
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
-static void answer(struct dra_call *call, int code, struct hf_doc *object)
+static void answer(struct dra *dra, struct front_call *call, int code, struct hf_doc *object)
 {
-	if (call->lost) {
-		code = HF_E_UNAVAILABLE;
-		object = NULL;
-	}
-	const struct hf_reply reply = {.code = code,
-				       .message = code == 0 ? "" : "as the test wants it",
-				       .object = object,
-				       .resource_version = "",
-				       .continue_token = "",
-				       .server_time = HF_TIME_NONE};
-
-	call->done(call->arg, &reply);
+	if (dra->loses)
+		front_answer(call, HF_E_UNAVAILABLE, NULL);
+	else
+		front_answer(call, code, object);
 }
 
-static void answer_list(struct dra_call *call)
+static void answer_rules(struct dra *dra, struct front_call *call)
 {
-	struct dra *dra = call->store->dra;
-	struct hf_doc *items[DRA_OBJECTS_MAX];
 	char version[32];
-	struct hf_reply reply = {.message = "",
-				 .items = items,
-				 .resource_version = version,
-				 .continue_token = "",
-				 .remaining = -1,
-				 .server_time = HF_TIME_NONE};
 
-	if (call->lost) {
-		answer(call, 0, NULL);
-		return;
-	}
 	snprintf(version, sizeof(version), "%lld", (long long)++dra->version);
-	for (size_t i = 0; call->rules && i < dra->rules_len; i++)
-		items[reply.n_items++] = dra->rules[i];
-	for (size_t i = 0; !call->rules && i < dra->slices_len; i++)
+	front_answer_list(call, dra->rules, dra->rules_len, version);
+}
+
+/* Lists the slices of the node in the field selector. */
+static void answer_slices(struct dra *dra, struct front_call *call)
+{
+	struct hf_doc *items[DRA_OBJECTS_MAX];
+	const char *node = strchr(call->field_selector, '=');
+	char version[32];
+	size_t len = 0;
+
+	snprintf(version, sizeof(version), "%lld", (long long)++dra->version);
+	for (size_t i = 0; i < dra->slices_len; i++)
 		if (hf_streq(
 			    hf_json_path_str(hf_doc_json(dra->slices[i]), "spec", "nodeName", NULL),
-			    call->node))
-			items[reply.n_items++] = dra->slices[i];
-	call->done(call->arg, &reply);
+			    node == NULL ? "" : node + 1))
+			items[len++] = dra->slices[i];
+	front_answer_list(call, items, len, version);
 }
 
-static void create_rule(struct dra_call *call)
+static void create_rule(struct dra *dra, struct front_call *call)
 {
-	struct dra *dra = call->store->dra;
 	struct hf_doc *doc;
 
 	if (find_rule(dra, hf_doc_name(call->body)) < dra->rules_len) {
-		answer(call, HF_E_EXISTS, NULL);
+		answer(dra, call, HF_E_EXISTS, NULL);
 		return;
 	}
 	check_rule(dra, hf_doc_json(call->body));
@@ -204,149 +175,87 @@ static void create_rule(struct dra_call *call)
 	doc = dra->rules[dra->rules_len++] = stamp(dra, hf_doc_copy_json(call->body), NULL);
 	tell_watches(dra, HF_EVENT_ADDED, doc);
 	tell_put(dra, doc);
-	answer(call, 0, doc);
+	answer(dra, call, 0, doc);
 }
 
-static void change_rule(struct dra_call *call, size_t at)
+static void change_rule(struct dra *dra, struct front_call *call, size_t at)
 {
-	struct dra *dra = call->store->dra;
 	struct hf_doc *old = dra->rules[at];
 	const char *guard =
 		hf_json_path_str(hf_doc_json(call->body), "metadata", "resourceVersion", NULL);
 
 	if (!hf_streq(guard, hf_doc_resource_version(old))) {
-		answer(call, HF_E_CONFLICT, NULL);
+		answer(dra, call, HF_E_CONFLICT, NULL);
 		return;
 	}
 	dra->changes++;
 	replace_rule(dra, at, call->body);
 	tell_put(dra, dra->rules[at]);
-	answer(call, 0, dra->rules[at]);
+	answer(dra, call, 0, dra->rules[at]);
 }
 
-static void delete_rule(struct dra_call *call, size_t at)
+static void delete_rule(struct dra *dra, struct front_call *call, size_t at)
 {
-	struct dra *dra = call->store->dra;
-
 	if (!hf_streq(call->uid, hf_doc_uid(dra->rules[at]))) {
-		answer(call, HF_E_CONFLICT, NULL);
+		answer(dra, call, HF_E_CONFLICT, NULL);
 		return;
 	}
 	dra->deletes++;
 	remove_rule(dra, at);
-	answer(call, 0, NULL);
-}
-
-static void forget_call(struct dra_call *call)
-{
-	for (size_t i = 0; i < DRA_CALLS_MAX; i++)
-		if (call->store->calls[i] == call)
-			call->store->calls[i] = NULL;
-}
-
-static void free_call(struct dra_call *call)
-{
-	hf_timer_destroy(call->timer);
-	hf_doc_unref(call->body);
-	free(call);
+	answer(dra, call, 0, NULL);
 }
 
 /* Refuses the request, or loses its reply: then the request is done, and its sender learns nothing. */
-static void lose_some(struct dra_call *call)
+static bool lose_some(struct dra *dra)
 {
-	const struct dra *dra = call->store->dra;
-
-	if (dra->lose_permille == 0 || hf_rng_below(dra->rng, 1000) >= dra->lose_permille)
-		return;
-	call->lost = true;
-	call->refused = hf_rng_below(dra->rng, 2) == 0;
+	dra->loses = dra->lose_permille > 0 && hf_rng_below(dra->rng, 1000) < dra->lose_permille;
+	return dra->loses && hf_rng_below(dra->rng, 2) == 0;
 }
 
-static void on_due(void *arg)
+static void answer_request(void *arg, struct front_call *call)
 {
-	struct dra_call *call = arg;
-	struct dra *dra = call->store->dra;
+	struct dra *dra = arg;
+	bool rules = hf_streq(call->plural, "devicetaintrules");
 	size_t at = find_rule(dra, call->name);
 
-	forget_call(call);
-	lose_some(call);
-	if (call->refused)
-		answer(call, 0, NULL);
-	else if (call->rules && !hf_streq(call->version, dra->serves))
-		answer(call, HF_E_NOT_FOUND, NULL);
+	if (lose_some(dra))
+		answer(dra, call, 0, NULL);
+	else if (rules && !hf_streq(call->version, dra->serves))
+		answer(dra, call, HF_E_NOT_FOUND, NULL);
+	else if (call->verb == HF_VERB_LIST && dra->loses)
+		answer(dra, call, 0, NULL);
+	else if (call->verb == HF_VERB_LIST && rules)
+		answer_rules(dra, call);
 	else if (call->verb == HF_VERB_LIST)
-		answer_list(call);
+		answer_slices(dra, call);
 	else if (dra->refuse_rules != 0)
-		answer(call, dra->refuse_rules, NULL);
+		answer(dra, call, dra->refuse_rules, NULL);
 	else if (call->verb == HF_VERB_CREATE)
-		create_rule(call);
+		create_rule(dra, call);
 	else if (at == dra->rules_len)
-		answer(call, HF_E_NOT_FOUND, NULL);
+		answer(dra, call, HF_E_NOT_FOUND, NULL);
 	else if (call->verb == HF_VERB_PATCH)
-		change_rule(call, at);
+		change_rule(dra, call, at);
 	else
-		delete_rule(call, at);
-	free_call(call);
+		delete_rule(dra, call, at);
 }
 
 /* ---- the store ------------------------------------------------------------------------------------ */
 
-static struct hf_call *request(struct hf_store *base, const struct hf_request *r, hf_reply_fn done,
-			       void *arg)
+static struct hf_watch *watch(void *arg, hf_event_fn fn, void *fn_arg)
 {
-	struct dra_store *store = (struct dra_store *)base;
-	struct dra_call *call;
-	size_t at = 0;
-
-	if (!hf_streq(r->resource->group, "resource.k8s.io"))
-		return hf_store_request(store->inner, r, done, arg);
-	while (at < DRA_CALLS_MAX && store->calls[at] != NULL)
-		at++;
-	hf_assert(at < DRA_CALLS_MAX);
-	call = store->calls[at] = hf_xcalloc(1, sizeof(*call));
-	call->base.ops = &ops;
-	call->store = store;
-	call->verb = r->verb;
-	call->rules = hf_streq(r->resource->plural, "devicetaintrules");
-	call->body = r->body == NULL ? NULL : hf_doc_ref(r->body);
-	call->done = done;
-	call->arg = arg;
-	snprintf(call->version, sizeof(call->version), "%s", r->resource->version);
-	snprintf(call->name, sizeof(call->name), "%s", hf_str_or(r->name, ""));
-	snprintf(call->uid, sizeof(call->uid), "%s", hf_str_or(r->precondition_uid, ""));
-	if (r->field_selector != NULL && hf_str_has_prefix(r->field_selector, "spec.nodeName="))
-		snprintf(call->node, sizeof(call->node), "%s",
-			 r->field_selector + strlen("spec.nodeName="));
-	call->timer = hf_timer_create(store->dra->loop, on_due, call);
-	hf_timer_arm(call->timer, store->dra->delay);
-	return &call->base;
-}
-
-static void cancel(struct hf_call *base)
-{
-	struct dra_call *call = (struct dra_call *)base;
-
-	forget_call(call);
-	free_call(call);
-}
-
-static struct hf_watch *watch(struct hf_store *base, const struct hf_watch_options *options,
-			      hf_event_fn fn, void *arg)
-{
-	struct dra_store *store = (struct dra_store *)base;
+	struct dra *dra = arg;
 	struct dra_watch *w;
 	size_t at = 0;
 
-	if (!hf_streq(options->resource->group, "resource.k8s.io"))
-		return hf_store_watch(store->inner, options, fn, arg);
-	while (at < DRA_WATCHES_MAX && store->dra->watches[at] != NULL)
+	while (at < DRA_WATCHES_MAX && dra->watches[at] != NULL)
 		at++;
 	hf_assert(at < DRA_WATCHES_MAX);
-	w = store->dra->watches[at] = hf_xcalloc(1, sizeof(*w));
-	w->base.ops = &ops;
-	w->store = store;
+	w = dra->watches[at] = hf_xcalloc(1, sizeof(*w));
+	w->base.ops = &watch_ops;
+	w->dra = dra;
 	w->fn = fn;
-	w->arg = arg;
+	w->arg = fn_arg;
 	return &w->base;
 }
 
@@ -355,56 +264,49 @@ static void watch_stop(struct hf_watch *base)
 	struct dra_watch *w = (struct dra_watch *)base;
 
 	for (size_t i = 0; i < DRA_WATCHES_MAX; i++)
-		if (w->store->dra->watches[i] == w)
-			w->store->dra->watches[i] = NULL;
+		if (w->dra->watches[i] == w)
+			w->dra->watches[i] = NULL;
 	free(w);
 }
 
-static void destroy(struct hf_store *base)
-{
-	struct dra_store *store = (struct dra_store *)base;
+static const struct hf_store_ops watch_ops = {.name = "dra", .watch_stop = watch_stop};
 
-	for (size_t i = 0; i < DRA_CALLS_MAX; i++)
-		if (store->calls[i] != NULL)
-			free_call(store->calls[i]);
-	hf_store_destroy(store->inner);
-	free(store);
+static struct hf_store *wrap(void *arg, struct hf_store *inner)
+{
+	struct dra *dra = arg;
+	const struct front_options options = {.loop = dra->loop,
+					      .group = "resource.k8s.io",
+					      .delay = &dra->delay,
+					      .answer = answer_request,
+					      .watch = watch,
+					      .arg = dra};
+
+	return front_store_create(&options, inner);
 }
 
-static const struct hf_store_ops ops = {.name = "dra",
-					.request = request,
-					.cancel = cancel,
-					.watch = watch,
-					.watch_stop = watch_stop,
-					.destroy = destroy};
-
-struct hf_store *dra_wrap(struct dra *dra, struct hf_store *inner)
+static void destroy(void *arg)
 {
-	struct dra_store *store = hf_xcalloc(1, sizeof(*store));
+	struct dra *dra = arg;
 
-	store->base.ops = &ops;
-	store->dra = dra;
-	store->inner = inner;
-	return &store->base;
-}
-
-struct dra *dra_create(struct hf_loop *loop)
-{
-	struct dra *dra = hf_xcalloc(1, sizeof(*dra));
-
-	dra->loop = loop;
-	dra->serves = "v1";
-	dra->delay = HF_MS;
-	return dra;
-}
-
-void dra_destroy(struct dra *dra)
-{
+	assert_string_equal(dra->broken, "");
 	while (dra->rules_len > 0)
 		hf_doc_unref(dra->rules[--dra->rules_len]);
 	while (dra->slices_len > 0)
 		hf_doc_unref(dra->slices[--dra->slices_len]);
 	free(dra);
+}
+
+struct dra *dra_create(struct rw *w)
+{
+	struct dra *dra = hf_xcalloc(1, sizeof(*dra));
+
+	dra->loop = w->loop;
+	dra->serves = "v1";
+	dra->delay = HF_MS;
+	w->wrap = wrap;
+	w->wrap_arg = dra;
+	rw_at_end(w, destroy, dra);
+	return dra;
 }
 
 /* ---- looking -------------------------------------------------------------------------------------- */

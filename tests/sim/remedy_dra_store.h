@@ -3,26 +3,22 @@
 #ifndef HF_TESTS_SIM_REMEDY_DRA_STORE_H
 #define HF_TESTS_SIM_REMEDY_DRA_STORE_H
 
-#include "base/random.h"
-#include "json/doc.h"
+#include "sim/remedy.h"
 #include "store/backend.h"
 
 /*
- * A store that keeps ResourceSlices and DeviceTaintRules itself and passes every other request on: the embedded store
- * knows no kinds of resource.k8s.io. The objects outlive the operator, so a test creates one `struct dra` for the
- * world and one store for each life of the operator.
+ * ResourceSlices and DeviceTaintRules of the world, in a store in front of the embedded one (front_store.h), which knows no
+ * kinds of resource.k8s.io.
  */
 
 #define DRA_OBJECTS_MAX 64
 #define DRA_WATCHES_MAX 8
-#define DRA_CALLS_MAX 64
 
 struct dra;
-struct dra_store;
 
 struct dra_watch {
 	struct hf_watch base; /* first */
-	struct dra_store *store;
+	struct dra *dra;
 	hf_event_fn fn;
 	void *arg;
 };
@@ -40,6 +36,7 @@ struct dra {
 	/* chance that a request is refused or its reply is lost, by `rng` */
 	unsigned lose_permille;
 	struct hf_rng *rng;
+	bool loses; /* the answer to the present request is lost, or the request is refused */
 	/* Called with each rule that is created or changed; NULL: not set. */
 	void (*put)(void *arg, const struct hf_json *rule);
 	void *put_arg;
@@ -47,10 +44,8 @@ struct dra {
 	char broken[256]; /* a promise that was broken; "": none */
 };
 
-struct dra *dra_create(struct hf_loop *loop);
-void dra_destroy(struct dra *dra);
-/* Takes over `inner`. */
-struct hf_store *dra_wrap(struct dra *dra, struct hf_store *inner);
+/* The world's operators find these kinds from now on.  rw_teardown fails if a promise was broken, and frees all. */
+struct dra *dra_create(struct rw *w);
 /* In this text ' stands for ". Replaces the slice of this node; NULL: the driver is away. */
 void dra_publish(struct dra *dra, const char *node, const char *text);
 /* The same, but the other slices of the node stay. */

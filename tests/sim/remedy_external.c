@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "sim/front_store.h"
 #include "sim/remedy_actor.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/json_text.h"
-#include "store/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,6 @@
 #define NODE 3
 #define NAME "n003"
 #define ACT NAME "-1"
-#define CALLS_MAX 16
 #define MEND                                                                                       \
 	"'mend':{'rungs':['external'],'external':{'template':{'apiVersion':'fix.example/v1',"      \
 	"'kind':'FixTemplate','name':'t'}}}"
@@ -35,39 +34,6 @@ struct fixes {
 	struct ra *actors;
 };
 
-struct fix_call;
-
-struct fix_store {
-	struct hf_store base; /* first */
-	struct fixes *fixes;
-	struct hf_store *inner;
-	struct fix_call *calls[CALLS_MAX];
-};
-
-struct fix_call {
-	struct hf_call base; /* first */
-	struct fix_store *store;
-	struct hf_timer *timer;
-	enum hf_verb verb;
-	bool is_template;
-	char name[64], uid[64];
-	struct hf_doc *body;
-	hf_reply_fn done;
-	void *arg;
-};
-
-static const struct hf_store_ops ops;
-
-static void free_call(struct fix_call *call)
-{
-	for (size_t i = 0; i < CALLS_MAX; i++)
-		if (call->store->calls[i] == call)
-			call->store->calls[i] = NULL;
-	hf_timer_destroy(call->timer);
-	hf_doc_unref(call->body);
-	free(call);
-}
-
 static struct hf_doc *make_object(struct fixes *fixes, struct hf_doc *body)
 {
 	struct hf_json *json = hf_doc_copy_json(body);
@@ -80,7 +46,7 @@ static struct hf_doc *make_object(struct fixes *fixes, struct hf_doc *body)
 }
 
 /* Performs the request. Returns a code of HF_E_*. */
-static int perform(struct fixes *fixes, struct fix_call *call, struct hf_doc **ret_doc)
+static int perform(struct fixes *fixes, const struct front_call *call, struct hf_doc **ret_doc)
 {
 	if (call->verb == HF_VERB_CREATE) {
 		if (fixes->object != NULL)
@@ -92,91 +58,28 @@ static int perform(struct fixes *fixes, struct fix_call *call, struct hf_doc **r
 		hf_doc_unref(hf_steal(&fixes->object));
 		return 0;
 	}
-	*ret_doc = call->is_template ? fixes->template : fixes->object;
+	*ret_doc = hf_streq(call->plural, "fixtemplates") ? fixes->template : fixes->object;
 	if (*ret_doc != NULL && call->verb == HF_VERB_GET &&
 	    !hf_streq(call->name, hf_doc_name(*ret_doc)))
 		*ret_doc = NULL;
 	return *ret_doc == NULL ? HF_E_NOT_FOUND : 0;
 }
 
-static void on_due(void *arg)
+static void answer(void *arg, struct front_call *call)
 {
-	struct fix_call *call = arg;
 	struct hf_doc *doc = NULL;
-	int code = perform(call->store->fixes, call, &doc);
-	const struct hf_reply reply = {.code = code,
-				       .message = "",
-				       .object = code == 0 ? doc : NULL,
-				       .resource_version = "",
-				       .continue_token = "",
-				       .server_time = HF_TIME_NONE};
-	hf_reply_fn done = call->done;
-	void *done_arg = call->arg;
+	int code = perform(arg, call, &doc);
 
-	free_call(call);
-	done(done_arg, &reply);
+	front_answer(call, code, code == 0 ? doc : NULL);
 }
-
-static struct hf_call *request(struct hf_store *base, const struct hf_request *r, hf_reply_fn done,
-			       void *arg)
-{
-	struct fix_store *store = (struct fix_store *)base;
-	struct fix_call *call;
-	size_t at = 0;
-
-	if (!hf_streq(r->resource->group, "fix.example"))
-		return hf_store_request(store->inner, r, done, arg);
-	while (at < CALLS_MAX && store->calls[at] != NULL)
-		at++;
-	hf_assert(at < CALLS_MAX);
-	call = store->calls[at] = hf_xcalloc(1, sizeof(*call));
-	call->base.ops = &ops;
-	call->store = store;
-	call->verb = r->verb;
-	call->is_template = hf_streq(r->resource->plural, "fixtemplates");
-	call->body = r->body == NULL ? NULL : hf_doc_ref(r->body);
-	call->done = done;
-	call->arg = arg;
-	snprintf(call->name, sizeof(call->name), "%s", hf_str_or(r->name, ""));
-	snprintf(call->uid, sizeof(call->uid), "%s", hf_str_or(r->precondition_uid, ""));
-	call->timer = hf_timer_create(store->fixes->loop, on_due, call);
-	hf_timer_arm(call->timer, HF_MS);
-	return &call->base;
-}
-
-static void cancel(struct hf_call *call)
-{
-	free_call((struct fix_call *)call);
-}
-
-static struct hf_watch *watch(struct hf_store *base, const struct hf_watch_options *options,
-			      hf_event_fn fn, void *arg)
-{
-	return hf_store_watch(((struct fix_store *)base)->inner, options, fn, arg);
-}
-
-static void destroy(struct hf_store *base)
-{
-	struct fix_store *store = (struct fix_store *)base;
-
-	for (size_t i = 0; i < CALLS_MAX; i++)
-		if (store->calls[i] != NULL)
-			free_call(store->calls[i]);
-	hf_store_destroy(store->inner);
-	free(store);
-}
-
-static const struct hf_store_ops ops = {
-	.name = "fixes", .request = request, .cancel = cancel, .watch = watch, .destroy = destroy};
 
 static struct hf_store *wrap(void *arg, struct hf_store *inner)
 {
-	struct fix_store *store = hf_xcalloc(1, sizeof(*store));
+	struct fixes *fixes = arg;
+	const struct front_options options = {
+		.loop = fixes->loop, .group = "fix.example", .answer = answer, .arg = fixes};
 
-	store->base.ops = &ops;
-	store->fixes = arg;
-	store->inner = inner;
-	return &store->base;
+	return front_store_create(&options, inner);
 }
 
 static void end(void *arg)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "sim/front_store.h"
 #include "sim/rollout_driver.h"
 
 #include "api/lifetime.h"
@@ -19,26 +20,6 @@
 #define CRASHES_AFTER (2 * HF_SECOND)
 #define BACK_AFTER (20 * HF_SECOND)
 #define NS "default"
-
-struct rd_store {
-	struct hf_store base; /* first */
-	struct rd *d;
-	struct hf_store *inner;
-	struct rd_call *calls[RD_CALLS_MAX];
-};
-
-struct rd_call {
-	struct hf_call base; /* first */
-	struct rd_store *store;
-	struct hf_timer *timer;
-	enum hf_verb verb;
-	bool daemon_set, own;
-	struct hf_doc *body;
-	hf_reply_fn done;
-	void *arg;
-};
-
-static const struct hf_store_ops ops;
 
 static void break_it(struct rd *d, const char *what, const char *name)
 {
@@ -111,150 +92,49 @@ static int change_daemon_set(struct rd *d, struct hf_doc *body)
 	return 0;
 }
 
-static void answer(struct rd_call *call, int code, struct hf_doc *object)
+static void answer_revisions(struct rd *d, struct front_call *call)
 {
-	const struct hf_reply reply = {.code = code,
-				       .message = code == 0 ? "" : "as the test wants it",
-				       .object = object,
-				       .resource_version = "",
-				       .continue_token = "",
-				       .server_time = HF_TIME_NONE};
-
-	call->done(call->arg, &reply);
-}
-
-static void answer_revisions(struct rd_call *call)
-{
-	struct rd *d = call->store->d;
 	struct hf_doc *items[RD_VERSIONS_MAX];
-	struct hf_reply reply = {.message = "",
-				 .items = items,
-				 .resource_version = "1",
-				 .continue_token = "",
-				 .remaining = -1,
-				 .server_time = HF_TIME_NONE};
+	size_t len = 0;
 
 	for (int v = 0; v < RD_VERSIONS_MAX; v++)
 		if (d->revision[v] > 0)
-			items[reply.n_items++] = make_revision(d, v);
-	call->done(call->arg, &reply);
-	for (size_t i = 0; i < reply.n_items; i++)
+			items[len++] = make_revision(d, v);
+	front_answer_list(call, items, len, "1");
+	for (size_t i = 0; i < len; i++)
 		hf_doc_unref(items[i]);
 }
 
-static void answer_daemon_set(struct rd_call *call)
+static void answer_daemon_set(struct rd *d, struct front_call *call)
 {
-	struct rd *d = call->store->d;
 	HF_AUTO_DOC doc = NULL;
 	int code = 0;
 
-	if (!call->own || d->gone) {
-		answer(call, HF_E_NOT_FOUND, NULL);
+	if (!hf_streq(call->name, "driver") || d->gone) {
+		front_answer(call, HF_E_NOT_FOUND, NULL);
 		return;
 	}
 	if (call->verb == HF_VERB_PATCH)
 		code = change_daemon_set(d, call->body);
 	doc = make_daemon_set(d);
-	answer(call, code, code == 0 ? doc : NULL);
+	front_answer(call, code, code == 0 ? doc : NULL);
 }
 
-static void forget_call(struct rd_call *call)
+static void answer(void *arg, struct front_call *call)
 {
-	for (size_t i = 0; i < RD_CALLS_MAX; i++)
-		if (call->store->calls[i] == call)
-			call->store->calls[i] = NULL;
-}
-
-static void free_call(struct rd_call *call)
-{
-	hf_timer_destroy(call->timer);
-	hf_doc_unref(call->body);
-	free(call);
-}
-
-static void on_due(void *arg)
-{
-	struct rd_call *call = arg;
-
-	forget_call(call);
-	if (call->daemon_set)
-		answer_daemon_set(call);
+	if (hf_streq(call->plural, "daemonsets"))
+		answer_daemon_set(arg, call);
 	else
-		answer_revisions(call);
-	free_call(call);
+		answer_revisions(arg, call);
 }
-
-/* ---- the store ----------------------------------------------------------------------------------- */
-
-static struct hf_call *request(struct hf_store *base, const struct hf_request *r, hf_reply_fn done,
-			       void *arg)
-{
-	struct rd_store *store = (struct rd_store *)base;
-	struct rd_call *call;
-	size_t at = 0;
-
-	if (!hf_streq(r->resource->group, "apps"))
-		return hf_store_request(store->inner, r, done, arg);
-	while (at < RD_CALLS_MAX && store->calls[at] != NULL)
-		at++;
-	hf_assert(at < RD_CALLS_MAX);
-	call = store->calls[at] = hf_xcalloc(1, sizeof(*call));
-	call->base.ops = &ops;
-	call->store = store;
-	call->verb = r->verb;
-	call->daemon_set = hf_streq(r->resource->plural, "daemonsets");
-	call->own = hf_streq(r->name, "driver");
-	call->body = r->body == NULL ? NULL : hf_doc_ref(r->body);
-	call->done = done;
-	call->arg = arg;
-	call->timer = hf_timer_create(store->d->w->loop, on_due, call);
-	hf_timer_arm(call->timer, HF_MS);
-	return &call->base;
-}
-
-static void cancel(struct hf_call *base)
-{
-	struct rd_call *call = (struct rd_call *)base;
-
-	if (base->ops != &ops) {
-		hf_call_cancel(base);
-		return;
-	}
-	forget_call(call);
-	free_call(call);
-}
-
-static struct hf_watch *watch(struct hf_store *base, const struct hf_watch_options *options,
-			      hf_event_fn fn, void *arg)
-{
-	return hf_store_watch(((struct rd_store *)base)->inner, options, fn, arg);
-}
-
-static void destroy_store(struct hf_store *base)
-{
-	struct rd_store *store = (struct rd_store *)base;
-
-	for (size_t i = 0; i < RD_CALLS_MAX; i++)
-		if (store->calls[i] != NULL)
-			free_call(store->calls[i]);
-	hf_store_destroy(store->inner);
-	free(store);
-}
-
-static const struct hf_store_ops ops = {.name = "driver",
-					.request = request,
-					.cancel = cancel,
-					.watch = watch,
-					.destroy = destroy_store};
 
 static struct hf_store *wrap(void *arg, struct hf_store *inner)
 {
-	struct rd_store *store = hf_xcalloc(1, sizeof(*store));
+	struct rd *d = arg;
+	const struct front_options options = {
+		.loop = d->w->loop, .group = "apps", .answer = answer, .arg = d};
 
-	store->base.ops = &ops;
-	store->d = arg;
-	store->inner = inner;
-	return &store->base;
+	return front_store_create(&options, inner);
 }
 
 /* ---- the controller of DaemonSets, and kubelets -------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include "api/device_health.h"
 #include "harness/json_text.h"
 #include "sim/remedy.h"
-#include "store/backend.h"
 
 /*
  * A driver's DaemonSet with updateStrategy OnDelete on the fleet of remedy.h: the DaemonSet and its revisions, its
@@ -17,7 +16,6 @@
  */
 
 #define RD_VERSIONS_MAX 8
-#define RD_CALLS_MAX 256
 #define RD_GPUS 8
 #define RD_RUNS_MAX 128 /* pods of jobs */
 #define RD_RANKS_MAX 8  /* ranks of a node */
