@@ -62,24 +62,9 @@ static unsigned pick(struct swarm *s, unsigned below)
 	return rw_pick(s->w, below);
 }
 
-static void break_it(struct swarm *s, const char *what, const char *name)
-{
-	if (*s->w->broken == '\0')
-		snprintf(s->w->broken, sizeof(s->w->broken), "%s: %s", name, what);
-}
-
 static hf_time read_clock(const struct swarm *s)
 {
 	return hf_loop_mono(s->w->loop);
-}
-
-static int number_of(const char *node)
-{
-	int64_t number = 0;
-
-	if (node == NULL || hf_str_to_i64(node + 1, 0, NODES_MAX - 1, &number, NULL) != 0)
-		fail_msg("no node: %s", hf_str_or(node, "NULL"));
-	return (int)number;
 }
 
 /* ---- the DRA driver ------------------------------------------------------------------------------ */
@@ -218,18 +203,18 @@ static void check_rule(void *arg, const struct hf_json *rule)
 	struct swarm *s = arg;
 	const char *name = node_of(rule);
 	const char *device = hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL);
-	int node = number_of(name);
+	int node = rw_index_of(s->w, name);
 	const struct published *p = &s->nodes[node];
 	char wanted[16];
 
 	s->rules++;
 	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[0]);
 	if (!hf_streq(device, wanted) && read_clock(s) - p->changed_at > LATE)
-		break_it(s, "a rule selects another device than the failed one", name);
+		rw_break(s->w, "a rule selects another device than the failed one", name);
 	if (!is_sick(s, node) && read_clock(s) - s->well_at[node] > LATE)
-		break_it(s, "a rule selects a device that is well", name);
+		rw_break(s->w, "a rule selects a device that is well", name);
 	if (s->budget >= 0 && count_out(s) > s->budget)
-		break_it(s, "more nodes are out than the budget allows", name);
+		rw_break(s->w, "more nodes are out than the budget allows", name);
 }
 
 /* ---- trouble ------------------------------------------------------------------------------------- */

@@ -159,6 +159,10 @@ void rw_say(struct rw *w, int node, int ill);
 void rw_report(struct rw *w, int node);
 /* The name of the node: "n003" is node 3. */
 void rw_name(int node, char ret_name[16]);
+/* The node of this name; fails if it is none of the fleet. */
+int rw_index_of(const struct rw *w, const char *name);
+/* Notes the first invariant that breaks, and the name of the object; rw_run fails then. */
+void rw_break(struct rw *w, const char *what, const char *name);
 /* The boot id of the node, as its agent and its kubelet report it. */
 void rw_boot_id(const struct rw *w, int node, char ret_boot[40]);
 /* The agent finds the fault of the node again. */

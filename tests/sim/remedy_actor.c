@@ -19,12 +19,6 @@
 #define RESET_TAKES (5 * HF_SECOND)
 #define REBOOT_TAKES (2 * HF_MINUTE)
 
-static void break_it(struct ra *a, const char *what, const char *name)
-{
-	if (*a->w->broken == '\0')
-		snprintf(a->w->broken, sizeof(a->w->broken), "%s: %s", name, what);
-}
-
 static int apply(struct ra *a, const struct hf_request *request)
 {
 	HF_AUTO_RESULT result = {0};
@@ -53,15 +47,6 @@ static void patch_text(struct ra *a, const struct hf_resource *resource, const c
 	HF_AUTO_DOC body = json_doc_of(text);
 
 	assert_int_equal(patch(a, resource, ns, name, body), 0);
-}
-
-static int index_of(const char *node)
-{
-	int64_t index = 0;
-
-	if (hf_str_to_i64(hf_str_or(node, "n") + 1, 0, RW_NODES_MAX - 1, &index, NULL) != 0)
-		fail_msg("no node: %s", hf_str_or(node, "NULL"));
-	return (int)index;
 }
 
 /* ---- the actor ------------------------------------------------------------------------------- */
@@ -113,16 +98,16 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 	a->acts++;
 	a->resets += hf_streq(r->spec.rung, "reset-device");
 	if (a->ends_at[node] != 0)
-		break_it(a, "two acts at once on a node", r->name);
+		rw_break(a->w, "two acts at once on a node", r->name);
 	if (r->spec.fault.cls != NULL && a->w->ill[node] == RW_WELL && !a->w->mute[node])
-		break_it(a, "an act on a node that is well", r->name);
+		rw_break(a->w, "an act on a node that is well", r->name);
 	if (!rw_tainted(a->w, node) &&
 	    !(hf_streq(r->spec.rung, "reset-device") && is_device_out(object)))
-		break_it(a, "an act on a node that is not quarantined", r->name);
+		rw_break(a->w, "an act on a node that is not quarantined", r->name);
 	if (a->w->holder[node] != NULL)
-		break_it(a, "an act on a node with a pod on its device", r->name);
+		rw_break(a->w, "an act on a node with a pod on its device", r->name);
 	if (hf_json_path(object, "metadata", "annotations", "holdfast.dev/hold", NULL) != NULL)
-		break_it(a, "an act on a node with annotation holdfast.dev/hold", r->name);
+		rw_break(a->w, "an act on a node with annotation holdfast.dev/hold", r->name);
 }
 
 static void begin_act(struct ra *a, const char *pod, const struct hf_remediation *r, int node)
@@ -179,7 +164,7 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 static void run_pod(struct ra *a, const char *pod)
 {
 	const struct hf_json *json = rw_get(a->w, &hf_pods, HF_MEND_NAMESPACE, pod);
-	int node = index_of(hf_json_path_str(json, "spec", "nodeName", NULL));
+	int node = rw_index_of(a->w, hf_json_path_str(json, "spec", "nodeName", NULL));
 	const char *phase = hf_json_path_str(json, "status", "phase", NULL);
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
 	struct hf_remediation r;
@@ -439,7 +424,7 @@ static void check_pod(struct ra *a, const struct hf_json *pod)
 	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
 	if ((a->at_once >= 0 && open.all > a->at_once) ||
 	    (a->policy_at_once > 0 && is_of_policy(a, pod) && open.of_policy > a->policy_at_once))
-		break_it(a, "more acts at once than the policy allows",
+		rw_break(a->w, "more acts at once than the policy allows",
 			 hf_json_path_str(pod, "metadata", "name", NULL));
 }
 
@@ -450,9 +435,9 @@ static void check_phase(struct ra *a, const char *was, const struct hf_json *aft
 	struct open_acts open = {.node = hf_json_path_str(after, "spec", "node", NULL)};
 
 	if (ra_is_final(was))
-		break_it(a, "a final phase changed", name);
+		rw_break(a->w, "a final phase changed", name);
 	if (hf_streq(is, "Acting") && !hf_streq(was, "Approved"))
-		break_it(a, "an act that was not approved", name);
+		rw_break(a->w, "an act that was not approved", name);
 	a->mended += hf_streq(is, "Succeeded");
 	a->failed += hf_streq(is, "Failed");
 	a->cancelled += hf_streq(is, "Cancelled");
@@ -460,7 +445,7 @@ static void check_phase(struct ra *a, const char *was, const struct hf_json *aft
 		return;
 	hf_memstore_each(a->w->memstore, &hf_remediations, NULL, count_open, &open);
 	if (open.on_node > 1)
-		break_it(a, "two approved acts on a node", name);
+		rw_break(a->w, "two approved acts on a node", name);
 }
 
 static void on_change(void *arg, const struct hf_memstore_change *change)
@@ -481,12 +466,12 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	check_phase(a, was, after);
 	if (hf_streq(hf_json_path_str(after, "status", "phase", NULL), "Acting") &&
 	    hf_json_path(hf_doc_json(change->before), "status", "act", "startedAt", NULL) != NULL)
-		break_it(a, "a second act of one object", hf_doc_name(change->after));
+		rw_break(a->w, "a second act of one object", hf_doc_name(change->after));
 }
 
 static void on_reset(void *arg)
 {
-	break_it(arg, "the store was reset", "store");
+	rw_break(((struct ra *)arg)->w, "the store was reset", "store");
 }
 
 /* ---- for tests ------------------------------------------------------------------------------- */

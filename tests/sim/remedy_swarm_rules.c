@@ -14,12 +14,6 @@
 
 /* ---- what must hold under each policy --------------------------------------------------------------- */
 
-static void break_it(struct rs *s, const char *what, const char *name)
-{
-	if (*s->w->broken == '\0')
-		snprintf(s->w->broken, sizeof(s->w->broken), "%s: %s", name, what);
-}
-
 static bool has_taint(const struct hf_json *node)
 {
 	const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
@@ -80,19 +74,19 @@ static void check_quarantine(struct rs *s, const struct hf_json *node)
 	policy = rw_get(s->w, &hf_healthpolicies, NULL, mark);
 	budget = hf_json_path(policy, "spec", "budget", NULL);
 	if (policy == NULL || hf_streq(hf_json_path_str(policy, "spec", "mode", NULL), "observe")) {
-		break_it(s, "a quarantine that no policy orders", name);
+		rw_break(s->w, "a quarantine that no policy orders", name);
 		return;
 	}
 	taken = count_taken(s, mark, NULL, NULL);
 	count = hf_json_i64(hf_json_path(budget, "maxUnavailable", "count", NULL), 1000);
 	percent = hf_json_i64(hf_json_path(budget, "maxUnavailable", "percent", NULL), 100);
 	if (taken > count || (taken > 1 && taken * 100 > percent * s->w->nodes))
-		break_it(s, "more nodes are out than the budget of the policy allows", name);
+		rw_break(s->w, "more nodes are out than the budget of the policy allows", name);
 	key = hf_json_path_str(budget, "perDomain", "topologyKey", NULL);
 	if (key != NULL &&
 	    count_taken(s, mark, key, hf_json_path_str(node, "metadata", "labels", key, NULL)) >
 		    hf_json_i64(hf_json_path(budget, "perDomain", "max", NULL), 1))
-		break_it(s, "more nodes of a domain are out than the policy allows", name);
+		rw_break(s->w, "more nodes of a domain are out than the policy allows", name);
 }
 
 static bool is_at_work(const char *phase)
@@ -126,25 +120,25 @@ static void check_actor(struct rs *s, const struct hf_json *pod)
 	int at_work = 0;
 
 	if (hf_node_find_maintenance(node) != NULL)
-		break_it(s, "an act beside another tool", name);
+		rw_break(s->w, "an act beside another tool", name);
 	if (hf_json_path(node, "metadata", "annotations", "holdfast.dev/paused", NULL) != NULL)
-		break_it(s, "an act on a node that is paused", name);
+		rw_break(s->w, "an act on a node that is paused", name);
 	if (of == NULL)
 		return;
 	if (!hf_streq(hf_json_path_str(policy, "spec", "mode", NULL), "remediate"))
-		break_it(s, "an act that no policy allows", name);
+		rw_break(s->w, "an act that no policy allows", name);
 	if (!is_window_open(s, policy))
-		break_it(s, "an act outside of the window", name);
+		rw_break(s->w, "an act outside of the window", name);
 	if (hf_streq(rs_text_of(act, "requestedBy"), "policy") &&
 	    hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false))
-		break_it(s, "an act of a policy on a node that is cordoned", name);
+		rw_break(s->w, "an act of a policy on a node that is cordoned", name);
 	rs_list_acts(s, &list);
 	for (size_t i = 0; i < list.len; i++)
 		at_work += hf_streq(rs_text_of(hf_doc_json(list.docs[i]), "policy"), of) &&
 			   is_at_work(rs_phase_of(list.docs[i]));
 	rs_drop_list(&list);
 	if (at_work > hf_json_i64(hf_json_path(policy, "spec", "mend", "maxConcurrent", NULL), 1))
-		break_it(s, "more acts than maxConcurrent", name);
+		rw_break(s->w, "more acts than maxConcurrent", name);
 }
 
 /* A policy orders an act: a fault of the node is confirmed. */
@@ -159,7 +153,7 @@ static void check_order(struct rs *s, const struct hf_json *act)
 		rw_name(i, node);
 		if (hf_streq(node, name) && s->w->ill[i] == RW_SUSPECT && !s->w->mute[i] &&
 		    !s->w->silent[i] && now - s->w->ill_since[i] > SEEN_AFTER)
-			break_it(s, "an act for a suspicion", name);
+			rw_break(s->w, "an act for a suspicion", name);
 	}
 }
 

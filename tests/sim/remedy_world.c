@@ -319,6 +319,21 @@ void rw_say_again(struct rw *w)
 
 /* --- what must hold ------------------------------------------------------------------------ */
 
+void rw_break(struct rw *w, const char *what, const char *name)
+{
+	if (*w->broken == '\0')
+		snprintf(w->broken, sizeof(w->broken), "%s: %s", name, what);
+}
+
+int rw_index_of(const struct rw *w, const char *name)
+{
+	int64_t index = 0;
+
+	if (name == NULL || hf_str_to_i64(name + 1, 0, w->nodes - 1, &index, NULL) != 0)
+		fail_msg("no node: %s", hf_str_or(name, "NULL"));
+	return (int)index;
+}
+
 static bool has_taint(const struct hf_json *node, const char *key)
 {
 	const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
@@ -337,26 +352,9 @@ static bool is_out(const struct hf_json *node)
 	       hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false);
 }
 
-static int index_of(const struct hf_json *node)
-{
-	int64_t index = 0;
-
-	if (hf_str_to_i64(hf_json_path_str(node, "metadata", "name", NULL) + 1, 0, RW_NODES_MAX - 1,
-			  &index, NULL) != 0)
-		fail();
-	return (int)index;
-}
-
 static void count_out(void *arg, struct hf_doc *doc)
 {
 	*(int *)arg += is_out(hf_doc_json(doc));
-}
-
-static void break_it(struct rw *w, const char *what, const struct hf_json *node)
-{
-	if (*w->broken == '\0')
-		snprintf(w->broken, sizeof(w->broken), "%s: %s",
-			 hf_json_path_str(node, "metadata", "name", NULL), what);
 }
 
 static bool lacks_fault(const struct rw *w, int node)
@@ -367,28 +365,29 @@ static bool lacks_fault(const struct rw *w, int node)
 
 static void check_put(struct rw *w, const struct hf_json *node)
 {
+	const char *name = hf_json_path_str(node, "metadata", "name", NULL);
 	hf_time now = hf_loop_wall(w->loop);
 	int out = 0, lately = 1, index;
 
 	hf_memstore_each(w->memstore, &hf_nodes, NULL, count_out, &out);
 	if (w->limit >= 0 && out > w->limit)
-		break_it(w, "more nodes are out than the budget allows", node);
+		rw_break(w, "more nodes are out than the budget allows", name);
 	for (int i = 0; i < w->taints_put; i++)
 		lately += now - w->put_at[i] < HF_HOUR;
 	if (w->rate >= 0 && lately > w->rate)
-		break_it(w, "more quarantines within an hour than the budget allows", node);
+		rw_break(w, "more quarantines within an hour than the budget allows", name);
 	if (w->taints_put < (int)HF_ARRAY_LEN(w->put_at))
 		w->put_at[w->taints_put++] = now;
-	index = index_of(node);
+	index = rw_index_of(w, name);
 	if (!w->people_ask && !w->by_test[index] && lacks_fault(w, index))
-		break_it(w, "the node is quarantined without a confirmed fault", node);
+		rw_break(w, "the node is quarantined without a confirmed fault", name);
 	if (w->ill_since[index] < w->closed_at)
-		break_it(w,
+		rw_break(w,
 			 "the node is quarantined for a fault from before the breaker was closed",
-			 node);
+			 name);
 	if (hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) ==
 	    NULL)
-		break_it(w, "the node has the taint without the annotation", node);
+		rw_break(w, "the node has the taint without the annotation", name);
 	w->met.quarantines++;
 }
 
@@ -399,12 +398,13 @@ static bool is_open(const struct hf_json *policy)
 
 static void check_taken_off(struct rw *w, const struct hf_json *node)
 {
-	int ill = w->ill[index_of(node)];
+	const char *name = hf_json_path_str(node, "metadata", "name", NULL);
+	int ill = w->ill[rw_index_of(w, name)];
 
 	w->met.releases++;
 	if (!w->by_hand && ill != RW_WELL && ill != RW_PLUGIN &&
 	    hf_json_path(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
-		break_it(w, "the node is released but is not well", node);
+		rw_break(w, "the node is released but is not well", name);
 }
 
 static void on_change(void *arg, const struct hf_memstore_change *change)
@@ -420,7 +420,8 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	if (change->resource != &hf_nodes || change->before == NULL || change->after == NULL)
 		return;
 	if (!has_taint(after, "nvidia.com/gpu"))
-		break_it(w, "a foreign taint is gone", after);
+		rw_break(w, "a foreign taint is gone",
+			 hf_json_path_str(after, "metadata", "name", NULL));
 	if (!was && is)
 		check_put(w, after);
 	if (was && !is)
@@ -430,7 +431,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 /* A store in memory is never reset. */
 static void on_reset(void *arg)
 {
-	break_it(arg, "the store was reset", NULL);
+	rw_break(arg, "the store was reset", "store");
 }
 
 /* --- the operator -------------------------------------------------------------------------- */

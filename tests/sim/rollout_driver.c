@@ -21,21 +21,6 @@
 #define BACK_AFTER (20 * HF_SECOND)
 #define NS "default"
 
-static void break_it(struct rd *d, const char *what, const char *name)
-{
-	if (*d->w->broken == '\0')
-		snprintf(d->w->broken, sizeof(d->w->broken), "%s: %s", name, what);
-}
-
-static int index_of(const char *node)
-{
-	int64_t index = 0;
-
-	if (hf_str_to_i64(hf_str_or(node, "n") + 1, 0, RW_NODES_MAX - 1, &index, NULL) != 0)
-		fail_msg("no node: %s", hf_str_or(node, "NULL"));
-	return (int)index;
-}
-
 /* ---- the DaemonSet and its revisions ------------------------------------------------------------- */
 
 static struct hf_doc *make_daemon_set(struct rd *d)
@@ -84,7 +69,7 @@ static int change_daemon_set(struct rd *d, struct hf_doc *body)
 	if (hf_json_patch(hf_doc_json(doc), hf_doc_json(body), &changed, NULL) != 0)
 		return HF_E_INVALID;
 	if (hf_json_path(changed, "spec", "template", "$patch", NULL) != NULL)
-		break_it(d, "the template has the mark of a strategic patch", "driver");
+		rw_break(d->w, "the template has the mark of a strategic patch", "driver");
 	version = (int)hf_json_i64(
 		hf_json_path(changed, "spec", "template", "spec", "version", NULL), 0);
 	d->undos++;
@@ -331,7 +316,7 @@ static void check_change(struct rd *d, const struct hf_json *pod)
 	const char *node = hf_json_path_str(pod, "spec", "nodeName", NULL);
 	const struct hf_json *object = rw_get(d->w, &hf_nodes, NULL, node);
 	struct count count = {.node = node};
-	int i = index_of(node);
+	int i = rw_index_of(d->w, node);
 	char wanted[16];
 
 	d->total_deletes++;
@@ -339,17 +324,17 @@ static void check_change(struct rd *d, const struct hf_json *pod)
 	if (object == NULL)
 		return;
 	if (!hf_json_true(hf_json_path(object, "spec", "unschedulable", NULL), false))
-		break_it(d, "the node is changed without a cordon", node);
+		rw_break(d->w, "the node is changed without a cordon", node);
 	if (hf_json_path_str(object, "metadata", "annotations", "holdfast.dev/rollout-change",
 			     NULL) == NULL)
-		break_it(d, "the node is changed without a mark", node);
+		rw_break(d->w, "the node is changed without a mark", node);
 	hf_memstore_each(d->w->memstore, &hf_pods, NULL, find_holder, &count);
 	if (count.holds && !d->beside_pods)
-		break_it(d, "the node is changed beside a pod that requests a device", node);
+		rw_break(d->w, "the node is changed beside a pod that requests a device", node);
 	snprintf(wanted, sizeof(wanted), "h%d", d->version);
 	if (hf_streq(hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL),
 		     wanted))
-		break_it(d, "a pod of the wanted version is deleted", node);
+		rw_break(d->w, "a pod of the wanted version is deleted", node);
 }
 
 static void check_cordons(struct rd *d, const struct hf_json *before, const struct hf_json *after)
@@ -362,7 +347,7 @@ static void check_cordons(struct rd *d, const struct hf_json *before, const stru
 	if (count.cordoned > d->most_cordoned)
 		d->most_cordoned = count.cordoned;
 	if (d->at_once >= 0 && count.cordoned > d->at_once)
-		break_it(d, "more nodes are in work than allowed",
+		rw_break(d->w, "more nodes are in work than allowed",
 			 hf_json_path_str(after, "metadata", "name", NULL));
 }
 
@@ -393,14 +378,14 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		if (asks != NULL &&
 		    !hf_streq(asks, hf_json_path_str(before, "metadata", "annotations",
 						     "holdfast.dev/report", NULL)))
-			d->asked[index_of(hf_json_path_str(after, "metadata", "name", NULL))] =
-				true;
+			d->asked[rw_index_of(
+				d->w, hf_json_path_str(after, "metadata", "name", NULL))] = true;
 	}
 }
 
 static void on_reset(void *arg)
 {
-	break_it(arg, "the store was reset", "store");
+	rw_break(((struct rd *)arg)->w, "the store was reset", "store");
 }
 
 /* ---- life ---------------------------------------------------------------------------------------- */

@@ -36,12 +36,6 @@ static void collect(void *arg, struct hf_doc *doc)
 		found->docs[found->len++] = hf_doc_ref(doc);
 }
 
-static void break_it(struct rd *d, const char *what, const char *name)
-{
-	if (*d->w->broken == '\0')
-		snprintf(d->w->broken, sizeof(d->w->broken), "%s: %s", name, what);
-}
-
 static int number_of(const char *text)
 {
 	int64_t number = -1;
@@ -187,9 +181,9 @@ static void start_pod(struct rd *d, struct hf_doc *doc)
 	snprintf(run->uid, sizeof(run->uid), "%s", hf_doc_uid(doc));
 	for (size_t i = 0; i < d->jobs_len && is_canary(run->pod); i++)
 		if (d->jobs[i].node == run->node && d->jobs[i].running && is_canary(d->jobs[i].pod))
-			break_it(d, "two canaries run on the node", node);
+			rw_break(d->w, "two canaries run on the node", node);
 	if (is_canary(run->pod) && !is_in_work(d, node))
-		break_it(d, "a canary runs on a node that is not in work", node);
+		rw_break(d->w, "a canary runs on a node that is not in work", node);
 	d->jobs_len++;
 	report_pod(d, run, -1);
 	rd_report(d, run->node);

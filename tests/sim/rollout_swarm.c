@@ -63,12 +63,6 @@ static unsigned pick(struct swarm *s, unsigned below)
 	return rw_pick(s->w, below);
 }
 
-static void break_it(struct swarm *s, const char *what, const char *name)
-{
-	if (*s->w->broken == '\0')
-		snprintf(s->w->broken, sizeof(s->w->broken), "%s: %s", name, what);
-}
-
 /* ---- what must hold ------------------------------------------------------------------------------ */
 
 static enum hf_rollout_state state_of(const struct hf_json *rollout)
@@ -118,10 +112,10 @@ static void check_entries(struct swarm *s, const struct hf_json *before,
 		in_work += !hf_rollout_phase_is_end(phase);
 		if (old != NULL && tries_of(old) == tries_of(entry) && phase_of(old) != phase &&
 		    !hf_rollout_phase_may_follow(phase_of(old), phase))
-			break_it(s, "a phase that may not follow", name);
+			rw_break(s->w, "a phase that may not follow", name);
 	}
 	if (in_work > s->at_once)
-		break_it(s, "more nodes are in work than spec.atOnce",
+		rw_break(s->w, "more nodes are in work than spec.atOnce",
 			 hf_json_path_str(after, "metadata", "name", NULL));
 }
 
@@ -132,10 +126,10 @@ static void check_rollout(struct swarm *s, const struct hf_json *before,
 	enum hf_rollout_state was = state_of(before), is = state_of(after);
 
 	if (was != is && !hf_rollout_state_may_follow(was, is))
-		break_it(s, "a state that may not follow", name);
+		rw_break(s->w, "a state that may not follow", name);
 	if (is == HF_ROLLOUT_HALTED &&
 	    hf_str_is_empty(hf_json_path_str(after, "status", "message", NULL)))
-		break_it(s, "it halted without a message", name);
+		rw_break(s->w, "it halted without a message", name);
 	check_entries(s, before, after);
 }
 
@@ -185,7 +179,7 @@ static void check_act(struct swarm *s, const struct hf_json *pod)
 		enum hf_rollout_phase phase = entry == NULL ? HF_ROLLOUT_WAITING : phase_of(entry);
 
 		if (phase > HF_ROLLOUT_WAITING && phase < HF_ROLLOUT_RESTORING)
-			break_it(s, "an act begins on a node that a rollout works on", node);
+			rw_break(s->w, "an act begins on a node that a rollout works on", node);
 	}
 }
 
@@ -199,17 +193,17 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 
 	s->changes++;
 	if (is_mended(s, node))
-		break_it(s, "the node is changed during an act", node);
+		rw_break(s->w, "the node is changed during an act", node);
 	/* Of two leaders the one may stop the rollout while the other changes a node. */
 	if (s->w->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
 	    state != HF_ROLLOUT_ROLLING_BACK)
-		break_it(s, "a rollout that does not roll changes the node", node);
+		rw_break(s->w, "a rollout that does not roll changes the node", node);
 	for (int i = 0; i < s->w->nodes; i++)
 		changed += s->d->runs[i] == s->d->version;
 	if (state != HF_ROLLOUT_ROLLING_BACK && !s->foreign &&
 	    changed > most_of_wave(s, (int)hf_json_i64(
 					      hf_json_path(rollout, "status", "wave", NULL), 0)))
-		break_it(s, "the wave has changed enough nodes already", node);
+		rw_break(s->w, "the wave has changed enough nodes already", node);
 }
 
 static void on_change(void *arg, const struct hf_memstore_change *change)
@@ -234,7 +228,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 
 static void on_reset(void *arg)
 {
-	break_it(arg, "the store was reset", "store");
+	rw_break(((struct swarm *)arg)->w, "the store was reset", "store");
 }
 
 /* ---- trouble ------------------------------------------------------------------------------------- */
