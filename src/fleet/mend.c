@@ -163,7 +163,6 @@ static void fail_pass(struct fleet_mend *mend, const struct hf_reply *reply)
 	bool conflict = reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS;
 	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
 					conflict ? RETRY_MIN : RETRY_MAX, mend->failures++);
-
 	struct hf_request request;
 	HF_AUTO_DOC body = NULL;
 
@@ -301,8 +300,7 @@ static void take_told(struct fleet_mend *mend, const struct hf_reply *reply)
 /* The next pass may be of another node, and counts the nodes that are out of use. */
 static void cache_written(const struct fleet_mend *mend, struct hf_doc *doc)
 {
-	const char *kind =
-		doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "kind", NULL);
+	const char *kind = doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "kind", NULL);
 
 	if (hf_streq(kind, HF_REMEDIATION_KIND))
 		hf_cache_put_reply(mend->cache, doc);

@@ -409,18 +409,26 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	return MHD_YES;
 }
 
+static void end_trust(struct hf_http_server *server, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info;
+
+	if (!server->spec.trust_ends_with_request)
+		return;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	if (info != NULL && info->socket_context != NULL)
+		hf_http_peer_end_trust(server, info->socket_context);
+}
+
 static void on_completed(void *cls, struct MHD_Connection *connection, void **request_cls,
 			 enum MHD_RequestTerminationCode how)
 {
 	struct hf_exchange *ex = *request_cls;
-	const union MHD_ConnectionInfo *info;
 
 	if (!ex)
 		return;
 	*request_cls = NULL;
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	if (ex->server->spec.trust_ends_with_request && info && info->socket_context)
-		hf_http_peer_end_trust(ex->server, info->socket_context);
+	end_trust(ex->server, connection);
 	if (ex->answering)
 		ex->server->answering--;
 	ex->answering = false;

@@ -182,7 +182,6 @@ void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
 	bool conflict = code == HF_E_CONFLICT || code == HF_E_EXISTS;
 	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
 					conflict ? RETRY_MIN : RETRY_MAX, ro->failures++);
-
 	struct hf_request request;
 	HF_AUTO_DOC body = NULL;
 

@@ -793,7 +793,7 @@ static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 			    (cached = hf_cache_next(ro->nodes, &it)) != NULL;) {
 		const struct ro_node *node = cached->view;
 
-		if (hf_streq(node->owner, ro->pass.r.name) && node->owner != NULL &&
+		if (hf_streq(node->owner, ro->pass.name) &&
 		    hf_ro_find_entry(&ro->pass.r.status, cached->name) == NULL)
 			list[len++] = make_lost_entry(ro, cached->name, node);
 	}

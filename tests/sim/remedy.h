@@ -56,8 +56,9 @@ struct rw {
 	hf_time clock[RW_NODES_MAX];       /* the node's clock minus the server's clock */
 	bool silent[RW_NODES_MAX];
 	bool mute[RW_NODES_MAX]; /* the agent alone is silent */
-	/* GPUs of a node without tests that write its report, 1 to 8; 0: 1. Which of them are sick: a bit each; 0: GPU 0. */
+	/* The number of GPUs of each node whose report no test writes, at most 8. 0: one GPU. */
 	int gpus;
+	/* If the node is ill, these of its GPUs are sick: bit 3 is GPU 3. 0: GPU 0 is. */
 	unsigned sick[RW_NODES_MAX];
 	int boots[RW_NODES_MAX];    /* reboots of the node */
 	bool by_test[RW_NODES_MAX]; /* a test writes the node's DeviceHealth itself */

@@ -45,7 +45,7 @@ void rs_remove(struct rs *s, const struct hf_resource *resource, const char *ns,
 	       int64_t grace);
 /* An act on the node is approved and has not begun. */
 bool rs_is_approved(struct rs *s, int node);
-/* Prints what a failure needs for its explanation. */
+/* Prints the Node, its DeviceHealth, its acts and all open acts, so that a failure can be explained. */
 void rs_print_node(struct rs *s, const struct rs_list *list, int node);
 /* Gives the nodes their labels. Call this after rw_begin. */
 void rs_widen(struct rs *s);
