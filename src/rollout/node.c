@@ -147,6 +147,28 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 
 /* ---- the node ------------------------------------------------------------------------------------ */
 
+/* A change now would bring another template than the wanted one. The pass on the whole decides what becomes of the
+ * rollout. */
+static const char *find_template_hold(const struct ro_pass *pass,
+				      const struct hf_rollout_node_view *view)
+{
+	const struct hf_rollout_status *status = &pass->r.status;
+	const char *problem;
+
+	if (pass->spec.daemon_set.name == NULL || view->phase > HF_ROLLOUT_CHANGING)
+		return NULL;
+	problem = hf_ro_find_daemon_set_problem(pass);
+	if (problem != NULL)
+		return problem;
+	if (!hf_ro_is_observed(pass))
+		return RO_UNSEEN_TEMPLATE;
+	return hf_streq(pass->newest.hash,
+			view->backwards ? status->from_revision : status->target_revision)
+		       ? NULL
+		       : hf_arena_printf(pass->arena, "the template of %s was changed again",
+					 hf_ro_print_daemon_set(pass));
+}
+
 static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 			     const struct hf_node_marks *marks)
 {
@@ -202,6 +224,8 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	see_mark(ro, facts);
 	view->on_hold = marks.held;
 	view->held = find_hold(ro, facts, &marks);
+	if (view->held == NULL)
+		view->held = find_template_hold(&ro->pass, view);
 	view->other_lock = hf_node_find_lock(node, ro->pass.node, json_of(ro, RO_READ_KURED),
 					     ro->pass.in_maintenance, ro->pass.arena);
 }

@@ -211,24 +211,33 @@ static void on_read(void *arg, const struct hf_reply *reply)
 
 /* ---- requests ------------------------------------------------------------------------------------ */
 
+/* The DaemonSet and its revisions: for the whole, and for a node that is not changed yet. */
+static bool needs_daemon_set(const struct ro_pass *pass, enum ro_read read, bool changes)
+{
+	if (pass->spec_problem != NULL || pass->spec.daemon_set.name == NULL)
+		return false;
+	if (*pass->node != '\0' && (!changes || read == RO_READ_DRIVERS))
+		return false;
+	return read == RO_READ_DAEMON_SET ||
+	       (pass->docs[RO_READ_DAEMON_SET] != NULL && pass->lists_pods != NULL);
+}
+
 static bool is_needed(const struct ro_pass *pass, enum ro_read read)
 {
-	bool daemon_set = pass->spec_problem == NULL && pass->spec.daemon_set.name != NULL;
 	enum hf_rollout_phase phase;
+	bool changes = pass->entry != NULL &&
+		       hf_rollout_phase_of(pass->entry->phase, &phase) &&
+		       phase <= HF_ROLLOUT_CHANGING;
 
 	if (read == RO_READ_OBJECT)
 		return true;
-	if (read == RO_READ_CANARY)
-		return *pass->node != '\0' && hf_ro_may_have_canary(pass);
-	if (*pass->node == '\0')
-		return daemon_set && read <= RO_READ_DRIVERS &&
-		       (read == RO_READ_DAEMON_SET ||
-			(pass->docs[RO_READ_DAEMON_SET] != NULL && pass->lists_pods != NULL));
-	if (pass->entry == NULL || read < RO_READ_NODE)
+	if (read <= RO_READ_DRIVERS)
+		return needs_daemon_set(pass, read, changes);
+	if (*pass->node == '\0' || pass->entry == NULL)
 		return false;
-	if (read < RO_READ_KURED)
-		return true;
-	return hf_rollout_phase_of(pass->entry->phase, &phase) && phase <= HF_ROLLOUT_CHANGING;
+	if (read == RO_READ_CANARY)
+		return hf_ro_may_have_canary(pass);
+	return read < RO_READ_KURED || changes;
 }
 
 static void fill_list(const struct ro_pass *pass, struct hf_request *request)

@@ -37,6 +37,7 @@
 #define RO_RANKS_MAX 16       /* ranks of a node that are compared */
 #define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
 #define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
+#define RO_UNSEEN_TEMPLATE "the controller of DaemonSets has not seen the newest template"
 #define RO_MAINTENANCE_PREFIX "DeviceRollout " /* message of the Node's condition, before the name */
 #define RO_ARENA_MAX ((size_t)64 << 20)
 
@@ -93,7 +94,7 @@ enum ro_read {
 	RO_READ_DAEMON_SET,
 	RO_READ_REVISIONS,
 	RO_READ_DRIVERS,
-	/* A pass on one node. */
+	/* A pass on one node. Before the change, it reads the DaemonSet and its revisions too. */
 	RO_READ_NODE,
 	RO_READ_HEALTH,
 	RO_READ_LEASE,
@@ -187,6 +188,11 @@ void hf_ro_drop_reads(struct ro *ro);
 /* True if cordons are put back: cancelled or deleted. */
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);
 bool hf_ro_is_of_daemon_set(const struct hf_json *pod, const struct hf_rollout_spec *spec);
+const char *hf_ro_print_daemon_set(const struct ro_pass *pass);
+/* Why the rollout cannot use the DaemonSet that the pass has read; NULL: it can. */
+const char *hf_ro_find_daemon_set_problem(const struct ro_pass *pass);
+/* The controller of DaemonSets writes a revision for each new template. True: it has written that of the newest. */
+bool hf_ro_is_observed(const struct ro_pass *pass);
 /* Since when the pod is Ready (or not Ready), by the node's clock; NONE: it is not, 0: since an unknown time. */
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
 /* True for the name of an extended resource such as nvidia.com/gpu. */

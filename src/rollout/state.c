@@ -95,3 +95,39 @@ hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready)
 	}
 	return at;
 }
+
+/* ---- the DaemonSet ------------------------------------------------------------------------------- */
+
+const char *hf_ro_print_daemon_set(const struct ro_pass *pass)
+{
+	return hf_arena_printf(pass->arena, "DaemonSet %s/%s", pass->spec.daemon_set.ns,
+			       pass->spec.daemon_set.name);
+}
+
+const char *hf_ro_find_daemon_set_problem(const struct ro_pass *pass)
+{
+	const struct hf_json *json;
+
+	if (pass->docs[RO_READ_DAEMON_SET] == NULL)
+		return hf_arena_printf(pass->arena, "spec.change.daemonSet: %s does not exist",
+				        hf_ro_print_daemon_set(pass));
+	json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
+	if (!hf_streq(hf_json_path_str(json, "spec", "updateStrategy", "type", NULL), "OnDelete"))
+		return hf_arena_printf(
+			pass->arena, "spec.change.daemonSet: %s must have updateStrategy OnDelete",
+			hf_ro_print_daemon_set(pass));
+	if (pass->lists_pods == NULL)
+		return hf_arena_printf(
+			pass->arena, "spec.change.daemonSet: %s has a selector that cannot be used",
+			hf_ro_print_daemon_set(pass));
+	return NULL;
+}
+
+bool hf_ro_is_observed(const struct ro_pass *pass)
+{
+	const struct hf_json *json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
+
+	return hf_json_i64(hf_json_path(json, "status", "observedGeneration", NULL), -1) >=
+		       hf_json_i64(hf_json_path(json, "metadata", "generation", NULL), 0) &&
+	       pass->newest.hash != NULL;
+}

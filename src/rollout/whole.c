@@ -99,41 +99,6 @@ const char *hf_ro_find_limit(struct ro *ro, const char *node)
 
 /* ---- the DaemonSet --------------------------------------------------------------------------------- */
 
-static const char *print_daemon_set(const struct ro_pass *pass)
-{
-	return hf_arena_printf(pass->arena, "DaemonSet %s/%s", pass->spec.daemon_set.ns,
-			       pass->spec.daemon_set.name);
-}
-
-static const char *find_daemon_set_problem(const struct ro_pass *pass)
-{
-	const struct hf_json *json;
-
-	if (pass->docs[RO_READ_DAEMON_SET] == NULL)
-		return hf_arena_printf(pass->arena, "spec.change.daemonSet: %s does not exist",
-				       print_daemon_set(pass));
-	json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
-	if (!hf_streq(hf_json_path_str(json, "spec", "updateStrategy", "type", NULL), "OnDelete"))
-		return hf_arena_printf(
-			pass->arena, "spec.change.daemonSet: %s must have updateStrategy OnDelete",
-			print_daemon_set(pass));
-	if (pass->lists_pods == NULL)
-		return hf_arena_printf(
-			pass->arena, "spec.change.daemonSet: %s has a selector that cannot be used",
-			print_daemon_set(pass));
-	return NULL;
-}
-
-/* The controller of DaemonSets writes a revision for each new template. */
-static bool is_observed(const struct ro_pass *pass)
-{
-	const struct hf_json *json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
-
-	return hf_json_i64(hf_json_path(json, "status", "observedGeneration", NULL), -1) >=
-		       hf_json_i64(hf_json_path(json, "metadata", "generation", NULL), 0) &&
-	       pass->newest.hash != NULL;
-}
-
 static void see_daemon_set(struct whole *whole)
 {
 	const struct ro_pass *pass = &whole->ro->pass;
@@ -141,10 +106,10 @@ static void see_daemon_set(struct whole *whole)
 	struct hf_rollout_view *view = &whole->view;
 	bool back = view->state == HF_ROLLOUT_ROLLING_BACK, is_target;
 
-	view->problem = find_daemon_set_problem(pass);
+	view->problem = hf_ro_find_daemon_set_problem(pass);
 	if (view->problem != NULL)
 		return;
-	whole->waits = !is_observed(pass);
+	whole->waits = !hf_ro_is_observed(pass);
 	view->can_go_back = status->from_revision != NULL && pass->from != NULL;
 	view->template_is_back =
 		!whole->waits && hf_streq(pass->newest.hash, status->from_revision);
@@ -154,7 +119,7 @@ static void see_daemon_set(struct whole *whole)
 	if (!is_target && !(back && view->template_is_back))
 		view->superseded = hf_arena_printf(
 			pass->arena, "the template of %s was changed again, from revision %s to %s",
-			print_daemon_set(pass), hf_str_or(status->target_revision, "?"),
+			hf_ro_print_daemon_set(pass), hf_str_or(status->target_revision, "?"),
 			pass->newest.hash);
 }
 
@@ -514,8 +479,7 @@ static void see_whole(struct whole *whole)
 	if (spec->daemon_set.name != NULL)
 		see_daemon_set(whole);
 	if (whole->waits)
-		whole->view.closed =
-			"the controller of DaemonSets has not seen the newest template";
+		whole->view.closed = RO_UNSEEN_TEMPLATE;
 	else if (!hf_ro_in_windows(spec, whole->view.now) && pass->state != HF_ROLLOUT_ROLLING_BACK)
 		whole->view.closed = "no window of the rollout is open";
 }

@@ -416,6 +416,34 @@ static void a_template_that_changes_in_the_middle_deletes_no_pod_twice(void **st
 
 /* ---- rollback -------------------------------------------------------------------------------------- */
 
+/* The pass on the whole comes every half minute. The pass on a node reads the template by itself. */
+static void a_template_that_a_person_takes_back_moves_no_pod(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 20);
+
+	rw_start(w);
+	for (int i = 0; i < 20; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "pod-%d", i);
+		rd_pod(d, name, i, "train");
+	}
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST);
+	w->refuse_evictions = true;
+	for (int i = 0; i < 400 && !hf_streq(rd_node_phase(d, "r", 0), "Emptying"); i++)
+		rw_run(w, HF_SECOND / 20);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	rd_set_version(d, 1);
+	w->refuse_evictions = false;
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	assert_non_null(rw_get(w, &hf_pods, "default", "pod-0"));
+	assert_int_equal(d->total_deletes, 0);
+	assert_false(rd_is_cordoned(d, 0));
+}
+
 static void a_rollback_takes_all_nodes_back(void **state)
 {
 	struct rw *w = *state;
@@ -873,6 +901,7 @@ int main(int argc, char **argv)
 		T(as_many_nodes_may_fail_as_the_spec_says),
 		T(a_template_that_changes_again_halts),
 		T(a_template_that_changes_in_the_middle_deletes_no_pod_twice),
+		T(a_template_that_a_person_takes_back_moves_no_pod),
 		T(a_rollback_goes_to_the_version_that_ran),
 		T(a_rollback_waits_for_its_daemon_set),
 		T(a_cancel_puts_cordons_back),
