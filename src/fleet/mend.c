@@ -873,9 +873,17 @@ static void object_changed(void *arg, enum hf_cache_change change,
 static void cache_problem(void *arg, int code, const char *message)
 {
 	struct fleet_mend *mend = arg;
+	bool recalled = hf_fleet_mend_can_recall(mend);
 
 	hf_fleet_log_list_problem(mend->fleet, hf_remediations.plural, &mend->unseen, code,
 				  message);
+	if (!recalled && hf_fleet_mend_can_recall(mend))
+		hf_fleet_look_soon(mend->fleet, 0);
+}
+
+bool hf_fleet_mend_can_recall(const struct fleet_mend *mend)
+{
+	return mend->unseen || hf_cache_synced(mend->cache);
 }
 
 static void note_reply(void *arg, const struct hf_reply *reply)

@@ -199,6 +199,9 @@ void hf_fleet_mend_stop(struct fleet_mend *mend);
 void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read);
 /* Keeps which acts the plan of a policy asks for; later passes create them. */
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
+/* True once all Remediations are read, and where the API server has none or refuses to list them. Before, a policy must not
+ * act: the taint of a node may belong to an act. */
+bool hf_fleet_mend_can_recall(const struct fleet_mend *mend);
 void hf_fleet_mend_update_metrics(struct fleet_mend *mend);
 
 /* --- mend_facts.c --- */

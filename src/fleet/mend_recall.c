@@ -263,6 +263,22 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 	       hf_fleet_mend_concerns(fleet, r, object->rung, item->health, acted_at);
 }
 
+/* The quarantine is of an act that is not at its end, or of an act of a person that has failed: then nobody knows how the
+ * node is. */
+static bool is_of_act(const struct hf_fleet *fleet, const struct fleet_node *node)
+{
+	const char *act = node->marked ? hf_quarantine_act(node->mark.policy) : NULL;
+	const struct hf_cache_entry *entry =
+		act == NULL ? NULL : hf_cache_get(fleet->mend->cache, NULL, act);
+	const struct mend_object *object = entry == NULL ? NULL : entry->view;
+
+	if (object == NULL)
+		return act != NULL && !hf_cache_synced(fleet->mend->cache);
+	return !object->readable || !hf_mend_is_final(object->phase) ||
+	       (object->phase == HF_MEND_FAILED &&
+		!hf_streq(object->r.spec.requested_by, "policy"));
+}
+
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_attempt **lists =
@@ -285,6 +301,7 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 			set_running(&seen->nodes[i], object);
 	}
 	for (size_t i = 0; i < seen->len; i++) {
+		seen->nodes[i].of_act = is_of_act(fleet, seen->items[i].node);
 		seen->nodes[i].no_remedy |=
 			seen->items[i].node->marks.held || seen->policy->spec.mend.hold;
 		seen->nodes[i].no_reset =

@@ -107,6 +107,7 @@ struct hf_health_node {
 	bool foreign;        /* the node is unavailable, and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
+	bool of_act; /* the quarantine is of a Remediation that has not succeeded: the policy does not end it */
 	bool excluded;
 	/* the API server refused a write about the node: no other try before this time; 0: none was refused */
 	hf_time not_before;
@@ -192,6 +193,8 @@ enum hf_health_doing {
 	X(EXHAUSTED, "exhausted: every remedy has been tried as often as allowed")                       \
 	X(TIMED_OUT, "timed-out: the remedy has not helped in time")                                     \
 	X(RUNNING, "running: a remedy is under way")                                                     \
+	X(OF_ACT,                                                                                        \
+	  "of-act: a Remediation has quarantined the node; its success, a later one or a person ends that") \
 	X(SETTLING, "settling: on probation, or too soon after the last remedy")                         \
 	X(EXCLUDED, "excluded: the policy leaves the node out")                                          \
 	X(FAILED_STATE, "failed: a person must look at the node")                                        \

@@ -454,6 +454,10 @@ static void promise_6_release_needs_positive_evidence_of_this_boot(void **state)
 	decide();
 	EXPECT(0, NOTHING, NOTHING, SILENT);
 	n->observed_at = now;
+	n->of_act = true;
+	decide();
+	EXPECT(0, WAITS, NOTHING, OF_ACT);
+	n->of_act = false;
 	decide();
 	EXPECT(0, GO, RELEASE, MENDED);
 }

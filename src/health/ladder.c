@@ -250,6 +250,9 @@ static struct hf_health_decision decide_release(const struct hf_health_node *nod
 	if (!well)
 		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
 				     HF_HEALTH_WHY_SETTLING);
+	if (node->of_act)
+		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
+				     HF_HEALTH_WHY_OF_ACT);
 	/* Evidence of an earlier boot does not count in this boot. */
 	if (!node->same_boot)
 		return make_decision(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD,

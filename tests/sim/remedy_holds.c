@@ -141,81 +141,6 @@ static void a_persons_act_goes_on_beside_a_cordon(void **state)
 		false));
 }
 
-/* ---- rights ---------------------------------------------------------------------------------------- */
-
-/* A request that the API server refuses. ns NULL: any. */
-struct refused {
-	const char *plural;
-	enum hf_verb verb;
-	const char *ns, *phase;
-};
-static const struct refused *refused;
-
-static bool refuse(const struct rw *w, const struct hf_request *request, struct hf_fault *ret_fault)
-{
-	if (!hf_streq(request->resource->plural, refused->plural) ||
-	    request->verb != refused->verb || !hf_str_is_empty(request->subresource) ||
-	    (refused->ns != NULL && !hf_streq(request->ns, refused->ns)))
-		return false;
-	*ret_fault = (struct hf_fault){.refuse = HF_E_FORBIDDEN, .message = "no right"};
-	return true;
-}
-
-/* The message of the act names the refusal, and the act goes on once the right is there. */
-static void a_missing_right_is_named(void **state)
-{
-	static const struct refused all[] = {
-		{"daemonsets", HF_VERB_GET, NULL, "Pending"},
-		{"nodemaintenances", HF_VERB_LIST, NULL, "Pending"},
-		{"leases", HF_VERB_GET, HF_MEND_NAMESPACE, "Pending"},
-		{"leases", HF_VERB_CREATE, HF_MEND_NAMESPACE, "Pending"},
-		{"pods", HF_VERB_GET, HF_MEND_NAMESPACE, "Pending"},
-		{"pods", HF_VERB_LIST, NULL, "Draining"},
-		{"pods", HF_VERB_CREATE, HF_MEND_NAMESPACE, "Approved"},
-		{"devicehealths", HF_VERB_PATCH, NULL, "Verifying"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++) {
-		unsigned long long writes;
-		struct rw *w;
-		struct ra *a;
-
-		rw_setup((void **)&w);
-		a = begin(w, MEND);
-		refused = &all[i];
-		w->fault = refuse;
-		rw_say(w, NODE, RW_RESET);
-		rw_run(w, 3 * HF_MINUTE);
-		if (!hf_streq(ra_phase(a, NODE), all[i].phase))
-			fail_msg("%s: %s", all[i].plural, ra_phase(a, NODE));
-		expect_message(w, ACT, "refuses a request of the operator: no right");
-		/* The message is written once. */
-		writes = w->writes;
-		rw_run(w, 5 * HF_MINUTE);
-		assert_true(w->writes - writes < 30);
-		w->fault = NULL;
-		rw_run(w, 10 * HF_MINUTE);
-		assert_string_equal(ra_phase(a, NODE), "Succeeded");
-		assert_string_equal(message_of(w, ACT),
-				    "1 device back with the same UUID and no new fault");
-		rw_teardown((void **)&w);
-	}
-}
-
-static void a_missing_right_to_create_acts_is_an_event(void **state)
-{
-	static const struct refused create = {"remediations", HF_VERB_CREATE, NULL, ""};
-	struct rw *w = *state;
-
-	refused = &create;
-	w->fault = refuse;
-	(void)begin(w, MEND);
-	rw_say(w, NODE, RW_RESET);
-	rw_run(w, HF_MINUTE);
-	assert_true(rw_event(w, "MendRefused", NAME));
-}
-
 /* ---- budgets --------------------------------------------------------------------------------------- */
 
 /* People request acts under a policy for nodes that are not quarantined: each act takes its node out of use. */
@@ -841,6 +766,46 @@ static void a_held_policy_does_not_say_go(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* The node is well, and its quarantine is the act's. No policy removes it while the act waits. */
+static void a_held_act_of_a_person_keeps_its_quarantine(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+	unsigned long long writes;
+
+	w->people_ask = true;
+	ra_all(a, RA_NO_START, RA_NO_START);
+	ra_request(a, NODE, 1, "reboot", "");
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Approved");
+	rw_patch(w, &hf_nodes, NAME, HOLD);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	writes = w->writes;
+	for (int minute = 0; minute < 30; minute++) {
+		rw_run(w, HF_MINUTE);
+		assert_true(rw_tainted(w, NODE));
+	}
+	assert_true(w->writes - writes < 30);
+}
+
+/* Nobody knows how the node is. A later act or a person removes the taint. */
+static void a_failed_act_of_a_person_keeps_its_quarantine(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	w->people_ask = true;
+	ra_all(a, RA_FAILS, RA_MENDS);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Failed");
+	assert_true(rw_tainted(w, NODE));
+	ra_request(a, NODE, 2, "reboot", "");
+	rw_run(w, HF_HOUR);
+	assert_false(rw_tainted(w, NODE));
+}
+
 static void a_cancelled_task_of_a_person_keeps_no_place(void **state)
 {
 	struct rw *w = *state;
@@ -903,8 +868,6 @@ int main(int argc, char **argv)
 		T(a_cordon_holds_an_act_of_a_policy),
 		cmocka_unit_test(a_cordon_or_a_taint_withdraws_an_approval),
 		T(a_persons_act_goes_on_beside_a_cordon),
-		cmocka_unit_test(a_missing_right_is_named),
-		T(a_missing_right_to_create_acts_is_an_event),
 		T(acts_of_people_under_a_policy_stay_within_its_budget),
 		T(a_node_that_the_policy_does_not_select_any_more_is_left_alone),
 		cmocka_unit_test(a_policy_that_allows_no_acts_any_more_ends_its_acts),
@@ -927,6 +890,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 		T(a_held_policy_does_not_say_go),
 		T(a_reset_of_one_gpu_mends_no_other_that_is_slow),
+		T(a_held_act_of_a_person_keeps_its_quarantine),
+		T(a_failed_act_of_a_person_keeps_its_quarantine),
 		T(a_cancelled_task_of_a_person_keeps_no_place),
 		T(a_cancelled_dry_run_calls_off_no_act),
 		T(a_device_without_a_uuid_keeps_no_place),

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "api/remediation.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/*
+ * Acts under an API server that refuses a request of the operator. The node of each test is n003.
+ */
+
+#define NODE 3
+#define NAME "n003"
+#define ACT NAME "-1"
+#define MEND "{'mode':'remediate','mend':{}," WIDE "}"
+
+static struct ra *begin(struct rw *w, const char *policy)
+{
+	struct ra *a = ra_create(w);
+
+	a->at_once = 1;
+	rw_begin(w, 10, policy);
+	return a;
+}
+
+static const char *message_of(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "status", "message", NULL),
+		"");
+}
+
+static void expect_message(struct rw *w, const char *act, const char *part)
+{
+	if (strstr(message_of(w, act), part) == NULL)
+		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
+}
+
+/* A request that the API server refuses. ns NULL: any. */
+struct refused {
+	const char *plural;
+	enum hf_verb verb;
+	const char *ns, *phase;
+};
+static const struct refused *refused;
+static int refusal = HF_E_FORBIDDEN;
+
+static bool refuse(const struct rw *w, const struct hf_request *request, struct hf_fault *ret_fault)
+{
+	if (!hf_streq(request->resource->plural, refused->plural) ||
+	    request->verb != refused->verb || !hf_str_is_empty(request->subresource) ||
+	    (refused->ns != NULL && !hf_streq(request->ns, refused->ns)))
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = refusal, .message = "no right"};
+	return true;
+}
+
+/* The message of the act names the refusal, and the act goes on once the right is there. */
+static void a_missing_right_is_named(void **state)
+{
+	static const struct refused all[] = {
+		{"daemonsets", HF_VERB_GET, NULL, "Pending"},
+		{"nodemaintenances", HF_VERB_LIST, NULL, "Pending"},
+		{"leases", HF_VERB_GET, HF_MEND_NAMESPACE, "Pending"},
+		{"leases", HF_VERB_CREATE, HF_MEND_NAMESPACE, "Pending"},
+		{"pods", HF_VERB_GET, HF_MEND_NAMESPACE, "Pending"},
+		{"pods", HF_VERB_LIST, NULL, "Draining"},
+		{"pods", HF_VERB_CREATE, HF_MEND_NAMESPACE, "Approved"},
+		{"devicehealths", HF_VERB_PATCH, NULL, "Verifying"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++) {
+		unsigned long long writes;
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = begin(w, MEND);
+		refused = &all[i];
+		w->fault = refuse;
+		rw_say(w, NODE, RW_RESET);
+		rw_run(w, 3 * HF_MINUTE);
+		if (!hf_streq(ra_phase(a, NODE), all[i].phase))
+			fail_msg("%s: %s", all[i].plural, ra_phase(a, NODE));
+		expect_message(w, ACT, "refuses a request of the operator: no right");
+		/* The message is written once. */
+		writes = w->writes;
+		rw_run(w, 5 * HF_MINUTE);
+		assert_true(w->writes - writes < 30);
+		w->fault = NULL;
+		rw_run(w, 10 * HF_MINUTE);
+		assert_string_equal(ra_phase(a, NODE), "Succeeded");
+		assert_string_equal(message_of(w, ACT),
+				    "1 device back with the same UUID and no new fault");
+		rw_teardown((void **)&w);
+	}
+}
+
+static void a_missing_right_to_create_acts_is_an_event(void **state)
+{
+	static const struct refused create = {"remediations", HF_VERB_CREATE, NULL, ""};
+	struct rw *w = *state;
+
+	refused = &create;
+	w->fault = refuse;
+	(void)begin(w, MEND);
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_event(w, "MendRefused", NAME));
+}
+
+/* A new leader that cannot list Remediations does not know of the act on the node. */
+static void expect_no_release(struct rw *w, int code, int ill)
+{
+	static const struct refused list = {"remediations", HF_VERB_LIST, NULL, ""};
+
+	rw_stop(w);
+	refused = &list;
+	refusal = code;
+	w->fault = refuse;
+	rw_say(w, NODE, ill);
+	rw_start(w);
+	for (int minute = 0; minute < 5; minute++) {
+		rw_run(w, HF_MINUTE);
+		assert_true(rw_tainted(w, NODE));
+	}
+	refusal = HF_E_FORBIDDEN;
+}
+
+static void nobody_releases_before_acts_are_listed(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	ra_all(a, RA_NO_START, RA_NO_START);
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Approved");
+	expect_no_release(w, HF_E_UNAVAILABLE, RW_WELL);
+}
+
+static void without_the_right_to_list_acts_theirs_is_not_released(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	w->people_ask = true;
+	ra_all(a, RA_NO_START, RA_NO_START);
+	ra_request(a, NODE, 1, "reboot", "");
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Approved");
+	expect_no_release(w, HF_E_FORBIDDEN, RW_WELL);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_missing_right_is_named),
+		T(a_missing_right_to_create_acts_is_an_event),
+		T(nobody_releases_before_acts_are_listed),
+		T(without_the_right_to_list_acts_theirs_is_not_released),
+	};
+
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
