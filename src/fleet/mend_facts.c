@@ -137,17 +137,12 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 		o->on_node = hf_arena_strdup(mend->arena, r->name);
 }
 
-/* No operator begins an act on an object that it cannot read. If an act has begun already, the object is of another
- * version, and no other act may begin. */
 static void count_unreadable(struct fleet_mend *mend, struct hf_doc *doc)
 {
 	const struct hf_json *json = hf_doc_json(doc);
-	const char *text = hf_json_path_str(json, "status", "phase", NULL);
 	int64_t attempt = hf_json_i64(hf_json_path(json, "spec", "attempt", NULL), 0);
-	enum hf_mend_phase phase;
 
-	if (!hf_mend_phase_of(text, &phase) ||
-	    (phase != HF_MEND_PENDING && !hf_mend_is_final(phase)))
+	if (hf_fleet_mend_blocks(json))
 		mend->others.unreadable = hf_arena_strdup(mend->arena, hf_doc_name(doc));
 	/* Its number is taken. */
 	if (hf_streq(hf_json_path_str(json, "spec", "node", NULL), mend->node))

@@ -52,6 +52,7 @@ struct mend_object {
 	bool readable;
 	const char *problem; /* why the object cannot be read; NULL: it can */
 	bool unfinished;     /* not at an end, or at an end and still with the finalizer */
+	bool blocks;         /* see hf_fleet_mend_blocks */
 };
 
 enum mend_read {
@@ -199,6 +200,9 @@ void hf_fleet_mend_stop(struct fleet_mend *mend);
 void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read);
 /* Keeps which acts the plan of a policy asks for; later passes create them. */
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
+/* True for a Remediation that cannot be read and may have begun its act: it is of another version, and no other act may
+ * begin. No operator begins an act on an object that it cannot read. */
+bool hf_fleet_mend_blocks(const struct hf_json *unreadable);
 /* True once all Remediations are read, and where the API server has none or refuses to list them. Before, a policy must not
  * act: the taint of a node may belong to an act. */
 bool hf_fleet_mend_can_recall(const struct fleet_mend *mend);

@@ -27,6 +27,14 @@
 
 /* --- views ------------------------------------------------------------------------------------ */
 
+bool hf_fleet_mend_blocks(const struct hf_json *unreadable)
+{
+	enum hf_mend_phase phase;
+
+	return !hf_mend_phase_of(hf_json_path_str(unreadable, "status", "phase", NULL), &phase) ||
+	       (phase != HF_MEND_PENDING && !hf_mend_is_final(phase));
+}
+
 void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 {
 	struct mend_object *view = hf_xcalloc(1, sizeof(*view));
@@ -40,6 +48,7 @@ void *hf_fleet_read_remediation(void *arg, struct hf_doc *doc)
 		 !hf_mend_rung_of(view->r.spec.rung, &view->rung))
 		view->problem = "spec.rung or status.phase has an unknown value";
 	view->readable = view->problem == NULL;
+	view->blocks = !view->readable && hf_fleet_mend_blocks(hf_doc_json(doc));
 	view->unfinished = !view->readable || !hf_mend_is_final(view->phase) ||
 			   hf_has_finalizer(hf_doc_json(doc), HF_MEND_FINALIZER);
 	return view;
@@ -67,12 +76,17 @@ enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung)
 	}
 }
 
+static bool allows_acts(const struct hf_health_policy_spec *spec)
+{
+	return spec->mend.allowed && hf_streq(spec->mode, "remediate");
+}
+
 void hf_fleet_set_mend_rules(const struct hf_health_policy_spec *spec,
 			     struct hf_health_policy *rules)
 {
 	for (size_t i = 0; i < HF_HEALTH_ACTIONS; i++)
 		rules->rungs[i].timeout = NO_TIMEOUT;
-	if (!spec->mend.allowed || !hf_streq(spec->mode, "remediate"))
+	if (!allows_acts(spec))
 		return;
 	rules->mode = HF_HEALTH_REMEDIATES;
 	rules->concurrent = spec->mend.at_once;
@@ -279,6 +293,38 @@ static bool is_of_act(const struct hf_fleet *fleet, const struct fleet_node *nod
 		!hf_streq(object->r.spec.requested_by, "policy"));
 }
 
+/* No act may be created, because there are acts that nobody can read. */
+static bool is_blocked(const struct hf_fleet *fleet, const struct hf_health_policy_spec *spec)
+{
+	const struct hf_cache_entry *entry;
+
+	if (!allows_acts(spec))
+		return false;
+	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;)
+		if (((const struct mend_object *)entry->view)->blocks)
+			return true;
+	return !hf_cache_synced(fleet->mend->cache);
+}
+
+static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
+{
+	const struct hf_health_policy_spec *spec = &seen->policy->spec;
+	bool blocked = is_blocked(fleet, spec);
+
+	for (size_t i = 0; i < seen->len; i++) {
+		const struct fleet_item *item = &seen->items[i];
+		struct hf_health_node *node = &seen->nodes[i];
+
+		node->of_act = is_of_act(fleet, item->node);
+		node->no_remedy |= blocked || item->node->marks.held || spec->mend.hold;
+		node->no_reset = item->health != NULL && !item->health->can_reset;
+		/* If the policy evicts pods, a busy device does not hold an act back: the pods leave
+		 * the device in phase Draining. */
+		if (spec->mend.allowed && spec->drain_evicts)
+			node->device_busy = false;
+	}
+}
+
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_attempt **lists =
@@ -300,16 +346,5 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))
 			set_running(&seen->nodes[i], object);
 	}
-	for (size_t i = 0; i < seen->len; i++) {
-		seen->nodes[i].of_act = is_of_act(fleet, seen->items[i].node);
-		seen->nodes[i].no_remedy |=
-			seen->items[i].node->marks.held || seen->policy->spec.mend.hold;
-		seen->nodes[i].no_reset =
-			seen->items[i].health != NULL && !seen->items[i].health->can_reset;
-	}
-	/* If the policy evicts pods, a busy device does not hold an act back: the pods leave the
-	 * device in phase Draining. */
-	for (size_t i = 0; i < seen->len; i++)
-		if (seen->policy->spec.mend.allowed && seen->policy->spec.drain_evicts)
-			seen->nodes[i].device_busy = false;
+	set_limits(fleet, seen);
 }

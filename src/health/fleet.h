@@ -214,7 +214,8 @@ enum hf_health_doing {
 	X(FLAPS,                                                                                         \
 	  "flaps: quarantined three times within the window; the node stays as it is until one is past") \
 	X(NO_REMEDY,                                                                                     \
-	  "no-remedy: an act waits for what is missing, or a person holds or has cancelled it")          \
+	  "no-remedy: an act waits for what is missing or cannot be read, or a person holds or has "     \
+	  "cancelled it")                                                                                \
 	X(CONCURRENT, "concurrent: too many remedies are under way")                                     \
 	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                         \
 	X(JOB, "job: the node's job has been disturbed often enough")                                    \

@@ -44,6 +44,7 @@ struct refused {
 	enum hf_verb verb;
 	const char *ns, *phase;
 };
+static const struct refused list_acts = {"remediations", HF_VERB_LIST, NULL, ""};
 static const struct refused *refused;
 static int refusal = HF_E_FORBIDDEN;
 
@@ -115,10 +116,8 @@ static void a_missing_right_to_create_acts_is_an_event(void **state)
 /* A new leader that cannot list Remediations does not know of the act on the node. */
 static void expect_no_release(struct rw *w, int code, int ill)
 {
-	static const struct refused list = {"remediations", HF_VERB_LIST, NULL, ""};
-
 	rw_stop(w);
-	refused = &list;
+	refused = &list_acts;
 	refusal = code;
 	w->fault = refuse;
 	rw_say(w, NODE, ill);
@@ -155,6 +154,52 @@ static void without_the_right_to_list_acts_theirs_is_not_released(void **state)
 	expect_no_release(w, HF_E_FORBIDDEN, RW_WELL);
 }
 
+/* The quarantine comes, and the node shows why no act follows. */
+static void expect_no_act(struct rw *w)
+{
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	rw_expect_next(w, NODE, "held reset-device no-remedy");
+	assert_true(rw_event(w, "RemediationBlocked", NAME));
+	assert_null(rw_get(w, &hf_remediations, NULL, ACT));
+}
+
+static void without_the_right_to_list_acts_none_is_created(void **state)
+{
+	struct rw *w = *state;
+
+	refused = &list_acts;
+	w->fault = refuse;
+	(void)begin(w, MEND);
+	expect_no_act(w);
+}
+
+/* The default rights name no Remediations. What would mend a node is shown all the same. */
+static void without_the_right_to_list_acts_a_plan_is_shown(void **state)
+{
+	struct rw *w = *state;
+
+	refused = &list_acts;
+	w->fault = refuse;
+	(void)begin(w, "{'mode':'quarantine'," WIDE "}");
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	rw_expect_next(w, NODE, "would reset-device");
+}
+
+/* A newer version has begun an act of which this one knows too little. */
+static void beside_an_act_that_nobody_can_read_none_is_created(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	ra_request(a, NODE + 1, 1, "reset-device", ",'deadlineSeconds':'long'");
+	rw_patch_status(w, &hf_remediations, "n004-1", "{'status':{'phase':'Draining'}}");
+	expect_no_act(w);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -164,6 +209,9 @@ int main(int argc, char **argv)
 		T(a_missing_right_to_create_acts_is_an_event),
 		T(nobody_releases_before_acts_are_listed),
 		T(without_the_right_to_list_acts_theirs_is_not_released),
+		T(without_the_right_to_list_acts_none_is_created),
+		T(without_the_right_to_list_acts_a_plan_is_shown),
+		T(beside_an_act_that_nobody_can_read_none_is_created),
 	};
 
 	/* One test alone, by a pattern. */
