@@ -289,7 +289,8 @@ static void one_remediation_is_described(void **state)
 		"'phase':'Verifying','message':'waits for a report','approval':{'time':"
 		"'2023-11-14T22:14:00Z','bootID':'b-1'},'act':{'startedAt':'2023-11-14T22:14:01Z',"
 		"'endedAt':'2023-11-14T22:14:06Z','tool':'nvidia-smi','exitCode':0,'message':'reset',"
-		"'holders':[{'pid':17,'comm':'dcgm','pod':'u-9'}]},'saved':{'labels':{'a':'true'}},"
+		"'holders':[{'pid':17,'comm':'dcgm','pod':'u-9'}]},'saved':{'labels':{'a':'true'},"
+		"'external':{'apiVersion':'fix.example/v1','kind':'Fix','namespace':'fixes'}},"
 		"'conditions':[{'type':'Locked','status':'True','reason':'LeaseTaken',"
 		"'lastTransitionTime':'2023-11-14T22:13:50Z'}]");
 	cli_world_run(w, "describe", "remediation", "gpu-7-3", NULL);
@@ -307,6 +308,7 @@ static void one_remediation_is_described(void **state)
 		    "Result:        exit code 0: reset\n"
 		    "Open by:       dcgm (pid 17) of pod u-9\n"
 		    "To put back:   label a=true\n"
+		    "To delete:     Fix fixes/gpu-7 of fix.example/v1\n"
 		    "\nConditions:\n"
 		    "TYPE     STATUS   REASON       SINCE                  MESSAGE\n"
 		    "Locked   True     LeaseTaken   2023-11-14T22:13:50Z   \n",

@@ -137,8 +137,27 @@ static void print_act(const struct hf_cli *cli, const struct hf_remediation_act 
 				hf_str_or(act->holders.items[i].pod, ""));
 }
 
-static void print_status(const struct hf_cli *cli, const struct hf_remediation_status *status)
+/* What the act has changed, and its end takes back. */
+static void print_saved(const struct hf_cli *cli, const struct hf_remediation *r)
 {
+	const struct hf_remediation_status *status = &r->status;
+	const char *ns = status->saved.external.ns;
+
+	for (size_t i = 0; i < status->saved.labels.len; i++)
+		hf_output_field(cli->out, "To put back:", "label %s=%s",
+				status->saved.labels.items[i].key,
+				status->saved.labels.items[i].value);
+	/* The object of another controller has the name of the node. */
+	if (status->saved.external.kind != NULL)
+		hf_output_field(cli->out, "To delete:", "%s %s%s%s of %s",
+				status->saved.external.kind, hf_str_or(ns, ""),
+				ns != NULL ? "/" : "", r->spec.node,
+				hf_str_or(status->saved.external.api_version, "?"));
+}
+
+static void print_status(const struct hf_cli *cli, const struct hf_remediation *r)
+{
+	const struct hf_remediation_status *status = &r->status;
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_output_field(cli->out, "Phase:", "%s%s", hf_str_or(status->phase, "Pending"),
@@ -150,10 +169,7 @@ static void print_status(const struct hf_cli *cli, const struct hf_remediation_s
 				hf_facts_time_text(status->approval.at, at),
 				hf_str_or(status->approval.boot_id, "?"));
 	print_act(cli, &status->act);
-	for (size_t i = 0; i < status->saved.labels.len; i++)
-		hf_output_field(cli->out, "To put back:", "label %s=%s",
-				status->saved.labels.items[i].key,
-				status->saved.labels.items[i].value);
+	print_saved(cli, r);
 	if (status->proof.at != HF_TIME_NONE)
 		hf_output_field(cli->out, "Proof:", "%s: %s",
 				hf_facts_time_text(status->proof.at, at),
@@ -177,7 +193,7 @@ int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 	if (hf_remediation_read(reply.object, arena, &r, &err) != 0)
 		return hf_cli_fail(cli, &err);
 	print_spec(cli, &r);
-	print_status(cli, &r.status);
+	print_status(cli, &r);
 	if (r.status.conditions.len > 0)
 		hf_output_conditions(cli->out, hf_doc_json(reply.object));
 	return HF_EXIT_OK;
