@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/watch_internal.h"
 
+#include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/model/status.h"
@@ -61,16 +62,37 @@ static bool has_restarting(const struct hf_json *job)
 	return false;
 }
 
-static bool is_restarting(void *arg, const char *key)
+/* The job with this key; NULL: none. */
+static const struct hf_json *find_job(struct hf_operator *op, const char *key)
 {
-	struct hf_operator *op = arg;
 	HF_AUTOFREE char *ns = NULL;
 	const char *name = NULL;
 	const struct hf_kind *kind = key == NULL ? NULL : hf_kind_of_key(op, key, &ns, &name);
 	const struct hf_cache_entry *entry =
 		kind == NULL ? NULL : hf_cache_get(kind->cache, ns, name);
 
-	return entry != NULL && has_restarting(hf_doc_json(entry->doc));
+	return entry == NULL ? NULL : hf_doc_json(entry->doc);
+}
+
+static bool is_restarting(void *arg, const char *key)
+{
+	return has_restarting(find_job(arg, key));
+}
+
+static bool fails_by_eviction(void *arg, const char *key)
+{
+	struct hf_operator *op = arg;
+	const struct hf_opt_int *usual = &op->options.settings.recovery.infrastructure_limit;
+	const struct hf_json *job = find_job(op, key);
+	int64_t limit = hf_json_i64(hf_json_path(job, "spec", "runPolicy", "recovery",
+						 "infrastructureLimit", NULL),
+				    usual->set ? usual->value : -1);
+	HF_AUTO_JSON ledger = job == NULL || limit < 0 ? NULL : hf_job_recovery(job);
+
+	return job != NULL && limit >= 0 &&
+	       hf_json_i64(hf_json_path(ledger, "restarts",
+					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
+			   0) >= limit;
 }
 
 static void find_limits(void *arg, const struct hf_limit_question *question)
@@ -110,6 +132,7 @@ void hf_companions_create(struct hf_operator *op)
 		.knows_pods = knows_pods,
 		.find_job = find_owner,
 		.is_restarting = is_restarting,
+		.fails_by_eviction = fails_by_eviction,
 		.find_limits = find_limits,
 		.each_device_restart = each_device_restart,
 	};

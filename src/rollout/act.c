@@ -187,13 +187,15 @@ static bool ask_report(struct ro *ro, const struct ro_facts *facts, struct hf_re
 	return *ret_body != NULL;
 }
 
-static bool evict_pod(const struct ro_facts *facts, struct hf_request *ret_request,
+static bool evict_pod(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
 		      struct hf_doc **ret_body)
 {
 	struct hf_doc *pod = facts->evictee;
 
 	if (pod == NULL)
 		return false;
+	ro->pass.evictee = hf_arena_printf(ro->pass.arena, "%s/%s", hf_doc_namespace(pod),
+					   hf_doc_name(pod));
 	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
 					   .resource = &hf_pods,
@@ -306,6 +308,15 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 		entry->cordoned_by_us = false;
 }
 
+/* True if a refused request may be the reason that the work ends. */
+static bool ends_by_refusal(const struct ro *ro, const struct ro_facts *facts,
+			    const struct hf_rollout_node_step *step)
+{
+	return facts->view.phase != HF_ROLLOUT_RESTORING && step->next == HF_ROLLOUT_RESTORING &&
+	       (step->outcome == HF_ROLLOUT_FAILED || facts->view.phase == HF_ROLLOUT_EMPTYING) &&
+	       hf_ro_refusal(ro) != NULL;
+}
+
 /* Changes the entry as the step asks for. True: it differs. */
 static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 			 const struct hf_rollout_node_step *step, struct hf_rollout_node *entry)
@@ -318,7 +329,7 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 
 	if (tells)
 		entry->message = step->message;
-	if (moves && step->outcome == HF_ROLLOUT_FAILED && hf_ro_refusal(ro) != NULL)
+	if (ends_by_refusal(ro, facts, step))
 		entry->message = hf_arena_printf(ro->pass.arena, "%s: %s", step->message,
 						 hf_ro_refusal(ro));
 	if (moves)
@@ -359,7 +370,7 @@ static bool perform_step(struct ro *ro, const struct ro_facts *facts,
 	case HF_ROLLOUT_CORDON: return cordon_node(ro, ret_request, ret_body);
 	case HF_ROLLOUT_SET_CONDITION:
 		return write_condition(ro, facts, true, ret_request, ret_body);
-	case HF_ROLLOUT_EVICT: return evict_pod(facts, ret_request, ret_body);
+	case HF_ROLLOUT_EVICT: return evict_pod(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_MARK: return write_mark(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_CHANGE: return make_change(ro, facts, ret_request, ret_body);
 	case HF_ROLLOUT_ASK_REPORT: return ask_report(ro, facts, ret_request, ret_body);

@@ -68,7 +68,7 @@ static bool requests_device(const struct hf_json *pod)
 }
 
 /* Returns why the pod may not be moved; NULL: it may. */
-static const char *find_why_stuck(const struct hf_json *pod)
+static const char *find_why_pod_stays(const struct hf_json *pod)
 {
 	const struct hf_json *annotations = hf_json_path(pod, "metadata", "annotations", NULL);
 
@@ -115,6 +115,22 @@ static bool may_evict(const struct ro *ro, struct hf_doc *pod)
 	return !ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
 }
 
+/* The pods of one gang leave as one incident, and a restart of the job moves its pods in any case. */
+static const char *find_why_stuck(const struct ro *ro, struct hf_doc *pod)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
+	const char *why = find_why_pod_stays(hf_doc_json(pod));
+	const char *job = find_job(ro, pod);
+
+	if (why != NULL || job == NULL || !ro->env.fails_by_eviction(ro->env.arg, job))
+		return why;
+	job = hf_arena_strdup(arena, job);
+	return ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job)
+		       ? NULL
+		       : "belongs to a job that one more eviction would fail "
+			 "(runPolicy.recovery.infrastructureLimit)";
+}
+
 static void see_pods(struct ro *ro, struct ro_facts *facts)
 {
 	struct hf_rollout_node_view *view = &facts->view;
@@ -133,7 +149,7 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 		if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || !requests_device(pod))
 			continue;
 		view->pods_left++;
-		stuck = find_why_stuck(pod);
+		stuck = find_why_stuck(ro, pass->pods[i]);
 		if (stuck != NULL && view->stuck_pod == NULL) {
 			view->stuck_pod = hf_arena_printf(pass->arena, "%s/%s",
 							  hf_doc_namespace(pass->pods[i]),

@@ -323,6 +323,7 @@ static void read_next(struct ro *ro)
 void hf_ro_begin_pass(struct ro *ro)
 {
 	hf_ro_drop_reads(ro);
+	ro->doing = HF_ROLLOUT_DO_NOTHING;
 	ro->pass.read = RO_READ_OBJECT;
 	ro->pass.lists_pods = NULL;
 	ro->pass.spec_problem = NULL;

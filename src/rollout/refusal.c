@@ -49,7 +49,9 @@ bool hf_ro_note_refusal(struct ro *ro, int code, const char *message,
 	const char **text;
 
 	/* The object itself could not be read, or is at its end. */
-	if (!hf_is_lasting_failure(code) || ro->pass.read == RO_READ_OBJECT ||
+	if (!(hf_is_lasting_failure(code) ||
+	      (ro->doing == HF_ROLLOUT_EVICT && code == HF_E_TOO_MANY)) ||
+	    ro->pass.read == RO_READ_OBJECT ||
 	    (whole ? hf_rollout_state_is_end(ro->pass.state) : ro->pass.entry == NULL))
 		return false;
 	hf_ro_keep_refusal(ro, message);

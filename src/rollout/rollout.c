@@ -176,17 +176,12 @@ static void take_refusal(void *arg, const struct hf_reply *reply)
 	leave_pass(ro, ro->wait);
 }
 
-void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
+/* Ends the pass after a refused request, and writes the refusal into the status. */
+static void leave_refused(struct ro *ro, int code, const char *message, hf_time wait)
 {
-	/* A conflict is no problem to report: the next pass reads the object again. */
-	bool conflict = code == HF_E_CONFLICT || code == HF_E_EXISTS;
-	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
-					conflict ? RETRY_MIN : RETRY_MAX, ro->failures++);
 	struct hf_request request;
 	HF_AUTO_DOC body = NULL;
 
-	if (!conflict)
-		ro->env.problem(ro->env.arg, hf_devicerollouts.plural, code, message);
 	if (!hf_ro_note_refusal(ro, code, message, &request, &body)) {
 		leave_pass(ro, wait);
 		return;
@@ -194,6 +189,18 @@ void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
 	ro->wait = wait;
 	request.timeout = ro->env.request_timeout;
 	ro->call = hf_store_request(ro->env.store, &request, take_refusal, ro);
+}
+
+void hf_ro_fail_pass(struct ro *ro, int code, const char *message)
+{
+	/* A conflict is no problem to report: the next pass reads the object again. */
+	bool conflict = code == HF_E_CONFLICT || code == HF_E_EXISTS;
+	hf_time wait = hf_backoff_delay(conflict ? CONFLICT_MIN : RETRY_MIN,
+					conflict ? RETRY_MIN : RETRY_MAX, ro->failures++);
+
+	if (!conflict)
+		ro->env.problem(ro->env.arg, hf_devicerollouts.plural, code, message);
+	leave_refused(ro, code, message, wait);
 }
 
 /* ---- the write ---------------------------------------------------------------------------------- */
@@ -211,12 +218,22 @@ static bool is_refused_condition(const struct ro *ro, const struct hf_reply *rep
 	       (ro->doing == HF_ROLLOUT_SET_CONDITION || ro->doing == HF_ROLLOUT_CLEAR_CONDITION);
 }
 
-/* Takes the reply of an eviction. A disruption budget may refuse it for a while. */
+/* A disruption budget may refuse an eviction for a while. */
+static void take_refused_eviction(struct ro *ro, const struct hf_reply *reply)
+{
+	const char *message = hf_arena_printf(ro->pass.arena, "eviction of pod %s: %s",
+					      ro->pass.evictee, reply->message);
+
+	hf_ro_tell(ro, ro->pass.node, true, "EvictionRefused", message);
+	ro->failures = 0;
+	leave_refused(ro, reply->code, message, LOOK_MAX);
+}
+
+/* Takes the reply of an eviction. */
 static void take_evicted(struct ro *ro, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_TOO_MANY) {
-		hf_ro_tell(ro, ro->pass.node, true, "EvictionRefused", reply->message);
-		hf_ro_end_pass(ro, LOOK_MAX);
+		take_refused_eviction(ro, reply);
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		hf_ro_fail_pass(ro, reply->code, reply->message);
 	} else {
@@ -258,8 +275,9 @@ static void take_written(void *arg, const struct hf_reply *reply)
 		hf_ro_end_pass(ro, 0);
 		return;
 	}
-	/* What is deleted or released may be gone already. */
-	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+	/* What is deleted or released may be gone already. A Lease to take is not: its namespace is missing. */
+	if (reply->code != 0 &&
+	    (reply->code != HF_E_NOT_FOUND || ro->doing == HF_ROLLOUT_TAKE_LEASE)) {
 		hf_ro_fail_pass(ro, reply->code, reply->message);
 		return;
 	}

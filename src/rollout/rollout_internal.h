@@ -135,6 +135,7 @@ struct ro_pass {
 	enum hf_rollout_state state;
 	struct hf_rollout_node *entry; /* of a pass on one node */
 	const char *lists_pods;        /* label selector of the DaemonSet's pods */
+	const char *evictee;           /* "namespace/name" of the pod that the pass evicts */
 };
 
 struct ro {

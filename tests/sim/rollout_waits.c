@@ -78,6 +78,128 @@ static void a_missing_right_is_named(void **state)
 	}
 }
 
+static bool lack_namespace(const struct rw *w, const struct hf_request *request,
+			   struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->resource != &hf_leases || !hf_streq(request->ns, "holdfast-mend") ||
+	    request->verb != HF_VERB_CREATE)
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = HF_E_NOT_FOUND,
+				       .message = "namespaces \"holdfast-mend\" not found"};
+	return true;
+}
+
+static void a_missing_namespace_is_named(void **state)
+{
+	struct rw *w;
+	struct rd *d;
+
+	(void)state;
+	rw_setup((void **)&w);
+	w->fault = lack_namespace;
+	d = rd_begin(w, 2, DRIVER FAST);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Waiting");
+	if (strstr(entry_message(d), "namespaces \"holdfast-mend\" not found") == NULL)
+		fail_msg("'%s'", entry_message(d));
+	/* The tries grow rare. */
+	assert_in_range(w->writes, 1, 80);
+	w->fault = NULL;
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	rw_teardown((void **)&w);
+}
+
+/* ---- pods that stay -------------------------------------------------------------------------------- */
+
+static void a_disruption_budget_is_named(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 1);
+	unsigned long long writes;
+
+	rd_pod(d, "train-0", 0, "train");
+	w->refuse_evictions = true;
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
+	rw_run(w, HF_MINUTE);
+	if (strstr(entry_message(d), "eviction of pod default/train-0: Cannot evict pod as it would "
+				     "violate the pod's disruption budget") == NULL)
+		fail_msg("'%s'", entry_message(d));
+	writes = w->writes;
+	rw_run(w, 8 * HF_MINUTE);
+	/* The message is written once. */
+	assert_int_equal(w->writes, writes);
+	rw_run(w, 12 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	if (strstr(entry_message(d), "1 pod still requests a device after 600 s: eviction of pod "
+				     "default/train-0: Cannot evict pod") == NULL)
+		fail_msg("'%s'", entry_message(d));
+}
+
+static void create_job(struct rw *w, int limit)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'train',"
+		 "'namespace':'default'},'spec':{'runPolicy':{'recovery':{'infrastructureLimit':%d}},"
+		 "'pytorchReplicaSpecs':{'Worker':{'replicas':1,'restartPolicy':'OnFailure',"
+		 "'template':{'spec':{'containers':[{'name':'pytorch','image':'i','resources':{"
+		 "'limits':{'nvidia.com/gpu':'8'}}}]}}}}}}",
+		 limit);
+	rw_create(w, &hf_pytorchjobs, "default", text);
+}
+
+/* The eviction of a pod costs a unit of the job's budget. A job without a unit left would fail. */
+static void a_job_that_an_eviction_would_fail_stays(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 2);
+	const struct hf_json *conditions;
+
+	rd_use_jobs(d);
+	rw_start(w);
+	create_job(w, 0);
+	rw_run(w, 30 * HF_SECOND);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':300");
+	rw_run(w, HF_MINUTE);
+	if (strstr(entry_message(d), "waits for pod default/train-worker-0, which belongs to a job "
+				     "that one more eviction would fail") == NULL)
+		fail_msg("'%s'", entry_message(d));
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	assert_int_equal(d->deletes[0], 0);
+	conditions = hf_json_path(rw_get(w, &hf_pytorchjobs, "default", "train"), "status",
+				  "conditions", NULL);
+	for (size_t i = 0; i < hf_json_len(conditions); i++)
+		assert_string_not_equal(
+			hf_json_path_str(hf_json_item(conditions, i), "type", NULL), "Failed");
+}
+
+static void a_job_with_a_restart_left_is_moved(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 2);
+
+	rd_use_jobs(d);
+	rw_start(w);
+	create_job(w, 1);
+	rw_run(w, 30 * HF_SECOND);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':300,'waves':[1]");
+	rw_run(w, 30 * HF_SECOND);
+	assert_string_equal(
+		hf_json_path_str(rw_get(w, &hf_pytorchjobs, "default", "train"), "status",
+				 "recovery", "last", "cause", NULL),
+		"infrastructure");
+}
+
 /* ---- nodes that may not begin yet ------------------------------------------------------------------ */
 
 static void set_ready(struct rd *d, int node, const char *status)
@@ -319,6 +441,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_missing_right_is_named),
+		T(a_disruption_budget_is_named),
+		T(a_job_that_an_eviction_would_fail_stays),
+		T(a_job_with_a_restart_left_is_moved),
+		cmocka_unit_test(a_missing_namespace_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
 		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
