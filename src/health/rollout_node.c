@@ -107,6 +107,23 @@ static bool is_uncordoned(const struct hf_rollout_node_view *view)
 	       view->phase > HF_ROLLOUT_LOCKED && !view->cordoned;
 }
 
+/* A device that is out of use before the change could not prove the change, and the change is not the cause. What mends the
+ * device needs the Lease of the node. */
+static bool is_sick_before(const struct hf_rollout_node_view *view)
+{
+	return !view->backwards && (view->proof.sick != NULL || view->proof.unknown != NULL);
+}
+
+static void tell_sick(const struct hf_rollout_proof *proof, struct hf_rollout_node_step *step)
+{
+	if (proof->sick != NULL)
+		set_message(step, "nothing was changed: device %s: %s", proof->sick,
+			    hf_str_or(proof->sick_class, "out of use"));
+	else
+		set_message(step, "nothing was changed: the agent knows nothing of device %s",
+			    proof->unknown);
+}
+
 /* A node that is not changed yet is left as it was. */
 static bool ends_before_change(const struct hf_rollout_node_view *view,
 			       struct hf_rollout_node_step *step)
@@ -124,6 +141,8 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 				    : "");
 	else if (is_uncordoned(view))
 		set_message(step, "a person took the cordon off: the node is left alone");
+	else if (is_sick_before(view))
+		tell_sick(&view->proof, step);
 	else
 		return false;
 	step->gives_up = is_uncordoned(view);

@@ -186,6 +186,30 @@ static void what_ends_before_the_change_changes_nothing(void **state)
 	}
 }
 
+/* The change could not be proved, and would be blamed. */
+static void a_device_that_fails_before_the_change_ends_the_work(void **state)
+{
+	static const enum hf_rollout_phase before[] = {HF_ROLLOUT_WAITING, HF_ROLLOUT_LOCKED,
+						       HF_ROLLOUT_CORDONED, HF_ROLLOUT_EMPTYING,
+						       HF_ROLLOUT_BASELINE, HF_ROLLOUT_CHANGING};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(before); i++) {
+		struct hf_rollout_node_view v = in_phase(before[i]);
+
+		v.proof.sick = "GPU-1";
+		v.proof.sick_class = "gpu-reset";
+		expect_end(&v, HF_ROLLOUT_SKIPPED, "nothing was changed: device GPU-1: gpu-reset");
+		/* What the change has broken is taken back. */
+		v.backwards = true;
+		assert_int_not_equal(step(&v).outcome, HF_ROLLOUT_SKIPPED);
+		v.backwards = false;
+		v.proof.sick = NULL;
+		v.proof.unknown = "GPU-2";
+		expect_end(&v, HF_ROLLOUT_SKIPPED, "the agent knows nothing of device GPU-2");
+	}
+}
+
 static void the_mark_comes_before_the_change(void **state)
 {
 	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_CHANGING);
@@ -588,6 +612,7 @@ int main(void)
 		cmocka_unit_test(a_node_is_changed_only_when_it_is_empty),
 		cmocka_unit_test(nothing_begins_while_others_are_at_work),
 		cmocka_unit_test(what_ends_before_the_change_changes_nothing),
+		cmocka_unit_test(a_device_that_fails_before_the_change_ends_the_work),
 		cmocka_unit_test(the_mark_comes_before_the_change),
 		cmocka_unit_test(a_change_that_is_marked_and_has_not_begun_is_stopped),
 		cmocka_unit_test(the_own_condition_is_cleared_without_the_lease),
