@@ -83,6 +83,8 @@ static struct hf_json *write_node(const struct hf_rollout_node *n)
 		hf_json_set(json, "previous", hf_write_cut(n->previous, HF_ROLLOUT_TEXT_MAX));
 	if (n->cordoned_by_us)
 		hf_json_set_bool(json, "cordonedByUs", true);
+	if (n->was_well)
+		hf_json_set_bool(json, "wasWell", true);
 	hf_write_count(json, "tries", n->tries);
 	if (hf_json_len(before) > 0)
 		hf_json_set(json, "before", before);
@@ -189,7 +191,7 @@ struct node {
 	uint64_t present;
 	const char *name, *phase, *outcome, *previous, *message;
 	hf_time since, changed;
-	bool cordoned;
+	bool cordoned, was_well;
 	int32_t tries;
 	struct before before;
 	struct canary canary;
@@ -203,6 +205,7 @@ static const struct hf_field node_fields[] = {
 	HF_FIELD_STRING("outcome", struct node, outcome, 64, 0),
 	TEXT("previous", struct node, previous),
 	HF_FIELD_BOOL("cordonedByUs", struct node, cordoned, 0),
+	HF_FIELD_BOOL("wasWell", struct node, was_well, 0),
 	HF_FIELD_INT32("tries", struct node, tries, 0, COUNT_MAX, 0),
 	HF_FIELD_OBJECT("before", struct node, before, &before_table, 0),
 	HF_FIELD_OBJECT("canary", struct node, canary, &canary_table, 0),
@@ -330,6 +333,7 @@ static struct hf_rollout_node node_of(const struct node *n)
 		.changed_at = hf_field_time(n->present, NODE_CHANGED, n->changed),
 		.previous = n->previous,
 		.cordoned_by_us = n->cordoned,
+		.was_well = n->was_well,
 		.tries = n->tries,
 		.before = {.resources = {n->before.resources.items, n->before.resources.len},
 			   .driver_version = n->before.driver_version,

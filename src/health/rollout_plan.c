@@ -105,6 +105,7 @@ static void wake_by(struct hf_rollout_plan *plan, hf_time at)
 
 struct tally {
 	const struct hf_rollout_view *view;
+	struct hf_arena *arena;
 	/* the members by group and name */
 	const struct hf_rollout_member **sorted;
 	int32_t fresh;                           /* members that may begin now */
@@ -114,6 +115,10 @@ struct tally {
 	int32_t passing_len;
 	const struct hf_rollout_member *working; /* the first member in work */
 	const struct hf_rollout_member *failed;  /* the first failed member */
+	const struct hf_rollout_member *left;    /* the first member that keeps the change */
+	/* Members that were well, and failed while the change was taken back; the first of them. */
+	int32_t lost_len;
+	const struct hf_rollout_member *lost;
 	const struct hf_rollout_member
 		*no_canary; /* the first member that is skipped because its canary has failed */
 };
@@ -171,12 +176,41 @@ static void count_candidate(const struct hf_rollout_member *m, struct tally *tal
 		tally->fresh++;
 		return;
 	}
-	tally->blocked_len++;
+	/* The skipped ones among them count as skipped. */
+	tally->blocked_len += !m->listed;
 	if (tally->blocked == NULL)
 		tally->blocked = m;
 	tally->passing_len += m->passing;
 	if (m->passing && tally->passing == NULL)
 		tally->passing = m;
+}
+
+/* The node has the change, as if there were no rollback. */
+static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	return m->changed && (m->marked || !view->is_label) && !is_in_work(m) &&
+	       !(m->listed && (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
+}
+
+/* The way back does not work on this node. A sick device says nothing about it: the change may have broken the device. */
+static bool is_lost(const struct hf_rollout_member *m)
+{
+	return m->listed && m->phase == HF_ROLLOUT_FAILED && m->was_well && !m->out;
+}
+
+static void count_way_back(const struct hf_rollout_view *view, const struct hf_rollout_member *m,
+			   struct tally *tally, struct hf_rollout_plan *plan)
+{
+	if (keeps_change(view, m)) {
+		plan->left++;
+		if (tally->left == NULL)
+			tally->left = m;
+	}
+	if (is_lost(m)) {
+		tally->lost_len++;
+		if (tally->lost == NULL)
+			tally->lost = m;
+	}
 }
 
 static void count_members(const struct hf_rollout_view *view, struct tally *tally,
@@ -199,6 +233,7 @@ static void count_members(const struct hf_rollout_view *view, struct tally *tall
 			tally->no_canary = m;
 		if (is_candidate(view, m))
 			count_candidate(m, tally);
+		count_way_back(view, m, tally, plan);
 	}
 }
 
@@ -312,16 +347,35 @@ static bool set_halt(struct hf_rollout_plan *plan, const char *reason, const cha
 	return true;
 }
 
-/* Finds a proved node with a device that has failed since: the node counts as failed. */
+/* Half of the unchanged nodes are lost too: a network or the control plane is the cause, and not the change. */
+static bool is_outage(const struct hf_rollout_view *view)
+{
+	int32_t unchanged = 0, lost = 0;
+
+	for (size_t i = 0; i < view->members_len; i++) {
+		const struct hf_rollout_member *m = &view->members[i];
+
+		unchanged += !m->changed;
+		lost += !m->changed && m->lost != NULL;
+	}
+	return lost > 0 && 2 * lost >= unchanged;
+}
+
+/* Finds a proved node with a device that has failed since, or that is lost: the node counts as failed. */
 static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
 {
+	bool outage = is_outage(tally->view);
+
 	for (size_t i = 0; i < tally->view->members_len; i++) {
 		const struct hf_rollout_member *m = tally->sorted[i];
+		const char *why = m->sick != NULL || outage ? m->sick : m->lost;
 
-		if (m->sick == NULL || !is_done(m))
+		if (why == NULL || !is_done(m))
 			continue;
 		plan->fails = m;
-		set_message(plan, "node %s: %s", m->name, m->sick);
+		plan->fails_why =
+			hf_arena_printf(tally->arena, "%.200s, after the change was proved", why);
+		set_message(plan, "node %s: %s", m->name, plan->fails_why);
 		return true;
 	}
 	return false;
@@ -478,8 +532,23 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 	tell_wave(tally, plan, goal);
 }
 
+static void tell_nothing(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
+{
+	if (view->members_len == 0)
+		set_message(plan, "nothing to change: spec.nodeSelector selects no node%s",
+			    view->is_label ? "" : " with a pod of the DaemonSet");
+	else
+		set_message(plan, "nothing to change: all %zu selected nodes have the %s already",
+			    view->members_len,
+			    view->is_label ? "label" : "newest template of the DaemonSet");
+}
+
 static void tell_end(const struct tally *tally, struct hf_rollout_plan *plan)
 {
+	if (plan->selected == 0) {
+		tell_nothing(tally->view, plan);
+		return;
+	}
 	set_message(plan, "%d of %d nodes changed and proved, %d failed, %d skipped%s%s%s%s",
 		    plan->changed, plan->selected, plan->failed, plan->skipped + tally->blocked_len,
 		    tally->blocked != NULL ? ", first " : "",
@@ -522,7 +591,8 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 
-	if (!view->rolls_back || view->superseded != NULL || view->problem != NULL)
+	if (!view->rolls_back || view->superseded != NULL || view->problem != NULL ||
+	    tally->lost_len > view->failures_max)
 		return;
 	if (!view->can_go_back) {
 		set_message(plan, "halted, and not taken back: there is no previous revision");
@@ -564,12 +634,46 @@ static bool can_take_back(const struct hf_rollout_view *view, struct hf_rollout_
 	return true;
 }
 
+/* Returns true if the rollback has broken more well nodes than may fail: it would break the next one too. The nodes in work
+ * end their work first. */
+static bool stops_rollback(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_member *lost = tally->lost;
+
+	if (tally->lost_len <= tally->view->failures_max)
+		return false;
+	if (plan->work > 0) {
+		set_message(plan, "the rollback stops once no node is in work: %d left; %s: %.200s",
+			    plan->work, lost->name, hf_str_or(lost->message, "no proof"));
+		return true;
+	}
+	return set_halt(plan, "RollbackFailed",
+			"%d well node%s failed while the change was taken back, first %s: %.180s; %d "
+			"node%s the change",
+			tally->lost_len, tally->lost_len == 1 ? "" : "s", lost->name,
+			hf_str_or(lost->message, "no proof"), plan->left,
+			plan->left == 1 ? " keeps" : "s keep");
+}
+
+static void tell_taken_back(const struct tally *tally, struct hf_rollout_plan *plan)
+{
+	const struct hf_rollout_member *left = tally->left;
+
+	set_message(plan, "taken back; %d node%s failed, %d keep%s the change%s%s%s%.200s",
+		    plan->failed, plan->failed == 1 ? "" : "s", plan->left,
+		    plan->left == 1 ? "s" : "", left == NULL ? "" : ", first ",
+		    left == NULL ? "" : left->name, left == NULL ? "" : ": ",
+		    left == NULL            ? ""
+		    : left->blocked != NULL ? left->blocked
+					    : hf_str_or(left->message, "not taken back"));
+}
+
 static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 	int32_t left = 0;
 
-	if (!can_take_back(view, plan))
+	if (!can_take_back(view, plan) || stops_rollback(tally, plan))
 		return;
 	if (!view->template_is_back) {
 		plan->undo_template = true;
@@ -580,8 +684,7 @@ static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *pla
 		left += is_candidate(view, tally->sorted[i]);
 	if (plan->work == 0 && tally->fresh == 0) {
 		plan->next = HF_ROLLOUT_ENDED_FAILED;
-		set_message(plan, "taken back; %d node%s failed, %d skipped, %d held", plan->failed,
-			    plan->failed == 1 ? "" : "s", plan->skipped, tally->blocked_len);
+		tell_taken_back(tally, plan);
 		return;
 	}
 	if (!view->paused && view->closed == NULL)
@@ -608,6 +711,7 @@ void hf_rollout_plan(const struct hf_rollout_view *view, struct hf_arena *arena,
 		     struct hf_rollout_plan *ret_plan)
 {
 	struct tally tally = {.view = view,
+			      .arena = arena,
 			      .sorted = HF_ARENA_ARRAY(arena, const struct hf_rollout_member *,
 						       view->members_len + 1)};
 	struct hf_rollout_plan *plan = ret_plan;

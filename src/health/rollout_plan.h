@@ -54,8 +54,13 @@ struct hf_rollout_member {
 	/* A budget permits no further node out of use of this kind now: the wave waits for it. */
 	bool limited;
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
+	bool was_well;      /* of the entry: the node was well when it was to be taken back */
+	bool out;           /* a device of the node is out of use now */
 	/* the changed node has a device that failed after the change: which, and how; NULL: none */
 	const char *sick;
+	/* why nothing good has been seen of the node for a while, such as that it is not Ready; NULL: it is well, or
+	 * somebody works on it */
+	const char *lost;
 };
 
 struct hf_rollout_totals {
@@ -109,10 +114,12 @@ struct hf_rollout_plan {
 	hf_time soak_since;
 	const struct hf_rollout_member *begin[HF_ROLLOUT_BEGIN_MAX]; /* these begin */
 	size_t begin_len;
-	const struct hf_rollout_member *fails; /* becomes Failed because of `sick`; NULL: none */
+	const struct hf_rollout_member *fails; /* a proved node that becomes Failed; NULL: none */
+	const char *fails_why;                 /* the message of its entry */
 	bool undo_template;                    /* write the previous template into the DaemonSet */
-	/* selected: nodes that the rollout handles; work: nodes in work */
-	int32_t selected, changed, failed, skipped, work;
+	/* selected: nodes that the rollout handles; work: nodes in work; left: nodes that keep the change after a rollback,
+	 * without the failed ones */
+	int32_t selected, changed, failed, skipped, work, left;
 	/* Why the rollout halts, to be written into condition Halted; "": it does not halt now. */
 	char halt[HF_ROLLOUT_MESSAGE_BYTES];
 	const char *halt_reason; /* one word; NULL: the rollout does not halt now */

@@ -287,6 +287,14 @@ static void a_skipped_node_is_tried_once_more_at_the_end(void **state)
 		set_phase(s, i, HF_ROLLOUT_DONE);
 	plan = decide(s);
 	assert_string_equal(begins(&plan), "n00");
+	/* A person holds the node meanwhile: it is one node of the two counts. */
+	s->members[0].blocked = "annotation holdfast.dev/hold";
+	s->view.state = HF_ROLLOUT_SOAKING;
+	s->view.now = T0 + HF_HOUR;
+	assert_string_equal(decide(s).message, "3 of 4 nodes changed and proved, 0 failed, 1 skipped, "
+					       "first n00: annotation holdfast.dev/hold");
+	s->view.state = HF_ROLLOUT_ROLLING;
+	s->members[0].blocked = NULL;
 	s->members[0].tries = 2;
 	assert_int_equal(decide(s).next, HF_ROLLOUT_SOAKING);
 	end(s);
@@ -330,6 +338,50 @@ static void a_proved_node_that_gets_sick_fails(void **state)
 	/* A node that the rollout has not changed is no evidence. */
 	s->members[5].changed = s->members[5].marked = false;
 	assert_null(decide(s).fails);
+	end(s);
+}
+
+static void a_proved_node_that_is_lost_fails(void **state)
+{
+	struct scene *s = begin(6);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.wave = 3;
+	set_phase(s, 0, HF_ROLLOUT_DONE);
+	set_phase(s, 1, HF_ROLLOUT_DONE);
+	s->members[1].lost = "the node has not been Ready for a minute";
+	s->members[2].lost = s->members[1].lost;
+	plan = decide(s);
+	assert_string_equal(plan.fails->name, "n01");
+	assert_string_equal(plan.fails_why, "the node has not been Ready for a minute, after the "
+					    "change was proved");
+	/* Half of the unchanged nodes are lost too: the change is not the cause. */
+	s->members[3].lost = s->members[1].lost;
+	assert_null(decide(s).fails);
+	/* A sick device counts all the same. */
+	s->members[1].sick = "device GPU-1: gpu-reset";
+	assert_string_equal(decide(s).fails_why,
+			    "device GPU-1: gpu-reset, after the change was proved");
+	end(s);
+}
+
+static void a_rollout_without_nodes_says_why(void **state)
+{
+	struct scene *s = begin(2);
+
+	(void)state;
+	s->view.state = HF_ROLLOUT_SOAKING;
+	s->view.wave = 3;
+	s->members[0].changed = s->members[1].changed = true;
+	assert_string_equal(decide(s).message, "nothing to change: all 2 selected nodes have the newest "
+					       "template of the DaemonSet already");
+	s->view.members_len = 0;
+	assert_string_equal(decide(s).message, "nothing to change: spec.nodeSelector selects no node "
+					       "with a pod of the DaemonSet");
+	s->view.is_label = true;
+	assert_string_equal(decide(s).message,
+			    "nothing to change: spec.nodeSelector selects no node");
 	end(s);
 }
 
@@ -493,6 +545,81 @@ static void a_rollback_ends_when_nothing_is_left(void **state)
 	end(s);
 }
 
+/* What breaks one well node on the way back would break the next one too. */
+static void a_rollback_that_breaks_well_nodes_stops(void **state)
+{
+	struct scene *s = begin(8);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.state = HF_ROLLOUT_ROLLING_BACK;
+	s->view.rolls_back = true;
+	for (int i = 0; i < 4; i++)
+		set_phase(s, i, HF_ROLLOUT_DONE);
+	/* This node had failed with the change. */
+	set_phase(s, 4, HF_ROLLOUT_FAILED);
+	s->members[4].back = true;
+	set_phase(s, 3, HF_ROLLOUT_FAILED);
+	s->members[3].back = s->members[3].was_well = true;
+	s->members[3].changed = false;
+	s->members[3].message = "no proof within 900 s: the pod is not Ready";
+	set_phase(s, 2, HF_ROLLOUT_PROVING);
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING_BACK);
+	assert_string_equal(begins(&plan), "");
+	assert_string_equal(plan.message, "the rollback stops once no node is in work: 1 left; n03: "
+					  "no proof within 900 s: the pod is not Ready");
+	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
+	assert_string_equal(plan.halt_reason, "RollbackFailed");
+	assert_string_equal(plan.halt,
+			    "1 well node failed while the change was taken back, first n03: no "
+			    "proof within 900 s: the pod is not Ready; 2 nodes keep the change");
+	/* It does not begin anew. */
+	s->view.state = HF_ROLLOUT_HALTED;
+	assert_int_equal(decide(s).next, HF_ROLLOUT_HALTED);
+	s->view.state = HF_ROLLOUT_ROLLING_BACK;
+	/* The change has broken the device: the way back works. */
+	s->members[3].out = true;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n01 n00");
+	s->members[3].out = false;
+	s->view.failures_max = 1;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n01 n00");
+	end(s);
+}
+
+static void a_rollback_names_the_nodes_that_keep_the_change(void **state)
+{
+	struct scene *s = begin(4);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.state = HF_ROLLOUT_ROLLING_BACK;
+	set_phase(s, 0, HF_ROLLOUT_SKIPPED); /* never changed */
+	set_phase(s, 1, HF_ROLLOUT_ROLLED_BACK);
+	s->members[1].back = s->members[1].marked = true;
+	set_phase(s, 2, HF_ROLLOUT_DONE);
+	s->members[2].blocked = "annotation holdfast.dev/hold";
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ENDED_FAILED);
+	assert_int_equal(plan.left, 1);
+	assert_string_equal(plan.message, "taken back; 0 nodes failed, 1 keeps the change, first n02: "
+					  "annotation holdfast.dev/hold");
+	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
+	s->members[2].changed = false;
+	assert_int_equal(decide(s).left, 0);
+	/* A node that got the newest revision without the rollout. */
+	s->members[3].changed = true;
+	s->members[3].blocked = "annotation holdfast.dev/hold";
+	assert_int_equal(decide(s).left, 1);
+	s->view.is_label = true;
+	assert_int_equal(decide(s).left, 0);
+	end(s);
+}
+
 static void what_is_superseded_halts_and_is_not_taken_back(void **state)
 {
 	struct scene *s = begin(3);
@@ -602,12 +729,16 @@ int main(void)
 		cmocka_unit_test(a_skipped_node_is_tried_once_more_at_the_end),
 		cmocka_unit_test(a_failed_node_halts),
 		cmocka_unit_test(a_proved_node_that_gets_sick_fails),
+		cmocka_unit_test(a_proved_node_that_is_lost_fails),
+		cmocka_unit_test(a_rollout_without_nodes_says_why),
 		cmocka_unit_test(rates_of_faults_are_compared),
 		cmocka_unit_test(rates_of_restarts_are_compared),
 		cmocka_unit_test(slower_steps_halt),
 		cmocka_unit_test(a_canary_that_never_succeeded_halts),
 		cmocka_unit_test(a_rollback_takes_the_newest_change_first),
 		cmocka_unit_test(a_rollback_ends_when_nothing_is_left),
+		cmocka_unit_test(a_rollback_that_breaks_well_nodes_stops),
+		cmocka_unit_test(a_rollback_names_the_nodes_that_keep_the_change),
 		cmocka_unit_test(what_is_superseded_halts_and_is_not_taken_back),
 		cmocka_unit_test(a_paused_or_closed_rollout_begins_with_no_node),
 		cmocka_unit_test(a_rival_or_a_problem_keeps_it_pending),

@@ -440,8 +440,11 @@ static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	const struct ro_node *was = before == NULL ? NULL : before->view;
-	const struct ro_node *is = now == NULL ? NULL : now->view;
+	struct ro_node *is = now == NULL ? NULL : now->view;
 
+	if (is != NULL && !is->ready)
+		is->unready_at =
+			was != NULL && !was->ready ? was->unready_at : read_clock(arg);
 	if (change == HF_CACHE_SYNCED || !is_news(before, now)) {
 		look_soon(arg, 0);
 		return;
@@ -449,6 +452,19 @@ static void node_changed(void *arg, enum hf_cache_change change,
 	wake_node(arg, now != NULL ? now->name : before->name,
 		  was == NULL || is == NULL || was->held != is->held || was->paused != is->paused ||
 			  was->ready != is->ready);
+}
+
+/* Notes when this process has seen the report, and the unknown GPU, first. */
+static void note_times(const struct ro *ro, const struct ro_health *was, struct ro_health *is)
+{
+	hf_time now = read_clock(ro);
+	bool is_new = was == NULL || was->observed_at != is->observed_at;
+	bool is_old = was == NULL && !hf_cache_synced(ro->health);
+
+	is->heard_at = is_new ? now : was->heard_at;
+	is->seen_at = !is_new ? was->seen_at : is_old ? HF_TIME_NONE : now;
+	if (is->unknown != NULL)
+		is->unknown_at = was != NULL && was->unknown != NULL ? was->unknown_at : now;
 }
 
 static void health_changed(void *arg, enum hf_cache_change change,
@@ -459,11 +475,7 @@ static void health_changed(void *arg, enum hf_cache_change change,
 	struct ro_health *is = now == NULL ? NULL : now->view;
 
 	if (is != NULL)
-		is->seen_at =
-			was == NULL || was->observed_at != is->observed_at
-				? (was == NULL && !hf_cache_synced(ro->health) ? HF_TIME_NONE
-									       : read_clock(ro))
-				: was->seen_at;
+		note_times(ro, was, is);
 	if (change == HF_CACHE_SYNCED || !is_news(before, now)) {
 		look_soon(ro, 0);
 		return;

@@ -56,6 +56,7 @@ struct ro_node {
 	struct hf_arena *arena;
 	struct hf_json *labels; /* NULL: none */
 	bool ready, unschedulable, held, paused, quarantined;
+	hf_time unready_at; /* monotonic time since when this process sees the node not Ready; NONE: the node is Ready */
 	const char *owner; /* the DeviceRollout that has cordoned the node; NULL: none */
 	struct hf_rollout_mark mark;
 	bool marked;
@@ -72,9 +73,13 @@ struct ro_health {
 	struct hf_arena *arena;
 	hf_time observed_at;
 	hf_time seen_at; /* monotonic time of the arrival of the report; NONE: it is older than this process */
+	hf_time heard_at; /* monotonic time at which this process saw the report first */
 	int32_t devices;
 	const char *sick, *sick_class; /* the first device out of use; NULL: none */
 	hf_time sick_at;               /* when its state began */
+	/* The first unknown GPU (hf_impact_is_unknown_gpu), and the monotonic time since when this process sees one; NULL: none */
+	const char *unknown;
+	hf_time unknown_at;
 	hf_time faults[RO_FAULTS_MAX]; /* when each fault came first */
 	size_t faults_len;
 	struct ro_rank *ranks;

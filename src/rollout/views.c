@@ -57,6 +57,7 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	view->arena = hf_arena_create(VIEW_MAX);
 	view->labels = hf_json_copy(hf_json_get(metadata, "labels"));
 	view->ready = marks.ready;
+	view->unready_at = HF_TIME_NONE;
 	view->unschedulable = marks.unschedulable;
 	view->held = marks.held;
 	view->paused = marks.paused;
@@ -85,6 +86,8 @@ static void read_device(struct ro_health *view, const struct hf_device_report *d
 		view->sick_class = copy_text(view->arena, hf_str_or(device->cls, device->state));
 		view->sick_at = device->since;
 	}
+	if (view->unknown == NULL && hf_impact_is_unknown_gpu(device))
+		view->unknown = copy_text(view->arena, device->uuid);
 	for (size_t k = 0; k < device->faults.len && view->faults_len < RO_FAULTS_MAX; k++)
 		view->faults[view->faults_len++] = device->faults.items[k].first;
 }
@@ -116,7 +119,7 @@ void *hf_ro_read_health(void *arg, struct hf_doc *doc)
 	hf_device_health_read(doc, scratch, &health);
 	view->arena = hf_arena_create(VIEW_MAX);
 	view->observed_at = health.observed_at;
-	view->seen_at = HF_TIME_NONE;
+	view->seen_at = view->heard_at = view->unknown_at = HF_TIME_NONE;
 	for (size_t i = 0; i < health.devices.len; i++)
 		read_device(view, &health.devices.items[i]);
 	read_ranks(view, &health);

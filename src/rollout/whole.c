@@ -21,8 +21,11 @@
 
 #define LOOK_WORKING (30 * HF_SECOND)
 #define LOOK_PENDING (30 * HF_SECOND)
-/* A pod of a changed node that is not Ready for longer counts against the change. */
+/* A changed node or its pod that is not Ready for longer counts against the change, and so does a GPU of which the agent knows
+ * nothing. */
 #define UNREADY_MAX HF_MINUTE
+/* An agent that does not report for longer counts too: it reports every five minutes at least. */
+#define SILENT_MAX (15 * HF_MINUTE)
 /* The most nodes that are counted as out of use for the limits. */
 #define OUT_MAX 1024
 /* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
@@ -148,19 +151,43 @@ static const char *find_block(const struct whole *whole, const struct ro_node *n
 		return "the node is not Ready";
 	if (node->quarantined)
 		return "the node is quarantined";
+	if (health != NULL && health->unknown != NULL)
+		return "the agent knows nothing of a device of the node";
 	return health != NULL && health->sick != NULL ? "a device of the node is out of use" : NULL;
 }
 
-/* The pod of a changed node ends again and again, or does not come back. */
-static const char *find_broken_pod(struct ro *ro, const char *name, const struct ro_driver *driver)
+/* True if the monotonic time is further back than `lasts`. NONE: it is not. */
+static bool is_past(const struct ro *ro, hf_time at, hf_time lasts)
 {
-	hf_time at =
+	return at != HF_TIME_NONE && hf_loop_mono(ro->env.loop) - at > lasts;
+}
+
+/* A time in which this operator read nothing is no silence of an agent. */
+static bool is_silent(const struct ro *ro, const struct ro_health *health)
+{
+	return health != NULL && is_past(ro, health->heard_at, SILENT_MAX) &&
+	       hf_ro_now(ro) - ro->seen_since > SILENT_MAX;
+}
+
+/* Returns why the node counts as lost; NULL: the node is well, or the cordon shows that a person works on it. If the pod of the
+ * DaemonSet ends again and again, the pod is not Ready most of the time. */
+static const char *find_lost(struct ro *ro, const char *name, const struct ro_node *node,
+			     const struct ro_health *health, const struct ro_driver *driver)
+{
+	hf_time pod_at =
 		driver == NULL ? HF_TIME_NONE : hf_ro_convert_time(ro, name, driver->unready_at);
 
-	return at != HF_TIME_NONE && at <= hf_ro_now(ro) - UNREADY_MAX
-		       ? "the pod of the DaemonSet has not been Ready for a minute, after the "
-			 "change was proved"
-		       : NULL;
+	if (node->unschedulable)
+		return NULL;
+	if (is_past(ro, node->unready_at, UNREADY_MAX))
+		return "the node has not been Ready for a minute";
+	if (pod_at != HF_TIME_NONE && pod_at <= hf_ro_now(ro) - UNREADY_MAX)
+		return "the pod of the DaemonSet has not been Ready for a minute";
+	if (health != NULL && is_past(ro, health->unknown_at, UNREADY_MAX))
+		return hf_arena_printf(ro->pass.arena,
+				       "the agent has known nothing of device %s for a minute",
+				       health->unknown);
+	return is_silent(ro, health) ? "the agent has not reported for 15 minutes" : NULL;
 }
 
 static const char *find_sick(struct ro *ro, const char *name, const struct ro_health *health,
@@ -169,8 +196,7 @@ static const char *find_sick(struct ro *ro, const char *name, const struct ro_he
 	if (health == NULL || health->sick == NULL ||
 	    hf_ro_convert_time(ro, name, health->sick_at) < since)
 		return NULL;
-	return hf_arena_printf(ro->pass.arena, "device %s: %s, after the change was proved",
-			       health->sick, health->sick_class);
+	return hf_arena_printf(ro->pass.arena, "device %s: %s", health->sick, health->sick_class);
 }
 
 /* ---- evidence -------------------------------------------------------------------------------------- */
@@ -252,6 +278,7 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 	m->tries = entry->tries;
 	m->message = entry->message;
 	m->canary_failed = entry->canary.failed;
+	m->was_well = entry->was_well;
 	if (m->phase == HF_ROLLOUT_DONE && entry->since > whole->view.newest_end)
 		whole->view.newest_end = entry->since;
 }
@@ -324,6 +351,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 						  hf_streq(node->mark.uid, ro->pass.r.uid),
 					.changed_at = HF_TIME_NONE,
 					.blocked = find_block(whole, node, health),
+					.out = health != NULL && health->sick != NULL,
+					.lost = find_lost(ro, cached->name, node, health, driver),
 					.passing = !node->held && !node->paused};
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);
@@ -334,11 +363,12 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	ours = m->marked && m->changed;
 	if (ours)
 		m->sick = find_sick(ro, cached->name, health, m->changed_at);
-	if (ours && m->sick == NULL && (!m->listed || m->phase == HF_ROLLOUT_DONE))
-		m->sick = find_broken_pod(ro, cached->name, driver);
 	add_ranks(whole, m, health, ours);
-	add_totals(whole, cached->name, health, ours ? m->changed_at : ro->pass.r.status.started_at,
-		   ours ? &whole->view.changed : &whole->view.unchanged);
+	/* A node with another change than that of the rollout is on neither side. */
+	if (ours || !m->changed)
+		add_totals(whole, cached->name, health,
+			   ours ? m->changed_at : ro->pass.r.status.started_at,
+			   ours ? &whole->view.changed : &whole->view.unchanged);
 	whole->view.members_len++;
 }
 
@@ -570,6 +600,7 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 			struct hf_rollout_status *status)
 {
 	hf_time now = hf_ro_now(ro);
+	bool back = ro->pass.state == HF_ROLLOUT_ROLLING_BACK;
 
 	for (size_t i = 0; i < plan->begin_len; i++) {
 		struct hf_rollout_node *entry = hf_ro_find_entry(status, plan->begin[i]->name);
@@ -578,6 +609,10 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 			entry = &status->nodes.items[status->nodes.len++];
 			*entry = (struct hf_rollout_node){.name = plan->begin[i]->name};
 		}
+		/* Nodes without an entry were well: the list keeps each failed node. */
+		entry->was_well =
+			back && (entry->was_well || entry->phase == NULL ||
+				 hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE)));
 		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
 		entry->outcome = NULL;
 		entry->since = now;
@@ -602,7 +637,7 @@ static void fail_node(struct ro *ro, const struct hf_rollout_plan *plan,
 	}
 	entry->phase = hf_rollout_phase_name(HF_ROLLOUT_FAILED);
 	entry->since = hf_ro_now(ro);
-	entry->message = plan->fails->sick;
+	entry->message = plan->fails_why;
 }
 
 static bool set_conditions(struct ro *ro, const struct whole *whole,
@@ -623,8 +658,11 @@ static bool set_conditions(struct ro *ro, const struct whole *whole,
 					       plan->halt);
 	if (plan->next == HF_ROLLOUT_ENDED_FAILED)
 		differs |= hf_ro_set_condition(
-			ro, status, "RolledBack", plan->failed == 0 && plan->skipped == 0,
-			plan->failed == 0 ? "Proved" : "NodesFailed", plan->message);
+			ro, status, "RolledBack", plan->failed == 0 && plan->left == 0,
+			plan->failed > 0 ? "NodesFailed"
+			: plan->left > 0 ? "NodesLeft"
+					 : "Proved",
+			plan->message);
 	return differs;
 }
 

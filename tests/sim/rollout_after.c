@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/rollout_driver.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What comes after the proof of a node: nodes, pods, devices and agents that are lost, and rollbacks that do not work. */
+
+#define DRIVER "'change':{'daemonSet':{'namespace':'default','name':'driver'}}"
+#define LABEL "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}}"
+#define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
+#define SLOW ",'soakSeconds':600,'proof':{'seconds':120}"
+
+static void set_ready(struct rd *d, int node, const char *status)
+{
+	char name[16], text[128];
+
+	rw_name(node, name);
+	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+		 status);
+	rw_patch_status(d->w, &hf_nodes, name, text);
+}
+
+static void hold(struct rd *d, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	rw_patch(d->w, &hf_nodes, name,
+		 "{'metadata':{'annotations':{'holdfast.dev/hold':'true'}}}");
+}
+
+static void all_effects(struct rd *d, int version, enum rd_effect effect)
+{
+	for (int i = 0; i < d->w->nodes; i++)
+		d->effect[i][version] = effect;
+}
+
+/* ---- what is lost ---------------------------------------------------------------------------------- */
+
+/* Another controller acts on the label, so no pod of a DaemonSet tells of the node. */
+static void a_changed_node_that_is_not_ready_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	rd_rollout(d, "r", LABEL SLOW);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Done");
+	set_ready(d, 0, "Unknown");
+	rw_run(w, 30 * HF_SECOND);
+	set_ready(d, 0, "True");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	set_ready(d, 0, "Unknown");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "n000: the node has not been Ready for a minute");
+}
+
+/* The control plane loses all nodes: that says nothing about the change. */
+static void nodes_that_are_all_lost_halt_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "Unknown");
+	rw_run(w, 4 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "True");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+}
+
+/* A person who drains a changed node and boots it works on it. */
+static void a_changed_node_that_a_person_cordons_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':true}}");
+	set_ready(d, 0, "Unknown");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+}
+
+static void a_changed_device_that_answers_no_more_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_say(w, 0, RW_UNSEEN);
+	rw_run(w, 3 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "n000: the agent has known nothing of device GPU-n000 for a minute");
+}
+
+static void a_silent_agent_of_a_changed_node_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER ",'soakSeconds':1800,'proof':{'seconds':120}");
+
+	rw_run(w, 2 * HF_MINUTE);
+	w->silent[0] = true;
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "n000: the agent has not reported for 15 minutes");
+}
+
+/* No operator runs for an hour, and the agent reports meanwhile. */
+static void a_silence_of_the_operator_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER ",'soakSeconds':7200,'proof':{'seconds':120}");
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_stop(w);
+	rw_run(w, HF_HOUR);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+}
+
+/* The change is made beside the sick device, and would be blamed for it. Without a HealthPolicy no taint tells of the device. */
+static void a_device_that_fails_before_the_change_is_not_blamed_on_it(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "train-0", 0, "train");
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':600");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	rw_say(w, 0, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	rd_end_pod(d, "train-0");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->deletes[0], 0);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	if (strstr(rd_message(d, "r"), "n000: a device of the node is out of use") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_clean(d);
+}
+
+/* New nodes get the newest template at once. Their faults say nothing about nodes without the change. */
+static void nodes_with_another_change_are_no_evidence(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+	const struct hf_json *evidence;
+
+	w->nodes = 5;
+	rw_start(w);
+	rd_set_version(d, 2);
+	w->nodes = 6;
+	rw_delete(w, &hf_nodes, "n005");
+	d->bare[5] = true;
+	rw_run(w, HF_SECOND);
+	rw_node(w, 5);
+	rw_patch_in(w, &hf_pods, "default", "driver-n005-v1", NULL,
+		    "{'metadata':{'labels':{'controller-revision-hash':'h2'}}}");
+	rd_rollout(d, "r", DRIVER SLOW);
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	evidence = hf_json_path(rw_get(w, &hf_devicerollouts, NULL, "r"), "status", "evidence",
+				NULL);
+	assert_int_equal(hf_json_i64(hf_json_path(evidence, "changed", "nodes", NULL), -1), 1);
+	assert_int_equal(hf_json_i64(hf_json_path(evidence, "unchanged", "nodes", NULL), -1), 4);
+}
+
+/* ---- the way back ---------------------------------------------------------------------------------- */
+
+/* The image of the old version is gone. */
+static void a_rollback_that_does_not_work_breaks_one_node(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 8);
+
+	rw_start(w);
+	all_effects(d, 1, RD_NEVER_READY);
+	d->effect[5][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback','waves':['100%']");
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True RollbackFailed",
+			    "1 well node failed while the change was taken back, first n004");
+	/* Nodes 0 to 3 are proved and stay in use. */
+	assert_int_equal(rd_count_running(d, 2), 4);
+	for (int i = 0; i < 4; i++)
+		assert_false(rd_is_cordoned(d, i));
+	rd_patch_spec(d, "r", "'cancel':true");
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Cancelled");
+	rd_expect_clean(d);
+}
+
+/* The change has broken devices for good: the nodes are taken back all the same. */
+static void a_rollback_goes_on_beside_broken_devices(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	/* The old version heals no device. */
+	all_effects(d, 1, RD_BREAKS_DEVICE);
+	d->breaks_after = 100 * HF_HOUR;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER SLOW ",'onFailure':'Rollback','waves':['100%']");
+	while (rd_count_running(d, 2) < 4)
+		rw_run(w, HF_SECOND);
+	for (int i = 0; i < 3; i++)
+		rw_say(w, i, RW_FAILED);
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "False NodesFailed", "3 nodes failed");
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(d->runs[i], 1);
+}
+
+static void a_held_node_keeps_the_change_and_is_named(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "bare", 1, NULL);
+	rw_start(w);
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
+	while (!hf_streq(rd_node_phase(d, "r", 3), "Proving"))
+		rw_run(w, HF_SECOND);
+	hold(d, 0);
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "False NodesLeft",
+			    "1 keeps the change, first n000: annotation holdfast.dev/hold");
+}
+
+/* Node 1 was never changed, so nothing is left of the change. */
+static void a_skipped_node_does_not_spoil_a_rollback(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "bare", 1, NULL);
+	rw_start(w);
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_changed_node_that_is_not_ready_halts),
+		T(nodes_that_are_all_lost_halt_nothing),
+		T(a_changed_node_that_a_person_cordons_halts_nothing),
+		T(a_changed_device_that_answers_no_more_halts),
+		T(a_silent_agent_of_a_changed_node_halts),
+		T(a_silence_of_the_operator_halts_nothing),
+		T(a_device_that_fails_before_the_change_is_not_blamed_on_it),
+		T(nodes_with_another_change_are_no_evidence),
+		T(a_rollback_that_does_not_work_breaks_one_node),
+		T(a_rollback_goes_on_beside_broken_devices),
+		T(a_held_node_keeps_the_change_and_is_named),
+		T(a_skipped_node_does_not_spoil_a_rollback),
+	};
+
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
