@@ -6,10 +6,12 @@
 
 #include "api/device_rollout.h"
 #include "api/remediation.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "health/rollout_plan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -51,6 +53,7 @@ struct swarm {
 	/* The driver is good and devices stay well: the rollout ends Succeeded. */
 	bool gentle;
 	bool strangers;       /* strangers write into the status */
+	bool two_leaders;     /* two operators acted at the same time */
 	bool foreign;         /* nodes had the change before the rollout began with them */
 	bool lost[NODES_MAX]; /* the kubelet is silent */
 	bool removed[NODES_MAX];
@@ -109,7 +112,9 @@ static void check_entries(struct swarm *s, const struct hf_json *before,
 		const struct hf_json *old = find_entry(before, name);
 		enum hf_rollout_phase phase = phase_of(entry);
 
-		in_work += !hf_rollout_phase_is_end(phase);
+		/* An entry that strangers took away comes back to put its cordon back. */
+		in_work += !hf_rollout_phase_is_end(phase) &&
+			   !(s->strangers && phase == HF_ROLLOUT_RESTORING);
 		if (old != NULL && tries_of(old) == tries_of(entry) && phase_of(old) != phase &&
 		    !hf_rollout_phase_may_follow(phase_of(old), phase))
 			rw_break(s->w, "a phase that may not follow", name);
@@ -354,6 +359,7 @@ static void change_leaders(struct swarm *s, int node)
 {
 	(void)node;
 	rw_change_leaders(s->w);
+	s->two_leaders |= s->w->second != NULL;
 }
 
 static void change_losses(struct swarm *s, int node)
@@ -523,11 +529,18 @@ static void write_status(struct swarm *s, int node)
 		rw_patch_status(s->w, &hf_devicerollouts, "r", texts[pick(s, HF_ARRAY_LEN(texts))]);
 }
 
+/* A changed node that is lost for a minute speaks against the change. */
+static void lose_unchanged_node(struct swarm *s, int node)
+{
+	if (s->lost[node] || !hf_streq(rd_node_phase(s->d, "r", node), "Done"))
+		lose_node(s, node);
+}
+
 /* What a well fleet bears. A clock that steps after a pod became Ready may cost the proof of its node. */
 static void disturb_gently(struct swarm *s)
 {
 	static void (*const troubles[])(struct swarm *, int) = {
-		lose_node,        put_pod,       put_pod,        end_pod,
+		lose_unchanged_node, put_pod,    put_pod,        end_pod,
 		change_hold,      kill_operator, change_leaders, change_losses,
 		change_evictions, change_pause,  change_cordon};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
@@ -610,6 +623,49 @@ static void expect_shown(struct swarm *s, unsigned seed, const char *name)
 			 hf_rollout_state_name(state), rd_message(s->d, name));
 }
 
+struct orphans {
+	struct hf_doc *docs[RW_NODES_MAX];
+	size_t len;
+};
+
+static void collect_orphan(void *arg, struct hf_doc *doc)
+{
+	struct orphans *orphans = arg;
+	const struct hf_json *owners =
+		hf_json_path(hf_doc_json(doc), "metadata", "ownerReferences", NULL);
+
+	if (orphans->len < RW_NODES_MAX &&
+	    hf_streq(hf_json_path_str(hf_json_item(owners, 0), "kind", NULL), HF_ROLLOUT_KIND))
+		orphans->docs[orphans->len++] = hf_doc_ref(doc);
+}
+
+/* The garbage collector, after both rollouts are deleted: a former leader may create an object that the next one has deleted,
+ * and a stranger may empty the list that has the only record of a Lease. */
+static void collect_garbage(struct swarm *s)
+{
+	static const struct hf_resource *const kinds[] = {&hf_leases, &hf_pytorchjobs};
+	struct orphans *orphans = hf_xcalloc(1, sizeof(*orphans));
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
+		hf_memstore_each(s->w->memstore, kinds[i], NULL, collect_orphan, orphans);
+	for (size_t i = 0; i < orphans->len; i++) {
+		struct hf_doc *doc = orphans->docs[i];
+		const struct hf_request request = {
+			.verb = HF_VERB_DELETE,
+			.resource = hf_resource_by_kind(
+				hf_json_path_str(hf_doc_json(doc), "apiVersion", NULL),
+				hf_json_path_str(hf_doc_json(doc), "kind", NULL)),
+			.ns = hf_doc_namespace(doc),
+			.name = hf_doc_name(doc),
+			.grace_seconds = HF_GRACE_DEFAULT};
+		HF_AUTO_RESULT result = {0};
+
+		hf_memstore_apply(s->w->memstore, &request, &result);
+		hf_doc_unref(doc);
+	}
+	free(orphans);
+}
+
 /* Cancels and deletes both rollouts. */
 static void end_all(struct swarm *s)
 {
@@ -648,6 +704,8 @@ static void expect_calm(struct swarm *s, unsigned seed)
 	if (exists(s, "r") || exists(s, "b"))
 		fail_msg("seed %u: a deleted rollout stays: %s %s", seed, rd_message(s->d, "r"),
 			 rd_message(s->d, "b"));
+	if (s->two_leaders || s->strangers)
+		collect_garbage(s);
 	/* Cordons of people may stay. */
 	for (int i = 0; i < s->w->nodes; i++)
 		if (s->cordoned[i] && rd_is_cordoned(s->d, i))
