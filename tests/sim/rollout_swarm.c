@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_actor.h"
 #include "sim/rollout_driver.h"
+#include "sim/rollout_swarm_wide.h"
 #include "sim/seeds.h"
 
 #include "api/device_rollout.h"
@@ -27,7 +28,7 @@
  *
  * In a third of the seeds the driver is good and devices stay well: then the rollout ends Succeeded.
  *
- *   rollout_swarm [--corpus FILE] [--start S] [--seeds N]
+ *   rollout_swarm [--corpus FILE] [--wide 0|1] [--start S] [--seeds N]
  *
  * The seeds of the corpus run first.
  */
@@ -43,7 +44,8 @@ static struct seeds seeds = {.start = 1, .count = 60};
 struct swarm {
 	struct rw *w;
 	struct rd *d;
-	struct ra *a; /* NULL: no Remediations */
+	struct ra *a;     /* NULL: no Remediations */
+	struct rsw *wide; /* NULL: the narrow world */
 	struct hf_memstore_observer observer;
 	int at_once, wave_counts[2],
 		wave_percent; /* waves: two counts, then a percentage, then all */
@@ -570,6 +572,8 @@ static void disturb(struct swarm *s)
 		s->a->reboot[node] = pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)pick(s, RA_ENDS);
 	}
 	s->troubles++;
+	if (s->wide != NULL)
+		rsw_disturb(s->wide, node);
 	if (s->removed[node])
 		change_nodes(s, node);
 	else
@@ -588,6 +592,8 @@ static void calm_down(struct swarm *s)
 		change_pause(s, 0);
 	if (s->a != NULL)
 		ra_calm(s->a);
+	if (s->wide != NULL)
+		rsw_calm(s->wide);
 	for (int i = 0; i < s->w->nodes; i++) {
 		if (s->removed[i])
 			add_node(s, i);
@@ -669,7 +675,7 @@ static void collect_garbage(struct swarm *s)
 /* Cancels and deletes both rollouts. */
 static void end_all(struct swarm *s)
 {
-	static const char *const names[] = {"r", "b"};
+	static const char *const names[] = {"r", "b", "c"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++)
 		if (exists(s, names[i]) && pick(s, 2) == 0)
@@ -697,6 +703,9 @@ static void expect_calm(struct swarm *s, unsigned seed)
 		fail_msg("seed %u: %llu writes in a quiet hour", seed, s->w->writes - writes);
 	expect_shown(s, seed, "r");
 	expect_shown(s, seed, "b");
+	expect_shown(s, seed, "c");
+	if (s->wide != NULL)
+		rsw_expect(s->wide, seed);
 	if (s->gentle && !hf_streq(rd_phase(s->d, "r"), "Succeeded"))
 		fail_msg("seed %u: a well fleet with a good driver: %s %s", seed,
 			 rd_phase(s->d, "r"), rd_message(s->d, "r"));
@@ -772,6 +781,8 @@ static void begin_rollouts(struct swarm *s)
 		 on_failure);
 	snprintf(s->spec, sizeof(s->spec), "%s%s", spec,
 		 pick(s, 3) == 0 ? ",'groupBy':'rack'" : "");
+	if (s->wide != NULL)
+		rsw_add_windows(s->wide, s->spec, sizeof(s->spec));
 	rd_rollout(s->d, "r", s->spec);
 	if (s->gentle || pick(s, 2) == 0)
 		return;
@@ -793,13 +804,36 @@ static void count_ends(struct swarm *s, struct met *met)
 	met->cancelled += hf_streq(phase, "Cancelled");
 }
 
+static void draw_policy(struct swarm *s)
+{
+	char budget[256] = WIDE, text[512];
+
+	if (s->wide != NULL)
+		rsw_print_budget(s->wide, budget, sizeof(budget));
+	if (!s->gentle && pick(s, 2) == 0) {
+		s->a = ra_create(s->w);
+		snprintf(text, sizeof(text),
+			 "{'mode':'remediate','mend':{'maxConcurrent':2,'settleSeconds':10,"
+			 "'deadlineSeconds':300},%s}",
+			 budget);
+		rw_policy(s->w, text);
+		return;
+	}
+	if (pick(s, 2) == 0) {
+		snprintf(text, sizeof(text), "{'mode':'quarantine',%s}", budget);
+		rw_policy(s->w, text);
+	} else if (s->wide != NULL) {
+		s->wide->budget = 0;
+	}
+}
+
 static void run_seed(void *arg, uint64_t number, bool wide)
 {
 	struct met *met = arg;
 	unsigned seed = (unsigned)number;
+	struct rsw more;
 	struct swarm s = {.troubles = 0};
 
-	(void)wide;
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
 	s.d = rd_create(s.w, 4 + (int)pick(&s, NODES_MAX - 4));
@@ -809,18 +843,19 @@ static void run_seed(void *arg, uint64_t number, bool wide)
 	hf_memstore_observe(s.w->memstore, &s.observer);
 	s.gentle = pick(&s, 3) == 0;
 	s.strangers = pick(&s, 4) == 0;
-	draw_effects(&s);
-	if (!s.gentle && pick(&s, 2) == 0) {
-		s.a = ra_create(s.w);
-		rw_policy(s.w, "{'mode':'remediate','mend':{'maxConcurrent':2,'settleSeconds':10,"
-			       "'deadlineSeconds':300}," WIDE "}");
-	} else if (pick(&s, 2) == 0) {
-		rw_policy(s.w, "{'mode':'quarantine'," WIDE "}");
+	if (wide) {
+		s.wide = &more;
+		rsw_begin(&more, s.w, s.d);
+		more.strangers = s.strangers;
 	}
+	draw_effects(&s);
+	draw_policy(&s);
 	rw_start(s.w);
 	rw_run(s.w, 5 * HF_SECOND);
 	rd_set_version(s.d, 2);
 	begin_rollouts(&s);
+	if (wide)
+		rsw_begin_jobs(&more, s.gentle);
 	for (int turn = 0; turn < TURNS; turn++) {
 		if (s.gentle)
 			disturb_gently(&s);
@@ -840,6 +875,8 @@ static void run_seed(void *arg, uint64_t number, bool wide)
 	met->lost += s.w->met.lost;
 	met->troubles += s.troubles;
 	hf_memstore_unobserve(s.w->memstore, &s.observer);
+	if (wide)
+		rsw_end(&more);
 	rw_teardown((void **)&s.w);
 }
 
@@ -866,7 +903,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_rollout_ends_or_says_why),
 	};
 
-	if (!seeds_read_args(argc, argv, false, &seeds))
+	if (!seeds_read_args(argc, argv, true, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
