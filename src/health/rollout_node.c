@@ -267,7 +267,8 @@ static void await_canary(const struct hf_rollout_node_view *view, struct hf_roll
 	set_message(step, "waits for the canary, job %s", c->job);
 	step->takes_pace = c->seen.step_us > 0 && c->seen.step_us != known->step_us;
 	step->pace = (struct hf_rollout_pace){.step_us = c->seen.step_us};
-	(void)ask_for(step, c->state == HF_ROLLOUT_JOB_NONE, HF_ROLLOUT_CREATE_CANARY);
+	(void)(ask_for(step, c->state == HF_ROLLOUT_JOB_NONE, HF_ROLLOUT_CREATE_CANARY) ||
+	       ask_for(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE));
 }
 
 /* Creates the canary and waits for its end. known: its times as far as the entry has them; complete once the job has
@@ -448,7 +449,11 @@ static bool prove_health(const struct hf_rollout_node_view *view, struct hf_roll
 	if (!p->health_exists || p->observed_at == HF_TIME_NONE ||
 	    p->observed_at <= p->complete_at || p->observed_at <= view->changed_at) {
 		set_message(step, "no report of the agent from after the change");
-		(void)ask_for(step, p->health_exists && !p->report_asked, HF_ROLLOUT_ASK_REPORT);
+		/* Two rollouts that ask on one node replace each other's request without a pause. */
+		(void)ask_for(step,
+			      p->health_exists && !p->report_asked &&
+				      view->lease == HF_ROLLOUT_LEASE_OURS,
+			      HF_ROLLOUT_ASK_REPORT);
 		return false;
 	}
 	if (!hf_str_is_empty(p->boot_id) && !hf_streq(p->boot_id, p->health_boot_id)) {
@@ -509,7 +514,17 @@ static bool is_on_hold(const struct hf_rollout_node_view *view, struct hf_rollou
 {
 	if (view->on_hold)
 		set_message(step, "the node is well; held by annotation holdfast.dev/hold");
+	(void)ask_for(step, view->on_hold && view->lease == HF_ROLLOUT_LEASE_FREE,
+		      HF_ROLLOUT_TAKE_LEASE);
 	return view->on_hold;
+}
+
+/* The proof is awaited. A person may have deleted the Lease: then no other work may begin on the node all the same. */
+static void await_proof(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
+			hf_time from)
+{
+	(void)ask_for(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE);
+	fail_if_late(view, step, from);
 }
 
 static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
@@ -520,7 +535,7 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 		return;
 	}
 	if (!prove_node(view, step)) {
-		fail_if_late(view, step, proof_begins(view));
+		await_proof(view, step, proof_begins(view));
 		return;
 	}
 	if (is_on_hold(view, step))
@@ -570,7 +585,7 @@ static void step_canary(const struct hf_rollout_node_view *view, struct hf_rollo
 		return;
 	/* A device may have failed meanwhile. */
 	if (!prove_node(view, step)) {
-		fail_if_late(view, step, hf_time_add(view->since, c->within));
+		await_proof(view, step, hf_time_add(view->since, c->within));
 		return;
 	}
 	if (is_on_hold(view, step) ||

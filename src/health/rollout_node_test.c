@@ -313,6 +313,36 @@ static void a_proof_needs_each_fact(void **state)
 	expect_end(&v, HF_ROLLOUT_DONE, "driver version 570");
 }
 
+/* A person has deleted the Lease of a node that is changed. */
+static void a_lost_lease_is_taken_again_until_the_proof(void **state)
+{
+	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_PROVING);
+
+	(void)state;
+	v.proof.pod_ready = false;
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	v.lease = HF_ROLLOUT_LEASE_FREE;
+	expect_act(&v, HF_ROLLOUT_TAKE_LEASE);
+	v.lease = HF_ROLLOUT_LEASE_OTHERS;
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	/* A refused Lease does not keep the deadline away. */
+	v.lease = HF_ROLLOUT_LEASE_FREE;
+	v.now = T0 + 15 * HF_MINUTE;
+	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
+	v.now = NOW;
+	/* The holder of the Lease asks for a report, and no other. */
+	v.proof.pod_ready = true;
+	v.proof.observed_at = T0 - 1;
+	v.lease = HF_ROLLOUT_LEASE_OTHERS;
+	expect_act(&v, HF_ROLLOUT_DO_NOTHING);
+	v.lease = HF_ROLLOUT_LEASE_OURS;
+	expect_act(&v, HF_ROLLOUT_ASK_REPORT);
+	v.proof.observed_at = T0 + HF_SECOND;
+	v.on_hold = true;
+	v.lease = HF_ROLLOUT_LEASE_FREE;
+	expect_act(&v, HF_ROLLOUT_TAKE_LEASE);
+}
+
 static void an_old_report_proves_nothing(void **state)
 {
 	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_PROVING);
@@ -618,6 +648,7 @@ int main(void)
 		cmocka_unit_test(the_own_condition_is_cleared_without_the_lease),
 		cmocka_unit_test(the_annotation_goes_after_a_person_took_the_cordon_off),
 		cmocka_unit_test(a_proof_needs_each_fact),
+		cmocka_unit_test(a_lost_lease_is_taken_again_until_the_proof),
 		cmocka_unit_test(an_old_report_proves_nothing),
 		cmocka_unit_test(a_node_without_an_agent_is_proved_by_its_resources),
 		cmocka_unit_test(only_the_own_cordon_is_taken_off),

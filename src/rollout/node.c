@@ -205,6 +205,28 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 		       : NULL;
 }
 
+static bool is_at_work(const struct ro_object *object, const char *node)
+{
+	const struct hf_rollout_node *entry =
+		object->readable ? hf_ro_find_entry(&object->r.status, node) : NULL;
+	enum hf_rollout_phase phase;
+
+	return entry != NULL && hf_rollout_phase_of(entry->phase, &phase) &&
+	       phase > HF_ROLLOUT_WAITING && !hf_rollout_phase_is_end(phase);
+}
+
+/* Returns another rollout that works on the node; NULL: none. A person may have deleted its Lease. */
+static const char *find_other_rollout(const struct ro *ro)
+{
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(ro->cache, &it)) != NULL;)
+		if (!hf_streq(entry->name, ro->pass.name) &&
+		    is_at_work(entry->view, ro->pass.node))
+			return hf_arena_printf(ro->pass.arena, "DeviceRollout %s", entry->name);
+	return NULL;
+}
+
 static void see_mark(struct ro *ro, struct ro_facts *facts)
 {
 	const char *text = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "annotations",
@@ -244,6 +266,8 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 		view->held = find_template_hold(&ro->pass, view);
 	view->other_lock = hf_node_find_lock(node, ro->pass.node, json_of(ro, RO_READ_KURED),
 					     ro->pass.in_maintenance, ro->pass.arena);
+	if (view->other_lock == NULL && view->phase == HF_ROLLOUT_WAITING)
+		view->other_lock = find_other_rollout(ro);
 }
 
 static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)

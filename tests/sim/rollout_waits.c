@@ -358,6 +358,37 @@ static void no_condition_is_left_on_a_node_whose_lease_was_deleted(void **state)
 	rd_expect_clean(d);
 }
 
+/* A person deletes the Lease of a node that is being proved, and another rollout waits for the node. */
+static void a_deleted_lease_lets_no_other_rollout_in(void **state)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_leases,
+					   .ns = "holdfast-mend",
+					   .name = "holdfast-mend-n000"};
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 1);
+
+	rw_start(w);
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER ",'soakSeconds':60,'proof':{'seconds':600}");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
+	rd_rollout(d, "b",
+		   "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}}" FAST);
+	rw_run(w, 4 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "b", 0), "Waiting");
+	for (int i = 0; i < 3; i++) {
+		HF_AUTO_RESULT result = {0};
+
+		hf_memstore_apply(w->memstore, &request, &result);
+		assert_int_equal(result.code, 0);
+		rw_run(w, 20 * HF_SECOND);
+		if (!hf_streq(rd_node_phase(d, "b", 0), "Waiting"))
+			fail_msg("%s beside %s", rd_node_phase(d, "b", 0), rd_node_phase(d, "r", 0));
+	}
+}
+
 /* ---- a time without an operator ------------------------------------------------------------------------ */
 
 static unsigned long long deaf_from;
@@ -451,6 +482,7 @@ int main(int argc, char **argv)
 		T(more_nodes_are_skipped_than_the_status_can_list),
 		T(a_halted_rollout_changes_no_marked_node),
 		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
+		T(a_deleted_lease_lets_no_other_rollout_in),
 		cmocka_unit_test(no_cordon_is_left_by_a_list_that_is_lost),
 		cmocka_unit_test(an_hour_without_an_operator_does_not_halt),
 	};
