@@ -317,6 +317,20 @@ static int read_rung(const char *rung, size_t i, struct hf_policy_mend *mend, st
 			    i, rung);
 }
 
+/* A reset that cannot be proved before its deadline would always fail, and the next rung follow. */
+static int check_deadline(const struct hf_policy_mend *mend, struct hf_error *err)
+{
+	int64_t wait = mend->settle / HF_SECOND +
+		       (mend->words_len > 0 ? mend->diagnostic_seconds : 0);
+
+	if (mend->deadline > wait)
+		return 0;
+	return hf_error_set(err, HF_E_INVALID,
+			    "spec.mend.deadlineSeconds: Invalid value: %lld: must be more than "
+			    "settleSeconds and diagnostic.timeoutSeconds together, which are %lld",
+			    (long long)mend->deadline, (long long)wait);
+}
+
 static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struct hf_error *err)
 {
 	const struct mend *read = &spec->mend;
@@ -338,6 +352,8 @@ static int read_mend(const struct spec *spec, struct hf_policy_mend *mend, struc
 		rc = read_rung(read->rungs.items[i], i, mend, err);
 	if (rc == 0)
 		rc = read_diagnostic(&read->diagnostic, mend, err);
+	if (rc == 0)
+		rc = check_deadline(mend, err);
 	if (rc == 0)
 		rc = read_external(read, mend, err);
 	if (rc == 0)

@@ -122,6 +122,9 @@ static void what_is_wrong_in_the_section_mend_is_named(void **state)
 	static const char *const wrong[][2] = {
 		{"'mend':{'rungs':['person']}", "spec.mend.rungs[0]"},
 		{"'mend':{'rungs':['external']}", "spec.mend.external"},
+		{"'mend':{'deadlineSeconds':60,'settleSeconds':60}", "spec.mend.deadlineSeconds"},
+		{"'mend':{'deadlineSeconds':300,'settleSeconds':0,'diagnostic':{'command':['a']}}",
+		 "spec.mend.deadlineSeconds"},
 		{"'mend':{'external':{}}", "spec.mend.external.template"},
 		{"'mend':{'external':{'template':{'apiVersion':'a/v1','kind':'Fix','name':'n'}}}",
 		 "spec.mend.external.template.kind"},
