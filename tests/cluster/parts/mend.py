@@ -147,6 +147,8 @@ def check_actor(w):
     refused([
         ("an act without an intent", lambda: write(api, name, act=act()), ONE_ACT),
         ("a foreign nonce", lambda: write(api, name, phase="Acting", act=act(nonce="f" * 32)), "repeats the nonce"),
+        ("an external object to delete", lambda: write(api, name, phase="Acting", act=act(), saved={
+            "external": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "default"}}), NO_MORE),
         ("another boot", lambda: write(api, name, phase="Acting", act=act(bootID="x")), "another boot"),
         ("no boot", lambda: write(api, name, phase="Acting", act=act(bootID=None)), "another boot"),
         ("a success", lambda: write(api, name, phase="Succeeded", act=act()), ONE_ACT),
