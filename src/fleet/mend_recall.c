@@ -316,7 +316,8 @@ static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 		struct hf_health_node *node = &seen->nodes[i];
 
 		node->of_act = is_of_act(fleet, item->node);
-		node->no_remedy |= blocked || item->node->marks.held || spec->mend.hold;
+		node->held = item->node->marks.held || spec->mend.hold;
+		node->no_remedy |= blocked;
 		node->no_reset = item->health != NULL && !item->health->can_reset;
 		/* If the policy evicts pods, a busy device does not hold an act back: the pods leave
 		 * the device in phase Draining. */

@@ -437,6 +437,8 @@ static enum hf_health_why find_hold(struct budgets *b, const struct hf_health_no
 	/* A node that a person or another tool has cordoned gets no remedy beside theirs. */
 	if (node->foreign)
 		return HF_HEALTH_WHY_FOREIGN;
+	if (node->held)
+		return HF_HEALTH_WHY_HELD;
 	if (node->no_remedy || (node->no_reset && d->action == HF_HEALTH_RESET_DEVICE))
 		return HF_HEALTH_WHY_NO_REMEDY;
 	if (b->concurrent == 0)

@@ -123,8 +123,10 @@ struct hf_health_node {
 	const char *like;
 	bool free;        /* the node is a spare: it could take the work of another node */
 	bool replaceable; /* a spare node could take the node's work */
-	/* No further remedy begins: one waits for what may never come, or a person holds the node or has
-	 * cancelled the last one. Such a node takes no place of others. */
+	/* A person holds back the remedies of the node or of the policy. */
+	bool held;
+	/* No further remedy begins: one waits for what may never come, or a person has cancelled the last one. Such a
+	 * node takes no place of others. */
 	bool no_remedy;
 	/* The node can have every remedy but a reset: no device that is out of use has a UUID. */
 	bool no_reset;
@@ -213,9 +215,11 @@ enum hf_health_doing {
 	X(RATE, "rate: too many quarantines within the window")                                          \
 	X(FLAPS,                                                                                         \
 	  "flaps: quarantined three times within the window; the node stays as it is until one is past") \
+	X(HELD,                                                                                          \
+	  "held: a person holds acts back, by spec.mend.hold or by annotation holdfast.dev/hold")        \
 	X(NO_REMEDY,                                                                                     \
-	  "no-remedy: an act waits for what is missing or cannot be read, or a person holds or has "     \
-	  "cancelled it")                                                                                \
+	  "no-remedy: an act waits for what is missing or cannot be read, or a person has cancelled "    \
+	  "one in this quarantine")                                                                      \
 	X(CONCURRENT, "concurrent: too many remedies are under way")                                     \
 	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                         \
 	X(JOB, "job: the node's job has been disturbed often enough")                                    \

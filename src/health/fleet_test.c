@@ -169,6 +169,17 @@ static void a_reset_needs_a_device_and_keeps_no_place_without(void **state)
 	EXPECT(1, GO, REMEDY, EVIDENCE);
 }
 
+static void a_person_who_holds_is_told_apart_from_a_remedy_that_waits(void **state)
+{
+	(void)state;
+	policy.mode = HF_HEALTH_REMEDIATES;
+	kept(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->held = true;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->no_remedy = true;
+	decide();
+	EXPECT(0, HELD, REMEDY, HELD);
+	EXPECT(1, HELD, REMEDY, NO_REMEDY);
+}
+
 static void each_mode_does_what_it_says_and_shows_the_rest(void **state)
 {
 	(void)state;
@@ -745,6 +756,7 @@ int main(void)
 		TEST(a_suspicion_moves_nothing),
 		TEST(a_suspicion_remedies_nothing),
 		TEST(a_reset_needs_a_device_and_keeps_no_place_without),
+		TEST(a_person_who_holds_is_told_apart_from_a_remedy_that_waits),
 		TEST(each_mode_does_what_it_says_and_shows_the_rest),
 		TEST(promise_1_unknown_is_left_alone),
 		TEST(promise_2_what_others_have_taken_out_stays_theirs),

@@ -74,6 +74,7 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.observed_at = ago(json, "heard", NOW),
 		.same_boot = flag(json, "sameBoot", true),
 		.foreign = flag(json, "foreign", false),
+		.held = flag(json, "held", false),
 		.no_remedy = flag(json, "noRemedy", false),
 		.excluded = flag(json, "excluded", false),
 		.by_pods = flag(json, "byPods", false),

@@ -760,7 +760,7 @@ static void a_held_policy_does_not_say_go(void **state)
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_null(rw_get(w, &hf_remediations, NULL, ACT));
-	rw_expect_next(w, NODE, "held reset-device no-remedy");
+	rw_expect_next(w, NODE, "held reset-device held");
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_false(rw_tainted(w, NODE));
