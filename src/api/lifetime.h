@@ -32,6 +32,8 @@ struct hf_doc *hf_finalizer_patch(struct hf_doc *doc, const char *finalizer, boo
 bool hf_is_pod_of_node(const struct hf_json *pod);
 /* True if all containers of the pod have ended for good. */
 bool hf_has_pod_ended(const struct hf_json *pod);
+/* True if the spec of a pod asks for extended resources or has resource claims: its containers may be given devices. */
+bool hf_asks_for_devices(const struct hf_json *pod_spec);
 
 HF_END_DECLS
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "api/lifetime.h"
 #include "api/reader_internal.h"
 
 #include "base/str.h"
@@ -164,6 +165,13 @@ static bool asks_for_devices(const struct hf_json *pod, const char *containers)
 	return false;
 }
 
+bool hf_asks_for_devices(const struct hf_json *pod_spec)
+{
+	return asks_for_devices(pod_spec, "containers") ||
+	       asks_for_devices(pod_spec, "initContainers") ||
+	       hf_json_len(hf_json_get(pod_spec, "resourceClaims")) > 0;
+}
+
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template)
 {
@@ -188,9 +196,7 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 						? hf_reader_str(r, pod, "serviceAccountName")
 						: NULL;
 	ret_template->placed = is_placed(r, pod);
-	ret_template->devices = asks_for_devices(pod, "containers") ||
-				asks_for_devices(pod, "initContainers") ||
-				hf_json_len(hf_json_get(pod, "resourceClaims")) > 0;
+	ret_template->devices = hf_asks_for_devices(pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
 	r->errors = errors;

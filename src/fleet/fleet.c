@@ -123,6 +123,14 @@ static bool same_wish(const struct hf_cache_entry *before, const struct hf_cache
 			     hf_json_path(b, "metadata", "generation", NULL));
 }
 
+/* What permits the acts of the policy is unchanged. */
+static bool same_permission(const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	return before != NULL && now != NULL && same_wish(before, now) &&
+	       hf_json_equal(hf_json_path(hf_doc_json(before->doc), "status", "breaker", NULL),
+			     hf_json_path(hf_doc_json(now->doc), "status", "breaker", NULL));
+}
+
 static void policy_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -134,6 +142,8 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 		hf_fleet_look_soon(fleet, AFTER_CHANGE);
 		return;
 	}
+	if (!same_permission(before, now))
+		hf_fleet_mend_wake(fleet->mend, MEND_READ_POLICY, (now != NULL ? now : before)->name);
 	if (now == NULL) {
 		drop_policy(fleet, before->name);
 		add_left_out_policy(fleet);
@@ -229,7 +239,7 @@ static bool is_news(const struct hf_cache_entry *before, const struct hf_cache_e
 
 static void wake_node(struct hf_fleet *fleet, const char *name, enum mend_read read)
 {
-	hf_fleet_mend_wake_node(fleet->mend, name, read);
+	hf_fleet_mend_wake(fleet->mend, read, name);
 	hf_fleet_taints_wake_node(fleet->taints, name);
 }
 

@@ -188,7 +188,9 @@ static void tell_phase(const struct fleet_mend *mend, const char *what)
 	const struct hf_cache_entry *entry = hf_cache_get(mend->cache, NULL, mend->name);
 	const struct mend_object *object = entry == NULL ? NULL : entry->view;
 
-	if (object == NULL || !object->readable || !hf_mend_phase_of(what, &phase))
+	/* A dry run mends nothing. */
+	if (object == NULL || !object->readable || object->r.spec.dry_run ||
+	    !hf_mend_phase_of(what, &phase))
 		return;
 	if (phase == HF_MEND_DRAINING)
 		reason = "MendBegins";
@@ -209,27 +211,19 @@ static void tell_phase(const struct fleet_mend *mend, const char *what)
 		hf_family_add(mend->metrics.done, 1, object->r.spec.rung, what, NULL);
 }
 
-static void tell_refused_eviction(const struct fleet_mend *mend, const struct hf_reply *reply)
-{
-	char message[1024];
-
-	snprintf(message, sizeof(message), "Remediation %s waits: a pod may not be evicted yet: %s",
-		 mend->name, reply->message);
-	hf_fleet_event_node(mend->fleet, mend->node, true, "EvictionRefused", message);
-}
-
 static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	hf_fleet_count_eviction(mend->fleet, reply->code == 0               ? "done"
 					     : reply->code == HF_E_TOO_MANY ? "refused"
 									    : "failed");
 	if (reply->code == HF_E_TOO_MANY) {
-		tell_refused_eviction(mend, reply);
+		hf_fleet_mend_note_eviction(mend, reply->message);
 		end_pass(mend, LOOK_AT_WORK);
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
 		fail_pass(mend, reply);
 	} else {
 		hf_fleet_mend_forget_refusal(mend);
+		hf_map_remove(mend->evictions, mend->name);
 		end_pass(mend, HF_SECOND);
 	}
 }
@@ -574,6 +568,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 	hf_fleet_note_reply(mend->fleet, reply);
 	if (reply->code == HF_E_NOT_FOUND && mend->read == MEND_READ_OBJECT) {
 		hf_fleet_mend_forget_refusal(mend);
+		hf_map_remove(mend->evictions, mend->name);
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
@@ -795,7 +790,7 @@ void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen)
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read)
+void hf_fleet_mend_wake(struct fleet_mend *mend, enum mend_read read, const char *name)
 {
 	const struct hf_cache_entry *entry;
 
@@ -804,10 +799,10 @@ void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum men
 	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
 		const struct mend_object *object = entry->view;
 
-		if (!object->unfinished || !object->readable ||
-		    !hf_streq(object->r.spec.node, node))
-			continue;
-		wake_object(mend, entry->name, read);
+		if (object->unfinished && object->readable &&
+		    hf_streq(read == MEND_READ_POLICY ? object->r.spec.policy : object->r.spec.node,
+			     name))
+			wake_object(mend, entry->name, read);
 	}
 }
 
@@ -950,6 +945,7 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 	mend->arena = hf_arena_create(ARENA_MAX);
 	mend->due = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->refusals = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
+	mend->evictions = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
 	mend->cache = hf_cache_create(&options);
 	init_metrics(mend);
@@ -981,6 +977,7 @@ struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
 	hf_timer_destroy(mend->timer);
 	hf_map_destroy(mend->due);
 	hf_map_destroy(mend->refusals);
+	hf_map_destroy(mend->evictions);
 	hf_arena_destroy(mend->arena);
 	free(mend);
 	return NULL;

@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "store/resource.h"
 
+#include <stdio.h>
+
 /*
  * Makes the one request that a step of a Remediation asks for.
  *
@@ -425,6 +427,8 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 		/* If this eviction is refused, the next one for the same pod waits a minute; the
 		 * wait grows with each refusal. */
 		hf_fleet_refuse(mend->fleet, hf_doc_uid(doc), HF_MINUTE, false);
+		snprintf(mend->evicts, sizeof(mend->evicts), "%s/%s", hf_doc_namespace(doc),
+			 hf_doc_name(doc));
 		return hf_fleet_mend_evict(doc, ret_request, ret_body);
 	}
 	return false;

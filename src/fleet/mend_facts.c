@@ -7,6 +7,7 @@
 #include "api/node_locks.h"
 #include "base/str.h"
 #include "fleet/impact.h"
+#include "health/evidence.h"
 #include "store/resource.h"
 
 #include <string.h>
@@ -41,29 +42,11 @@ static const char *const operand_labels[] = {
 	"nvidia.com/gpu.deploy.device-plugin",
 	"nvidia.com/gpu.deploy.gpu-feature-discovery",
 };
-/* Label "app" of these pods. */
-static const char *const operand_apps[] = {
-	"gpu-feature-discovery",
-	"nvidia-dcgm",
-	"nvidia-dcgm-exporter",
-	"nvidia-device-plugin-daemonset",
-};
-
 bool hf_fleet_mend_is_operand(const char *label)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(operand_labels); i++)
 		if (hf_streq(operand_labels[i], label))
 			return true;
-	return false;
-}
-
-static bool is_operand_pod(const struct hf_json *pod)
-{
-	const char *app = hf_json_path_str(pod, "metadata", "labels", "app", NULL);
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(operand_apps); i++)
-		if (hf_streq(operand_apps[i], app))
-			return hf_is_pod_of_node(pod);
 	return false;
 }
 
@@ -355,74 +338,6 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 	view->pod_exit = (int)hf_json_i64(code, -1);
 }
 
-/* True if the agent reports that the pod holds a device of the act now. An act that names no
- * devices counts every device. */
-static bool holds_target(const struct fleet_mend *mend, const struct hf_device_health *health,
-			 const char *uid)
-{
-	for (size_t i = 0; i < health->devices.len; i++) {
-		const struct hf_device_report *device = &health->devices.items[i];
-		bool wanted = mend->r.spec.devices.len == 0;
-
-		for (size_t k = 0; k < mend->r.spec.devices.len; k++)
-			wanted |= hf_streq(device->uuid, mend->r.spec.devices.items[k].uuid);
-		for (size_t h = 0; wanted && h < device->holders.len; h++)
-			if (device->holders.items[h].until == HF_TIME_NONE &&
-			    hf_streq(device->holders.items[h].uid, uid))
-				return true;
-	}
-	return false;
-}
-
-/* By the labels of deploy/operator and of the chart. */
-static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json *pod)
-{
-	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
-
-	return mend->fleet->env.pod_ns != NULL &&
-	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL),
-			mend->fleet->env.pod_ns) &&
-	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/name", NULL), "holdfast") &&
-	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
-}
-
-/* True if the pod has to leave the node before the act. A reboot ends every pod. Two kinds of pods that hold no device
- * may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
- * The operator may find no other node, and then nothing would take the taint off. */
-static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
-		       const struct hf_json *pod)
-{
-	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
-
-	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
-	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
-		return false;
-	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
-		return true;
-	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       hf_find_controller(pod) != NULL && !is_operator_pod(mend, pod);
-}
-
-static void add_left(struct mend_facts *facts, const struct hf_json *pod, size_t i)
-{
-	facts->left[facts->view.pods_left++] = i;
-	facts->view.pods_lost += hf_find_controller(pod) == NULL;
-}
-
-static void see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
-		     struct mend_facts *facts)
-{
-	for (size_t i = 0; i < mend->pods_len; i++) {
-		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
-
-		if (must_leave(mend, health, pod))
-			add_left(facts, pod, i);
-		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
-			 is_operand_pod(pod))
-			facts->view.operands_left++;
-	}
-}
-
 /* ---- devices --------------------------------------------------------------------------------- */
 
 /* By its class, unless a rule of the cluster names a milder action for it. */
@@ -668,6 +583,41 @@ static const char *policy_forbids(const struct fleet_mend *mend, const struct me
 	return why != NULL ? why : find_limit(mend, facts, policy);
 }
 
+/* A person may write an address in a form of the vendor's tools. */
+static bool is_other_address(const char *wanted, const char *is)
+{
+	char a[HF_HEALTH_DEVICE_MAX], b[HF_HEALTH_DEVICE_MAX];
+
+	return !hf_str_is_empty(wanted) && !hf_str_is_empty(is) &&
+	       (!hf_health_pci_normalize(wanted, strlen(wanted), a) ||
+		!hf_health_pci_normalize(is, strlen(is), b) || !hf_streq(a, b));
+}
+
+/* Says which device of the act the node does not have, or which one has another address. A typing error must not reset
+ * another device than meant, and what the agent does not see is never proved. */
+static const char *find_unknown_target(const struct fleet_mend *mend,
+				       const struct mend_facts *facts)
+{
+	const struct hf_mend_view *view = &facts->view;
+
+	for (size_t i = 0; i < view->targets_len; i++) {
+		const struct hf_mend_target *target = &view->targets[i];
+		const struct hf_mend_seen *seen = NULL;
+
+		for (size_t k = 0; k < view->seen_len; k++)
+			if (hf_streq(view->seen[k].uuid, target->uuid))
+				seen = &view->seen[k];
+		if (seen == NULL)
+			return hf_arena_printf(mend->arena,
+					       "the node's agent reports no device with UUID %s",
+					       target->uuid);
+		if (is_other_address(target->id, seen->id))
+			return hf_arena_printf(mend->arena, "device %s is at address %s, not %s",
+					       target->uuid, seen->id, target->id);
+	}
+	return NULL;
+}
+
 static const char *find_why_not(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	if (facts->act_missing != NULL)
@@ -679,6 +629,12 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	if (mend->others.unreadable != NULL)
 		return hf_arena_printf(mend->arena, "Remediation %s cannot be read",
 				       mend->others.unreadable);
+	if (mend->rung == HF_MEND_RESET_DEVICE && find_unknown_target(mend, facts) != NULL)
+		return find_unknown_target(mend, facts);
+	if (facts->other_actor != NULL)
+		return hf_arena_printf(mend->arena,
+				       "the actor of Remediation %s is still on the node",
+				       facts->other_actor);
 	if (mend->others.on_node != NULL)
 		return hf_arena_printf(mend->arena, "Remediation %s is at work on the node",
 				       mend->others.on_node);
@@ -716,6 +672,15 @@ static hf_time convert_act_time(const struct fleet_mend *mend, hf_time at, hf_ti
 	return hf_mend_has_actor(mend->rung) ? convert_time(mend, at, now) : at;
 }
 
+static const char *print_holder(const struct fleet_mend *mend,
+				const struct hf_remediation_holder *holder)
+{
+	return hf_arena_printf(mend->arena, "%.64s (pid %lld%s%.200s)", hf_str_or(holder->comm, "?"),
+			       (long long)holder->pid,
+			       hf_str_is_empty(holder->pod) ? "" : " of pod ",
+			       hf_str_or(holder->pod, ""));
+}
+
 static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	const struct hf_remediation_status *s = &mend->r.status;
@@ -738,9 +703,11 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 	view->act_message = s->act.message;
 	view->act_holders = s->act.holders.len;
 	if (s->act.holders.len > 0)
-		view->act_holder = hf_arena_printf(mend->arena, "%.64s (pid %lld)",
-						   hf_str_or(s->act.holders.items[0].comm, "?"),
-						   (long long)s->act.holders.items[0].pid);
+		view->act_holder = print_holder(mend, &s->act.holders.items[0]);
+	for (size_t i = 0; i < s->conditions.len; i++)
+		if (hf_streq(s->conditions.items[i].type, "HoldersGone") &&
+		    hf_streq(s->conditions.items[i].status, "False"))
+			view->kept_open = s->conditions.items[i].message;
 }
 
 static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
@@ -816,9 +783,12 @@ static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
-	facts->request = hf_arena_printf(
-		mend->arena, "%s %s %lld", mend->name, at,
-		(long long)(seconds < HF_REPORT_SECONDS_MAX ? seconds : HF_REPORT_SECONDS_MAX));
+	if (facts->request == NULL)
+		facts->request =
+			hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
+					(long long)(seconds < HF_REPORT_SECONDS_MAX
+							    ? seconds
+							    : HF_REPORT_SECONDS_MAX));
 	facts->view.report_asked =
 		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
 					  "annotations", HF_REPORT_ANNOTATION, NULL),
@@ -893,7 +863,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 		see_health(mend, &health, facts);
 	}
 	see_quarantine(mend, heard ? &health : NULL, facts);
-	see_pods(mend, heard ? &health : NULL, facts);
+	hf_fleet_mend_see_pods(mend, heard ? &health : NULL, facts);
 	hf_fleet_mend_see_act(mend, facts);
 	facts->has_finalizer = hf_has_finalizer(json_of(mend, MEND_READ_OBJECT), HF_MEND_FINALIZER);
 	facts->cleared = find_cleared(mend, facts);

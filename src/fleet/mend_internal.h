@@ -3,6 +3,7 @@
 #ifndef HF_FLEET_MEND_INTERNAL_H
 #define HF_FLEET_MEND_INTERNAL_H
 
+#include "api/device_health.h"
 #include "api/lifetime.h"
 #include "api/remediation.h"
 #include "fleet/fleet_internal.h"
@@ -13,6 +14,7 @@
  *
  * - mend.c         start and stop, the cache, the order of passes, the live reads of a pass
  * - mend_facts.c   makes the input of health/mend_steps.h from the objects that were read
+ * - mend_pods.c    finds the pods that have to leave the node
  * - mend_do.c      makes the one write that the step asks for
  * - mend_act.c     makes the acts that need no actor on the node
  * - mend_create.c  creates the Remediations that a policy's plan asks for
@@ -30,6 +32,8 @@
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
 #define HF_MEND_OBJECTS_MAX 20000
+/* Namespace and name of a pod, in bytes. */
+#define HF_MEND_POD_NAME_MAX 320
 /* An object that has waited for so long, in phase Pending, held back in phase Draining, or after its act in phase
  * Restoring, takes no place of others: what it waits for may never come. */
 #define HF_MEND_WAITING_COUNTS (5 * HF_MINUTE)
@@ -147,6 +151,9 @@ struct fleet_mend {
 	hf_time wait; /* until the next pass, while the message of a refusal is written */
 	/* name of a Remediation → text: which of its requests the API server has refused last */
 	struct hf_map *refusals;
+	char evicts[HF_MEND_POD_NAME_MAX]; /* namespace and name of the pod that is evicted last */
+	/* name of a Remediation → text: the pod whose eviction was refused last, and why */
+	struct hf_map *evictions;
 	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];
@@ -176,11 +183,13 @@ struct mend_facts {
 	const char *cleared;
 	/* Text of HF_MENDED_ANNOTATION; NULL: the DeviceHealth has it already, or nothing is proved. */
 	const char *mended;
-	/* Text of HF_REPORT_ANNOTATION for this act. */
+	/* Text of HF_REPORT_ANNOTATION for this act, or before the act for the pods of the node. */
 	const char *request;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
 	/* Acts without an actor: the object of the act. */
+	/* Remediation whose actor is still on the node, though it has no such object or act; NULL: there is none */
+	const char *other_actor;
 	const char *act_missing; /* why the act has no object; NULL: the act has an object */
 	const char *act_job;     /* key of the job whose rank restarts */
 	size_t act_pod;          /* index of pods */
@@ -195,9 +204,9 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet);
 struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend); /* returns NULL */
 void hf_fleet_mend_start(struct fleet_mend *mend);
 void hf_fleet_mend_stop(struct fleet_mend *mend);
-/* Call this after the object of the node that passes take with this read has changed: its Remediations get a pass at
- * once. */
-void hf_fleet_mend_wake_node(struct fleet_mend *mend, const char *node, enum mend_read read);
+/* Call this after an object that passes take with this read has changed: the Remediations of this policy (MEND_READ_POLICY)
+ * or node (other reads) get a pass at once. */
+void hf_fleet_mend_wake(struct fleet_mend *mend, enum mend_read read, const char *name);
 /* Keeps which acts the plan of a policy asks for; later passes create them. */
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
 /* True for a Remediation that cannot be read and may have begun its act: it is of another version, and no other act may
@@ -214,6 +223,12 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts);
 bool hf_fleet_mend_is_operand(const char *label);
 /* Counts another Remediation, taken from a live list, in fleet_mend.others. */
 void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
+
+/* --- mend_pods.c --- */
+/* Notes the pods that have to leave the node, and what else on the node holds the act back. health NULL: there is no
+ * report. */
+void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
+			    struct mend_facts *facts);
 
 /* --- mend_do.c --- */
 /* The verb of the write of the Node's condition. */
@@ -263,6 +278,8 @@ bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *
 /* Why the API server has refused the last request for this Remediation; NULL: it has not. */
 const char *hf_fleet_mend_refusal(const struct fleet_mend *mend);
 void hf_fleet_mend_forget_refusal(struct fleet_mend *mend);
+/* Tells that the API server has refused the eviction of the pod fleet_mend.evicts. */
+void hf_fleet_mend_note_eviction(struct fleet_mend *mend, const char *message);
 const char *hf_fleet_mend_print_wait(const struct fleet_mend *mend, const char *why);
 /* The message of phase Restoring: how the act ended, and why nothing is put back (NULL: it is put back). */
 const char *hf_fleet_mend_print_end(const struct fleet_mend *mend, const char *why);

@@ -476,6 +476,18 @@ static void step_pending(const struct hf_mend_view *view, struct hf_mend_step *s
 	set_message(step, "moves the pods that use the devices");
 }
 
+static void tell_pods_left(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	const char *what = view->rung == HF_MEND_RESET_DEVICE ? "still use the devices"
+							      : "have not left the node";
+
+	if (view->pods_left == 1)
+		what = view->rung == HF_MEND_RESET_DEVICE ? "still uses the devices"
+							  : "has not left the node";
+	set_message(step, "%zu pod%s %s%s%.240s", view->pods_left, view->pods_left == 1 ? "" : "s",
+		    what, view->pod_left == NULL ? "" : ": ", hf_str_or(view->pod_left, ""));
+}
+
 /* Finds the pods and operands that must leave the node before the act, and starts their removal. */
 static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
@@ -483,12 +495,20 @@ static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *ste
 		return false;
 	if (view->pods_left > 0) {
 		step->act = HF_MEND_MOVE_PODS;
-		set_message(step, "%zu pod%s still use%s the devices", view->pods_left,
-			    view->pods_left == 1 ? "" : "s", view->pods_left == 1 ? "s" : "");
+		tell_pods_left(view, step);
 		return true;
 	}
 	if (view->rung != HF_MEND_RESET_DEVICE)
 		return false;
+	if (view->pod_unreported != NULL) {
+		if (view->health_exists && !view->report_asked)
+			step->act = HF_MEND_ASK_REPORT;
+		set_message(step,
+			    "waits for a report of the agent that is newer than pod %.200s, which "
+			    "may hold the devices",
+			    view->pod_unreported);
+		return true;
+	}
 	if (!view->operands_off) {
 		step->act = HF_MEND_OPERANDS_OFF;
 		set_message(step, "turns off the GPU Operator's operands on the node");
@@ -515,7 +535,9 @@ static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *
 		struct hf_mend_step left = {.next = view->phase};
 
 		set_message(step, "the node was not emptied in time: %s",
-			    must_drain(view, &left) ? left.message : "processes kept the devices");
+			    must_drain(view, &left)
+				    ? left.message
+				    : hf_str_or(view->kept_open, "processes kept the devices"));
 		end_act(view, step, HF_MEND_FAILED);
 		return;
 	}
@@ -540,6 +562,13 @@ static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *
 	set_message(step, "approved; the act may begin");
 }
 
+/* No pod holds a device of the act, and no pod may have been given one since the newest report. */
+static bool are_jobs_moved(const struct hf_mend_view *view)
+{
+	return view->pods_left == 0 &&
+	       (view->rung != HF_MEND_RESET_DEVICE || view->pod_unreported == NULL);
+}
+
 static void back_to_draining(struct hf_mend_step *step)
 {
 	step->next = HF_MEND_DRAINING;
@@ -561,7 +590,7 @@ static bool withdraw_approval(const struct hf_mend_view *view, struct hf_mend_st
 		back_to_draining(step);
 		return true;
 	}
-	if (hf_mend_disturbs_work(view->rung) && (!view->quarantined || view->pods_left > 0)) {
+	if (hf_mend_disturbs_work(view->rung) && (!view->quarantined || !are_jobs_moved(view))) {
 		set_message(step, view->quarantined ? "pods came back to the node"
 						    : "the quarantine was removed");
 		back_to_draining(step);
@@ -783,7 +812,7 @@ static void set_before_act(const struct hf_mend_view *view, const struct hf_mend
 			      !view->held && view->other_lock == NULL && view->allowed,
 			      "NothingHolds", "Held");
 	if (hf_mend_disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
-		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], view->pods_left == 0, "NoPods",
+		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], are_jobs_moved(view), "NoPods",
 			      "PodsLeft");
 	if (view->act_holders > 0 || view->pod_exit == HF_MEND_EXIT_BUSY)
 		set_condition(&conditions[HF_MEND_COND_HOLDERS_GONE], false, NULL, "DevicesOpen");

@@ -111,6 +111,8 @@ struct hf_mend_view {
 	size_t act_holders;      /* processes that kept the devices open */
 	/* name and pid of one process that kept the devices open, for the message; NULL: none */
 	const char *act_holder;
+	/* the message about processes that have kept the devices open in a former approval; NULL: none */
+	const char *kept_open;
 	bool saved; /* labels, cordon or persistence mode have to be put back */
 	/* the agent or the jobs do not know yet that the act has mended the node; `saved` is true too */
 	bool untold;
@@ -136,6 +138,10 @@ struct hf_mend_view {
 	enum hf_mend_lease lease;
 	const char *lease_holder; /* NULL: unknown */
 	size_t pods_left;         /* number of pods, without operands, that hold the devices */
+	/* name of one of these pods, and why its eviction is refused, for the message; NULL: unknown */
+	const char *pod_left;
+	/* pod that may have been given a device of the act after the agent's newest report; NULL: there is none */
+	const char *pod_unreported;
 	size_t pods_lost; /* of pods_left: pods without a controller that would create them again */
 	/* the labels that enable the operands are false, or the node has no operands */
 	bool operands_off;

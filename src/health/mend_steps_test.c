@@ -9,25 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Expects a step, "NEXT/DO" or "NEXT/DO/OUTCOME", and a part of its message. */
-static void expect_step(const struct hf_mend_view *view, const char *want, const char *words)
-{
-	struct hf_mend_step step;
-	char got[96];
-
-	hf_mend_step(view, &step);
-	if (step.outcome == HF_MEND_PENDING)
-		snprintf(got, sizeof(got), "%s/%s", hf_mend_phase_name(step.next),
-			 hf_mend_do_name(step.act));
-	else
-		snprintf(got, sizeof(got), "%s/%s/%s", hf_mend_phase_name(step.next),
-			 hf_mend_do_name(step.act), hf_mend_phase_name(step.outcome));
-	if (!hf_streq(got, want) || strstr(step.message, words) == NULL)
-		fail_msg("%s, rung %s: %s \"%s\", expected %s \"%s\"",
-			 hf_mend_phase_name(view->phase), hf_mend_rung_name(view->rung), got,
-			 step.message, want, words);
-}
-
 static void a_reset_goes_straight_to_its_end(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESET_DEVICE);

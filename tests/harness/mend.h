@@ -10,6 +10,9 @@
 #include "base/str.h"
 #include "harness/test.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define MEND_T0 (1700000000 * HF_SECOND)
 
 static const struct hf_mend_target mend_target = {.id = "0000:1a:00.0", .uuid = "GPU-1"};
@@ -139,6 +142,25 @@ static inline void mend_check_promises(const struct hf_mend_view *v,
 		mend_check_proof(v);
 	if (step->next == HF_MEND_SUCCEEDED && v->phase < HF_MEND_RESTORING)
 		assert_true(v->dry_run || step->prove);
+}
+
+/* Expects a step, "NEXT/DO" or "NEXT/DO/OUTCOME", and a part of its message. */
+static inline void expect_step(const struct hf_mend_view *view, const char *want, const char *words)
+{
+	struct hf_mend_step step;
+	char got[96];
+
+	hf_mend_step(view, &step);
+	if (step.outcome == HF_MEND_PENDING)
+		snprintf(got, sizeof(got), "%s/%s", hf_mend_phase_name(step.next),
+			 hf_mend_do_name(step.act));
+	else
+		snprintf(got, sizeof(got), "%s/%s/%s", hf_mend_phase_name(step.next),
+			 hf_mend_do_name(step.act), hf_mend_phase_name(step.outcome));
+	if (!hf_streq(got, want) || strstr(step.message, words) == NULL)
+		fail_msg("%s, rung %s: %s \"%s\", expected %s \"%s\"",
+			 hf_mend_phase_name(view->phase), hf_mend_rung_name(view->rung), got,
+			 step.message, want, words);
 }
 
 #endif

@@ -160,6 +160,12 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	}
 }
 
+static bool acts_already(const struct ra *a, int node, const char *pod)
+{
+	return a->ends_at[node] != 0 &&
+	       hf_streq(a->act[node], pod + strlen(HF_MEND_POD_PREFIX));
+}
+
 /* Runs one pod, as the kubelet of its node would. */
 static void run_pod(struct ra *a, const char *pod)
 {
@@ -187,8 +193,7 @@ static void run_pod(struct ra *a, const char *pod)
 			assert_int_equal(apply(a, &request), 0);
 		return;
 	}
-	if (hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed") || a->ends_at[node] != 0 ||
-	    a->w->silent[node])
+	if (ra_is_final(phase) || a->w->silent[node] || acts_already(a, node, pod))
 		return;
 	if (!read_it(a, pod + strlen(HF_MEND_POD_PREFIX), arena, &r) ||
 	    !hf_streq(r.status.phase, "Approved") || r.spec.cancel ||

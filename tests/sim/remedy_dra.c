@@ -377,6 +377,7 @@ static void a_reset_of_another_device_takes_the_node(void **state)
 	struct rw *w = *state;
 	static struct ladder ladder; /* the teardown uses it */
 
+	w->gpus = 2;
 	begin_ladder(w, &ladder, DEVICE);
 	w->people_ask = true;
 	rw_say(w, 1, RW_RESET);
@@ -387,7 +388,7 @@ static void a_reset_of_another_device_takes_the_node(void **state)
 		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
 		  "'n001-1'},'spec':{'node':'n001','rung':'reset-device','attempt':1,'nonce':"
 		  "'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[{'id':"
-		  "'0000:1b:00.0','uuid':'GPU-other'}]}}");
+		  "'0000:1b:00.0','uuid':'GPU-n001-1'}]}}");
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(ra_phase(ladder.actors, 1), "Approved");
 	assert_true(rw_tainted(w, 1));

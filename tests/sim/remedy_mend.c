@@ -614,6 +614,7 @@ static void a_dry_run_says_what_it_would_do(void **state)
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
 	expect_message(a, "n003-1", "dry run: the act would begin now");
+	assert_false(rw_event(w, "Mended", "n003"));
 	assert_int_equal(a->acts, 0);
 	assert_false(rw_tainted(w, 3));
 }

@@ -627,6 +627,130 @@ static void a_report_in_the_middle_of_a_pass_counts_at_once(void **state)
 	}
 }
 
+static const char *message_of(struct rw *w, const char *name)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_remediations, NULL, name), "status",
+					  "message", NULL),
+			 "");
+}
+
+static void expect_wait(struct rw *w, const char *name, const char *phase, const char *words)
+{
+	const char *is =
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, name), "status", "phase", NULL);
+
+	if (!hf_streq(is, phase) || strstr(message_of(w, name), words) == NULL)
+		fail_msg("%s is %s: '%s', not %s: '%s'", name, hf_str_or(is, "?"),
+			 message_of(w, name), phase, words);
+}
+
+/* A person removes the finalizer of an object whose actor is at work, and orders another act. */
+static void no_act_begins_beside_an_actor_without_object(void **state)
+{
+	struct middle m = {.w = NULL};
+
+	(void)state;
+	begin(&m, &stages[3]);
+	assert_string_equal(phase_of_act(m.w), "Acting");
+	rw_patch(m.w, &hf_remediations, ACT, "{'metadata':{'finalizers':null}}");
+	remove_now(m.w, &hf_remediations, NULL, ACT);
+	rw_delete(m.w, &hf_healthpolicies, "p");
+	ra_request(m.a, NODE, 7, "reset-device", "");
+	/* Fails if an act begins now. */
+	rw_run(m.w, HF_MINUTE);
+	expect_wait(m.w, NAME "-7", "Pending", "waits for the Lease");
+	remove_now(m.w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
+	rw_run(m.w, HF_MINUTE);
+	expect_wait(m.w, NAME "-7", "Draining", "the actor of Remediation " ACT " is still on the node");
+	/* The garbage collector deletes the pod, which has no owner any more. */
+	delete_actor(&m);
+	ra_all(m.a, RA_MENDS, RA_MENDS);
+	rw_run(m.w, HF_MINUTE);
+	rw_say_again(m.w);
+	rw_run(m.w, HF_MINUTE);
+	assert_string_equal(ra_phase(m.a, NODE), "Succeeded");
+	rw_teardown((void **)&m.w);
+}
+
+/* A typing error in the UUID or in the address. */
+static void a_device_that_the_node_does_not_have_is_not_reset(void **state)
+{
+	static const struct {
+		const char *device, *words;
+	} rows[] = {
+		{"{'uuid':'GPU-other'}", "the node's agent reports no device with UUID GPU-other"},
+		{"{'id':'0000:1b:00.0','uuid':'GPU-" NAME "'}",
+		 "device GPU-" NAME " is at address 0000:1a:00.0, not 0000:1b:00.0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		struct rw *w;
+		struct ra *a;
+		char text[512];
+
+		rw_setup((void **)&w);
+		a = ra_create(w);
+		rw_begin(w, 3, "{'mode':'observe'}");
+		snprintf(text, sizeof(text),
+			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{"
+			 "'name':'" ACT "'},'spec':{'node':'" NAME
+			 "','rung':'reset-device','attempt':1,"
+			 "'nonce':'0123456789abcdef0123456789abcdef','requestedBy':'ann',"
+			 "'devices':[%s]}}",
+			 rows[i].device);
+		rw_create(w, &hf_remediations, NULL, text);
+		rw_run(w, HF_MINUTE);
+		expect_wait(w, ACT, "Pending", rows[i].words);
+		assert_false(rw_tainted(w, NODE));
+		assert_int_equal(a->acts, 0);
+		rw_teardown((void **)&w);
+	}
+}
+
+/* The agent dies, and then a pod comes that asks for a device: no report says which. */
+static void a_reset_waits_for_the_agent_if_a_pod_came_after_its_report(void **state)
+{
+	struct middle m = {.w = NULL};
+
+	(void)state;
+	begin(&m, &stages[0]);
+	m.w->mute[NODE] = true;
+	rw_run(m.w, 10 * HF_SECOND);
+	rw_create(m.w, &hf_pods, "default",
+		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
+		  "'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
+		  "'limits':{'nvidia.com/gpu':'1'}}}]}}");
+	rw_patch_in(m.w, &hf_pods, "default", "late", "status",
+		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:15:00Z'}}");
+	rw_run(m.w, 2 * HF_MINUTE);
+	end_other_tool(&m);
+	rw_run(m.w, HF_MINUTE);
+	assert_int_equal(m.a->acts, 0);
+	expect_wait(m.w, ACT, "Draining", "newer than pod default/late");
+	m.w->mute[NODE] = false;
+	rw_say_again(m.w);
+	rw_run(m.w, HF_MINUTE);
+	assert_int_equal(m.a->acts, 1);
+	rw_teardown((void **)&m.w);
+}
+
+static void a_hold_of_the_policy_withdraws_an_approval_at_once(void **state)
+{
+	struct middle m = {.w = NULL};
+
+	(void)state;
+	for (hf_time at = 0; at < 6 * HF_SECOND; at += 700 * HF_MS) {
+		begin(&m, &stages[2]);
+		rw_run(m.w, 10 * HF_SECOND + at);
+		assert_string_equal(phase_of_act(m.w), "Approved");
+		rw_patch(m.w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
+		rw_run(m.w, HF_SECOND / 2);
+		assert_string_equal(phase_of_act(m.w), "Draining");
+		rw_teardown((void **)&m.w);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -640,6 +764,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_old_report_begins_no_act),
 		T(an_act_is_not_repeated_by_its_manifest),
 		cmocka_unit_test(a_report_in_the_middle_of_a_pass_counts_at_once),
+		cmocka_unit_test(no_act_begins_beside_an_actor_without_object),
+		cmocka_unit_test(a_device_that_the_node_does_not_have_is_not_reset),
+		cmocka_unit_test(a_reset_waits_for_the_agent_if_a_pod_came_after_its_report),
+		cmocka_unit_test(a_hold_of_the_policy_withdraws_an_approval_at_once),
 	};
 
 	/* One test alone, by a pattern. */

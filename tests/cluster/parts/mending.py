@@ -16,7 +16,7 @@ import subprocess
 import threading
 import time
 
-from kit import audit, build, client, image, inside
+from kit import audit, build, client, image, inside, plugin
 from kit.agent import COUNT, NODE, Agent, address
 from kit.check import Fail, Skip, equal, has_verb, want
 from kit.operator import Operator
@@ -330,6 +330,88 @@ def check_by_hand(w):
         w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/hold": None}}})
         equal("resets", len(tool_log(w)), before)
         return said.strip().replace("\n", "; ")
+
+
+def request(w, number, uuid, **device):
+    """A person orders the reset of a device, without the program. Returns the name."""
+    name = f"{NODE}-{number}"
+    w.api.create("remediations", None, {
+        "apiVersion": "holdfast.dev/v1alpha1", "kind": "Remediation", "metadata": {"name": name},
+        "spec": {"node": NODE, "rung": "reset-device", "attempt": number, "nonce": f"{number:032x}", "requestedBy": "admin",
+                 "devices": [{"uuid": uuid, **device}]}})
+    return name
+
+
+def until_says(s, number, words):
+    return client.until(f"{NODE}-{number} says: {words}",
+                        lambda: words in s.act(number).get("status", {}).get("message", ""), 30)
+
+
+def check_device_that_is_not_there(w):
+    """A typing error in a UUID or an address: nothing is reset, no taint, and the message names it"""
+    with Story(w, hold=True) as s:
+        tool_does(w, 0, 0)
+        before = len(tool_log(w))
+        real = s.agent.devices()[1]["uuid"]
+        request(w, 1, "GPU-none")
+        until_says(s, 1, "the node's agent reports no device with UUID GPU-none")
+        request(w, 2, real, id=address(2))
+        until_says(s, 2, f"device {real} is at address {address(1)}, not {address(2)}")
+        client.pause(2)
+        equal("resets", len(tool_log(w)), before)
+        want(not tainted(w), "the node is quarantined")
+
+
+def check_actor_without_its_object(w):
+    """A person removes an object and its finalizer while the tool runs: no act begins beside that actor"""
+    with Story(w, hold=True) as s:
+        tool_does(w, 12, 0)
+        uuid = s.agent.devices()[1]["uuid"]
+        name = request(w, 1, uuid)
+        began = seconds_of(s.until_phase("Acting")["status"]["act"]["startedAt"])
+        w.api.patch("remediations", None, name, {"metadata": {"finalizers": None}})
+        w.api.delete("remediations", None, name)
+        request(w, 2, uuid)
+        until_says(s, 2, f"the actor of Remediation {name} is still on the node")
+        done = s.until_phase("Succeeded", 2)
+        after = seconds_of(done["status"]["act"]["startedAt"]) - began
+        want(after >= 12, f"the second act began {after:.1f} s after the first")
+
+
+def check_pod_after_the_report(w):
+    """The agent is dead, and another pod is given the sick device: it is not reset under that pod"""
+    plugin.needed()
+    with Story(w, rungs=["reset-device"], hold=True) as s:
+        tool_does(w, 0, 0)
+        before = len(tool_log(w))
+        plugin.start(w)
+        w.until("the node has devices", lambda: w.api.get("nodes", None, NODE)["status"]["allocatable"].get(
+            "example.com/gpu") == "4")
+        try:
+            s.fail()
+            client.until("the node is quarantined", lambda: tainted(w), 30)
+            s.agent.stop()
+            for i in range(COUNT):
+                w.api.create("pods", "default", {"metadata": {"name": f"late-{i}"}, "spec": {
+                    "tolerations": [{"operator": "Exists"}], "terminationGracePeriodSeconds": 1, "containers": [{
+                        "name": "c", "image": "localhost/busybox:1", "command": ["sleep", "1000"],
+                        "resources": {"limits": {"example.com/gpu": 1}}}]}})
+            w.until("they run", lambda: all(w.api.get("pods", "default", f"late-{i}")["status"].get("phase") == "Running"
+                                            for i in range(COUNT)))
+            w.api.patch("healthpolicies", None, "p", {"spec": {"mend": {"hold": False}, "drain": {"graceSeconds": 0}}})
+            until_says(s, 1, "newer than pod default/late-")
+            client.pause(3)
+            equal("resets", len(tool_log(w)), before)
+            s.agent.start()
+            s.until_phase("Succeeded")
+            equal("resets", len(tool_log(w)), before + 1)
+            left = [p["metadata"]["name"] for p in w.api.list("pods", "default") if p["metadata"]["name"].startswith("late-")]
+            equal("pods on the other devices", len(left), COUNT - 1)
+        finally:
+            for i in range(COUNT):
+                if w.api.find("pods", "default", f"late-{i}"):
+                    w.api.delete("pods", "default", f"late-{i}")
+            w.cluster.stop("plugin")
 
 
 def processes(word):

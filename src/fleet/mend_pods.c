@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "fleet/mend_internal.h"
+
+#include "api/lifetime.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <string.h>
+
+/*
+ * Finds the pods that have to leave the node of a Remediation before its act.
+ *
+ * Input: the live list of the node's pods, and the newest report of the agent. Output: the part of struct mend_facts
+ * about pods. Invariant: a pod that may hold a device of a reset is either evicted or waited for. The report of an agent
+ * says nothing about pods that are younger than it.
+ */
+
+/* Label "app" of these pods. */
+static const char *const operand_apps[] = {
+	"gpu-feature-discovery",
+	"nvidia-dcgm",
+	"nvidia-dcgm-exporter",
+	"nvidia-device-plugin-daemonset",
+};
+
+static bool is_operand_pod(const struct hf_json *pod)
+{
+	const char *app = hf_json_path_str(pod, "metadata", "labels", "app", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(operand_apps); i++)
+		if (hf_streq(operand_apps[i], app))
+			return hf_is_pod_of_node(pod);
+	return false;
+}
+
+/* True if the agent reports that the pod holds a device of the act now. An act that names no
+ * devices counts every device. */
+static bool holds_target(const struct fleet_mend *mend, const struct hf_device_health *health,
+			 const char *uid)
+{
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+		bool wanted = mend->r.spec.devices.len == 0;
+
+		for (size_t k = 0; k < mend->r.spec.devices.len; k++)
+			wanted |= hf_streq(device->uuid, mend->r.spec.devices.items[k].uuid);
+		for (size_t h = 0; wanted && h < device->holders.len; h++)
+			if (device->holders.items[h].until == HF_TIME_NONE &&
+			    hf_streq(device->holders.items[h].uid, uid))
+				return true;
+	}
+	return false;
+}
+
+/* By the labels of deploy/operator and of the chart. */
+static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json *pod)
+{
+	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
+
+	return mend->fleet->env.pod_ns != NULL &&
+	       hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL),
+			mend->fleet->env.pod_ns) &&
+	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/name", NULL), "holdfast") &&
+	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
+}
+
+/* True if the pod has to leave the node before the act. A reboot ends every pod. Two kinds of pods that hold no device
+ * may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
+ * The operator may find no other node, and then nothing would take the taint off. */
+static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
+		       const struct hf_json *pod)
+{
+	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
+
+	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
+	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
+		return false;
+	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
+		return true;
+	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
+	       hf_find_controller(pod) != NULL && !is_operator_pod(mend, pod);
+}
+
+/* A kubelet gives a container its devices once, before it starts, and the agent reports them within this time. */
+#define REPORT_LAG (5 * HF_SECOND)
+
+static const char *print_pod(const struct fleet_mend *mend, const struct hf_json *pod)
+{
+	return hf_arena_printf(mend->arena, "%.128s/%.128s",
+			       hf_str_or(hf_json_path_str(pod, "metadata", "namespace", NULL), "?"),
+			       hf_str_or(hf_json_path_str(pod, "metadata", "name", NULL), "?"));
+}
+
+static void add_left(const struct fleet_mend *mend, struct mend_facts *facts,
+		     const struct hf_json *pod, size_t i)
+{
+	const char *name = print_pod(mend, pod);
+	const char *refused = hf_map_get(mend->evictions, mend->name);
+
+	if (facts->view.pods_left == 0)
+		facts->view.pod_left = name;
+	if (refused != NULL && hf_str_has_prefix(refused, name) && refused[strlen(name)] == ':')
+		facts->view.pod_left = refused;
+	facts->left[facts->view.pods_left++] = i;
+	facts->view.pods_lost += hf_find_controller(pod) == NULL;
+}
+
+/* True if the agent's report is too old to say which devices the pod was given. Both times are of the node's clock. */
+static bool is_unreported(const struct hf_device_health *health, const struct hf_json *pod)
+{
+	const char *started = hf_json_path_str(pod, "status", "startTime", NULL);
+	hf_time at;
+
+	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
+	    !hf_asks_for_devices(hf_json_get(pod, "spec")))
+		return false;
+	return health == NULL || health->observed_at == HF_TIME_NONE ||
+	       hf_time_parse(hf_str_or(started, ""), &at, NULL) != 0 ||
+	       health->observed_at <= hf_time_add(at, REPORT_LAG);
+}
+
+/* A reset needs to know who was given the device: the pods of other devices stay. */
+static void see_unreported(const struct fleet_mend *mend, const struct hf_device_health *health,
+			   const struct hf_json *pod, struct mend_facts *facts)
+{
+	if (mend->rung != HF_MEND_RESET_DEVICE || !mend->before_act || !is_unreported(health, pod))
+		return;
+	facts->view.pod_unreported = print_pod(mend, pod);
+	facts->request = hf_arena_printf(mend->arena, "%s %s %lld", mend->name,
+					 hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "?"),
+					 (long long)(REPORT_LAG / HF_SECOND));
+}
+
+/* The actor of another Remediation may still be at work, although its object is gone: a person can remove the finalizer.
+ * An actor that has written the end of its act does nothing more. On a node that is lost no kubelet can confirm the end
+ * of a pod. */
+static void see_other_actor(const struct fleet_mend *mend, const struct hf_json *pod,
+			    struct mend_facts *facts)
+{
+	const char *name = hf_str_or(hf_json_path_str(pod, "metadata", "name", NULL), "");
+	const struct hf_cache_entry *entry;
+	const struct mend_object *object;
+
+	if (!hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE) ||
+	    !hf_str_has_prefix(name, HF_MEND_POD_PREFIX) || hf_has_pod_ended(pod))
+		return;
+	name += strlen(HF_MEND_POD_PREFIX);
+	entry = hf_cache_get(mend->cache, NULL, name);
+	object = entry == NULL ? NULL : entry->view;
+	if (hf_streq(name, mend->name) ||
+	    (object != NULL && object->readable &&
+	     object->r.status.act.ended_at != HF_TIME_NONE) ||
+	    (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
+	     !facts->view.node_ready))
+		return;
+	facts->other_actor = hf_arena_strdup(mend->arena, name);
+}
+
+void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
+			    struct mend_facts *facts)
+{
+	for (size_t i = 0; i < mend->pods_len; i++) {
+		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
+
+		if (must_leave(mend, health, pod))
+			add_left(mend, facts, pod, i);
+		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
+			 is_operand_pod(pod))
+			facts->view.operands_left++;
+		else
+			see_unreported(mend, health, pod, facts);
+		see_other_actor(mend, pod, facts);
+	}
+}
