@@ -519,7 +519,8 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 	struct hf_remediation_status status = mend->r.status;
 
 	status.act.ended_at = hf_fleet_now(mend->fleet);
-	status.act.has_exit_code = true;
+	/* Without an answer the request may have been done, so only the proof decides. */
+	status.act.has_exit_code = reply->code != HF_E_TIMEOUT;
 	status.act.exit_code = reply->code == 0 ? 0 : 1;
 	status.act.message = reply->code == 0 ? "requested" : reply->message;
 	return write_status(mend, &status, ret_request, ret_body);

@@ -31,6 +31,7 @@ struct fixes {
 	struct hf_loop *loop;
 	struct hf_doc *template, *object;
 	unsigned creates, deletes;
+	bool loses; /* the reply to the next create */
 	struct ra *actors;
 };
 
@@ -68,8 +69,13 @@ static int perform(struct fixes *fixes, const struct front_call *call, struct hf
 static void answer(void *arg, struct front_call *call)
 {
 	struct hf_doc *doc = NULL;
-	int code = perform(arg, call, &doc);
+	struct fixes *fixes = arg;
+	int code = perform(fixes, call, &doc);
 
+	if (fixes->loses && call->verb == HF_VERB_CREATE) {
+		fixes->loses = false;
+		code = HF_E_TIMEOUT;
+	}
 	front_answer(call, code, code == 0 ? doc : NULL);
 }
 
@@ -100,11 +106,12 @@ static const char *phase_of(struct rw *w)
 		"");
 }
 
-/* The object exists, and the act waits for its proof. */
-static struct fixes *begin(struct rw *w)
+/* The object exists, and the act waits for its proof. loses: the operator has not heard of the create. */
+static struct fixes *begin_with(struct rw *w, bool loses)
 {
 	struct fixes *fixes = hf_xcalloc(1, sizeof(*fixes));
 
+	fixes->loses = loses;
 	fixes->actors = ra_create(w);
 	fixes->actors->at_once = 1;
 	fixes->loop = w->loop;
@@ -123,6 +130,11 @@ static struct fixes *begin(struct rw *w)
 	return fixes;
 }
 
+static struct fixes *begin(struct rw *w)
+{
+	return begin_with(w, false);
+}
+
 static void the_object_goes_with_the_proof(void **state)
 {
 	struct rw *w = *state;
@@ -136,6 +148,20 @@ static void the_object_goes_with_the_proof(void **state)
 	assert_int_equal(fixes->deletes, 1);
 	assert_null(hf_json_path(rw_get(w, &hf_remediations, NULL, ACT), "status", "saved",
 				 "external", NULL));
+}
+
+/* The API server has created the object, and the operator has no answer: the other controller is at work. */
+static void a_create_without_an_answer_is_proved(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = begin_with(w, true);
+
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Succeeded");
+	assert_null(fixes->object);
+	assert_int_equal(fixes->creates, 1);
+	assert_int_equal(fixes->deletes, 1);
 }
 
 /* The other controller works on the node as long as the object exists, so it goes whatever becomes of the policy. */
@@ -221,6 +247,7 @@ int main(int argc, char **argv)
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
 		T(the_object_goes_with_the_proof),
+		T(a_create_without_an_answer_is_proved),
 		cmocka_unit_test(the_object_goes_although_the_policy_has_changed),
 		T(the_object_goes_with_the_node),
 		cmocka_unit_test(a_fault_from_before_the_act_is_mended),
