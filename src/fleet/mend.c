@@ -39,6 +39,11 @@
 /* Interval of the search for old finished Remediations. The operator deletes one at a time. */
 #define PRUNE_EVERY (10 * HF_MINUTE)
 
+/* What the cache keeps of an actor's pod. */
+struct actor_view {
+	bool leaves, ended;
+};
+
 static void read_next(struct fleet_mend *mend);
 
 /* ---- the order of passes ------------------------------------------------------------------------ */
@@ -72,25 +77,38 @@ static hf_time due_at(const struct fleet_mend *mend, const char *name)
 	return due == NULL ? 0 : *due;
 }
 
-/* Finds the unfinished Remediation with the earliest next pass. Returns NULL if every Remediation
- * is finished. */
+/* Keeps the entry if its pass is the earliest so far. */
+static void note_pass(const struct fleet_mend *mend, const struct hf_cache_entry *entry,
+		      const char **name, hf_time *at)
+{
+	hf_time due = due_at(mend, entry->name);
+
+	if (*name != NULL && due >= *at)
+		return;
+	*name = entry->name;
+	*at = due;
+}
+
+/* Finds the Remediation with the earliest next pass; NULL: none. It is unfinished, or it has an actor's pod: a create that
+ * a former leader has sent may be performed after the end of the act. */
 static const char *find_first(const struct fleet_mend *mend, hf_time *ret_at)
 {
-	const struct hf_cache_entry *entry;
+	const struct hf_cache_entry *entry, *pod;
 	const char *first = NULL;
 
 	*ret_at = HF_TIME_NEVER;
-	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
-		const struct mend_object *object = entry->view;
-		hf_time at;
-
-		if (!object->unfinished || !object->readable)
+	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;)
+		if (((const struct mend_object *)entry->view)->unfinished &&
+		    ((const struct mend_object *)entry->view)->readable)
+			note_pass(mend, entry, &first, ret_at);
+	for (size_t it = 0;
+	     mend->actors != NULL && (pod = hf_cache_next(mend->actors, &it)) != NULL;) {
+		if (((const struct actor_view *)pod->view)->leaves ||
+		    !hf_str_has_prefix(pod->name, HF_MEND_POD_PREFIX))
 			continue;
-		at = due_at(mend, entry->name);
-		if (first != NULL && at >= *ret_at)
-			continue;
-		first = entry->name;
-		*ret_at = at;
+		entry = hf_cache_get(mend->cache, NULL, pod->name + strlen(HF_MEND_POD_PREFIX));
+		if (entry != NULL && ((const struct mend_object *)entry->view)->readable)
+			note_pass(mend, entry, &first, ret_at);
 	}
 	return first;
 }
@@ -662,10 +680,6 @@ static void begin_pass(struct fleet_mend *mend)
 }
 
 /* ---- the actors' pods -------------------------------------------------------------------------- */
-
-struct actor_view {
-	bool leaves, ended;
-};
 
 static void *read_actor(void *arg, struct hf_doc *doc)
 {

@@ -246,6 +246,18 @@ static void see_quarantine(struct fleet_mend *mend, const struct hf_device_healt
 
 /* ---- the Lease and the locks of others -------------------------------------------------------- */
 
+/* The holder is a Remediation that is over, which never changes again. A create that a former leader has sent may be
+ * performed after that end. */
+static bool is_left_over(const struct fleet_mend *mend, const struct hf_json *lease)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(
+		mend->cache, NULL, hf_json_path_str(lease, "spec", "holderIdentity", NULL));
+	const struct mend_object *object = entry == NULL ? NULL : entry->view;
+
+	return object != NULL && object->readable && !object->unfinished &&
+	       hf_is_owned_by(lease, object->r.uid);
+}
+
 static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 {
 	const struct hf_json *lease = json_of(mend, MEND_READ_LEASE);
@@ -260,6 +272,8 @@ static void see_lease(struct fleet_mend *mend, struct hf_mend_view *view)
 	 * owner's UID has to match. */
 	if (hf_streq(holder, mend->name) && hf_is_owned_by(lease, mend->r.uid))
 		view->lease = HF_MEND_LEASE_OURS;
+	else if (is_left_over(mend, lease))
+		view->lease = HF_MEND_LEASE_FREE;
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */

@@ -619,6 +619,59 @@ static void a_dry_run_says_what_it_would_do(void **state)
 	assert_false(rw_tainted(w, 3));
 }
 
+/* ---- requests that arrive late ---------------------------------------------------------------------- */
+
+/* A reset of node 3 by a person is at its end, as Remediation n003-1. */
+static struct ra *end_reset(struct rw *w)
+{
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+
+	rw_say(w, 3, RW_RESET);
+	ra_request(a, 3, 1, "reset-device", "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_false(ra_has_lease(a, 3));
+	return a;
+}
+
+/* A former leader has asked for this Lease, and the API server performs the request after the end of the act. */
+static void a_lease_that_comes_after_the_end_keeps_no_act_waiting(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = end_reset(w);
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease','metadata':{'name':"
+		 "'holdfast-mend-n003','namespace':'" HF_MEND_NAMESPACE
+		 "','ownerReferences':[{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation',"
+		 "'name':'n003-1','uid':'%s'}]},'spec':{'holderIdentity':'n003-1'}}",
+		 hf_json_path_str(remediation(a, "n003-1"), "metadata", "uid", NULL));
+	rw_create(w, &hf_leases, HF_MEND_NAMESPACE, text);
+	rw_say(w, 3, RW_RESET);
+	ra_request(a, 3, 2, "reset-device", "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	assert_int_equal(a->resets, 2);
+	assert_false(ra_has_lease(a, 3));
+}
+
+/* The same of the actor's pod: it would be left until its Remediation is deleted. */
+static void an_actor_that_comes_after_the_end_is_removed(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = end_reset(w);
+
+	assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, "mend-n003-1"));
+	rw_create(w, &hf_pods, HF_MEND_NAMESPACE,
+		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'mend-n003-1','namespace':"
+		  "'" HF_MEND_NAMESPACE "'},'spec':{'nodeName':'n003','containers':[{'name':'actor',"
+		  "'image':'i'}]}}");
+	rw_run(w, HF_MINUTE);
+	assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, "mend-n003-1"));
+	assert_int_equal(a->acts, 1);
+}
+
 /* ---- acts without an actor -------------------------------------------------------------------------- */
 
 static bool is_evicted(struct rw *w, const char *pod)
@@ -890,6 +943,8 @@ int main(int argc, char **argv)
 		T(operands_of_a_persons_act_are_turned_on_again),
 		T(a_person_resets_a_node_without_a_fault),
 		T(a_dry_run_says_what_it_would_do),
+		T(a_lease_that_comes_after_the_end_keeps_no_act_waiting),
+		T(an_actor_that_comes_after_the_end_is_removed),
 		T(a_plugin_restarts_by_an_eviction),
 		T(a_refused_act_fails_with_the_reason),
 		cmocka_unit_test(an_act_without_an_actor_is_done_at_most_once),
