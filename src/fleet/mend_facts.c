@@ -663,21 +663,25 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 
 /* ---- the Remediation's own fields ------------------------------------------------------------ */
 
-/* The time at which the drain counts as failed. HF_TIME_NEVER: the drain has not begun, or
+/* Since when the drain goes on, and the time at which it counts as failed. NONE and NEVER: the drain has not begun, or
  * something holds the act back, which is no failure of the act. */
-static hf_time find_drain_end(const struct fleet_mend *mend, const struct mend_facts *facts)
+static void see_drain(const struct fleet_mend *mend, struct mend_facts *facts)
 {
+	struct hf_mend_view *view = &facts->view;
 	hf_time since = hf_fleet_mend_condition_time(&mend->r, "Locked", "True");
 
-	if (since == HF_TIME_NONE || facts->view.held || !facts->view.allowed ||
-	    facts->view.other_lock != NULL)
-		return HF_TIME_NEVER;
+	view->drain_since = HF_TIME_NONE;
+	view->drain_until = HF_TIME_NEVER;
+	if (since == HF_TIME_NONE || view->held || !view->allowed || view->other_lock != NULL)
+		return;
 	/* While something held the act back, no pod was moved. This pass is the first after that. */
 	if (hf_fleet_mend_condition_time(&mend->r, "Permitted", "False") != HF_TIME_NONE)
 		since = facts->now;
-	since = latest_of(since, hf_fleet_mend_condition_time(&mend->r, "Permitted", "True"));
-	return hf_time_add(since, facts->policy != NULL ? facts->policy->spec.drain_timeout
-							: DRAIN_DEFAULT);
+	view->drain_since =
+		latest_of(since, hf_fleet_mend_condition_time(&mend->r, "Permitted", "True"));
+	view->drain_until = hf_time_add(view->drain_since,
+					facts->policy != NULL ? facts->policy->spec.drain_timeout
+							      : DRAIN_DEFAULT);
 }
 
 /* Without an actor the times of the act are the operator's. */
@@ -700,9 +704,15 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 	const struct hf_remediation_status *s = &mend->r.status;
 	struct hf_mend_view *view = &facts->view;
 
+	view->withdrawn_at = HF_TIME_NONE;
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
-	view->withdrawn_at = hf_fleet_mend_condition_time(&mend->r, "Approved", "False");
+	for (size_t i = 0; i < s->conditions.len; i++)
+		if (hf_streq(s->conditions.items[i].type, "Approved") &&
+		    hf_streq(s->conditions.items[i].status, "False")) {
+			view->withdrawn_at = s->conditions.items[i].since;
+			view->withdrawn_why = s->conditions.items[i].message;
+		}
 	view->act_started_at = convert_act_time(mend, s->act.started_at, facts->now);
 	view->act_ended_at = convert_act_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of
@@ -895,5 +905,5 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 	see_whether_wanted(mend, facts);
 	view->why_not = mend->before_act ? find_why_not(mend, facts) : NULL;
 	view->allowed = view->why_not == NULL;
-	view->drain_until = find_drain_end(mend, facts);
+	see_drain(mend, facts);
 }

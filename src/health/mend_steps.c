@@ -523,8 +523,30 @@ static bool must_drain(const struct hf_mend_view *view, struct hf_mend_step *ste
 }
 
 /* After a withdrawal no approval follows at once.  Two leaders that judge the facts differently would
- * else approve and withdraw without a pause. */
-#define APPROVE_AGAIN (5 * HF_SECOND)
+ * else approve and withdraw without a pause.  A process that keeps the devices may do so for the whole drain, and each
+ * approval starts an actor: the pauses grow to a quarter of the time of the drain. */
+#define APPROVE_AGAIN_MIN (5 * HF_SECOND)
+#define APPROVE_AGAIN_MAX HF_MINUTE
+
+static bool pauses_after_withdrawal(const struct hf_mend_view *view, struct hf_mend_step *step)
+{
+	hf_time pause = APPROVE_AGAIN_MIN, drained;
+
+	if (view->withdrawn_at == HF_TIME_NONE)
+		return false;
+	if (view->drain_since != HF_TIME_NONE && view->drain_since < view->withdrawn_at) {
+		drained = view->withdrawn_at - view->drain_since;
+		if (drained / 4 > pause)
+			pause = drained / 4 < APPROVE_AGAIN_MAX ? drained / 4 : APPROVE_AGAIN_MAX;
+	}
+	if (view->now >= hf_time_add(view->withdrawn_at, pause))
+		return false;
+	wake_by(step, hf_time_add(view->withdrawn_at, pause));
+	set_message(step, "the approval was withdrawn; the next one follows after %lld s%s%.200s",
+		    (long long)(pause / HF_SECOND), view->withdrawn_why == NULL ? "" : ": ",
+		    hf_str_or(view->withdrawn_why, ""));
+	return true;
+}
 
 static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *step)
 {
@@ -549,14 +571,8 @@ static void step_draining(const struct hf_mend_view *view, struct hf_mend_step *
 		set_message(step, "removes the actor's pod of the former approval");
 		return;
 	}
-	if (must_drain(view, step))
+	if (must_drain(view, step) || pauses_after_withdrawal(view, step))
 		return;
-	if (view->withdrawn_at != HF_TIME_NONE &&
-	    view->now < hf_time_add(view->withdrawn_at, APPROVE_AGAIN)) {
-		wake_by(step, hf_time_add(view->withdrawn_at, APPROVE_AGAIN));
-		set_message(step, "waits for 5 s after the approval was withdrawn");
-		return;
-	}
 	step->next = HF_MEND_APPROVED;
 	step->approve = true;
 	set_message(step, "approved; the act may begin");

@@ -102,6 +102,7 @@ struct hf_mend_view {
 	hf_time approved_at;          /* NONE: not approved */
 	const char *approved_boot_id; /* NULL: not approved */
 	hf_time withdrawn_at;         /* when the last approval was withdrawn; NONE: never */
+	const char *withdrawn_why;    /* NULL: unknown */
 	hf_time act_started_at, act_ended_at; /* NONE: not yet */
 	const char *act_boot_id;              /* NULL: unknown */
 	bool act_failed;                      /* the act has an exit code other than 0 */
@@ -123,6 +124,7 @@ struct hf_mend_view {
 	/* budgets, breaker and windows permit the act, and the node has no other open act */
 	bool allowed;
 	const char *why_not; /* NULL: unknown */
+	hf_time drain_since; /* since when pods are moved, and nothing holds the act back; NONE: not yet */
 	hf_time drain_until; /* deadline by which the pods have to be gone; NEVER: no limit */
 	hf_time settle;      /* how long after the act no new fault may come */
 	/* When the newest proved act on this node ended; NONE: no act was proved. */

@@ -441,9 +441,27 @@ static void no_approval_follows_a_withdrawal_at_once(void **state)
 	(void)state;
 	expect_step(&v, "Approved/nothing", "approved");
 	v.withdrawn_at = v.now - 4 * HF_SECOND;
-	expect_step(&v, "Draining/nothing", "waits for 5 s after the approval was withdrawn");
+	expect_step(&v, "Draining/nothing",
+		    "the approval was withdrawn; the next one follows after 5 s");
 	v.withdrawn_at = v.now - 5 * HF_SECOND;
 	expect_step(&v, "Approved/nothing", "approved");
+}
+
+/* A process may keep the devices for the whole drain. Seconds: the drain before the withdrawal, the pause after it. */
+static void pauses_between_approvals_grow(void **state)
+{
+	static const hf_time cases[][2] = {{1, 5}, {40, 10}, {7200, 60}};
+	struct hf_mend_view v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESET_DEVICE);
+
+	(void)state;
+	v.withdrawn_why = "1 process kept the devices open: dcgm (pid 42)";
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		v.withdrawn_at = v.now - cases[i][1] * HF_SECOND + 1;
+		v.drain_since = v.withdrawn_at - cases[i][0] * HF_SECOND;
+		expect_step(&v, "Draining/nothing", " s: 1 process kept the devices open: dcgm");
+		v.now++;
+		expect_step(&v, "Approved/nothing", "approved");
+	}
 }
 
 static void an_old_report_proves_nothing(void **state)
@@ -823,6 +841,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.approved_at = pick_time(random);
 	v.approved_boot_id = boots[hf_rng_below(random, 3)];
 	v.withdrawn_at = pick_bool(random) ? pick_time(random) : HF_TIME_NONE;
+	v.drain_since = pick_bool(random) ? pick_time(random) : HF_TIME_NONE;
 	v.act_started_at = pick_bool(random) ? pick_time(random) : v.act_started_at;
 	v.act_ended_at = pick_time(random);
 	v.act_boot_id = boots[hf_rng_below(random, 3)];
@@ -938,6 +957,7 @@ int main(void)
 		cmocka_unit_test(a_lost_lease_ends_the_act_before_it_begins),
 		cmocka_unit_test(an_approval_falls_with_its_grounds),
 		cmocka_unit_test(no_approval_follows_a_withdrawal_at_once),
+		cmocka_unit_test(pauses_between_approvals_grow),
 		cmocka_unit_test(an_old_report_proves_nothing),
 		cmocka_unit_test(a_reset_has_to_bring_the_same_device_back),
 		cmocka_unit_test(a_tool_that_fails_is_believed),

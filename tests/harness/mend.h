@@ -39,6 +39,7 @@ static inline struct hf_mend_view mend_view_in(enum hf_mend_phase phase, enum hf
 		.act_boot_id = phase >= HF_MEND_ACTING ? "b-1" : NULL,
 		.act_exit = phase >= HF_MEND_VERIFYING ? 0 : -1,
 		.allowed = true,
+		.drain_since = HF_TIME_NONE,
 		.drain_until = MEND_T0 + HF_HOUR,
 		.settle = 5 * HF_SECOND,
 		.mended_at = HF_TIME_NONE,

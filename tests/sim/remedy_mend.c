@@ -619,6 +619,25 @@ static void a_dry_run_says_what_it_would_do(void **state)
 	assert_false(rw_tainted(w, 3));
 }
 
+/* Each try starts an actor on the node, so the pauses between tries grow. */
+static void a_process_that_keeps_the_device_costs_few_actors(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	unsigned long long writes;
+
+	ra_all(a, RA_BUSY, RA_MENDS);
+	rw_say(w, 3, RW_RESET);
+	ra_request(a, 3, 1, "reset-device", "");
+	rw_run(w, HF_MINUTE);
+	expect_message(a, "n003-1", "1 process kept the devices open: dcgm (pid 42)");
+	writes = w->writes;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Failed");
+	/* One approval is six writes. */
+	assert_true(w->writes - writes < 150);
+}
+
 /* ---- requests that arrive late ---------------------------------------------------------------------- */
 
 /* A reset of node 3 by a person is at its end, as Remediation n003-1. */
@@ -943,6 +962,7 @@ int main(int argc, char **argv)
 		T(operands_of_a_persons_act_are_turned_on_again),
 		T(a_person_resets_a_node_without_a_fault),
 		T(a_dry_run_says_what_it_would_do),
+		T(a_process_that_keeps_the_device_costs_few_actors),
 		T(a_lease_that_comes_after_the_end_keeps_no_act_waiting),
 		T(an_actor_that_comes_after_the_end_is_removed),
 		T(a_plugin_restarts_by_an_eviction),
