@@ -460,13 +460,16 @@ static void step_pending(const struct hf_mend_view *view, struct hf_mend_step *s
 		wait_for_person(view, step);
 		return;
 	}
-	if (is_held(view, step) || needs_quarantine(view, step))
+	if (is_held(view, step))
 		return;
+	/* The node stays in use meanwhile. */
 	if (view->lease == HF_MEND_LEASE_OTHERS) {
 		set_message(step, "waits for the Lease of the node, which %s holds",
 			    hf_str_or(view->lease_holder, "another"));
 		return;
 	}
+	if (needs_quarantine(view, step))
+		return;
 	if (view->lease == HF_MEND_LEASE_FREE) {
 		step->act = HF_MEND_TAKE_LEASE;
 		set_message(step, "takes the Lease of the node");

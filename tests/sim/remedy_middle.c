@@ -753,6 +753,58 @@ static void a_hold_of_the_policy_withdraws_an_approval_at_once(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
+/* ---- acts that wait for long ------------------------------------------------------------------------------ */
+
+/* Another holder, such as a DeviceRollout, is at work on the node: the act does not take the node out of use yet. */
+static void an_act_that_waits_for_the_lease_leaves_the_node_alone(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->people_ask = true;
+	rw_begin(w, 3, MEND);
+	rw_create(w, &hf_leases, HF_MEND_NAMESPACE,
+		  "{'apiVersion':'coordination.k8s.io/v1','kind':'Lease','metadata':{'name':'" LEASE
+		  "'},'spec':{'holderIdentity':'other'}}");
+	ra_request(a, NODE, 1, "reboot", "");
+	rw_run(w, 20 * HF_MINUTE);
+	assert_int_equal(w->met.quarantines, 0);
+	remove_now(w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_int_equal(w->met.quarantines, 1);
+	assert_false(rw_tainted(w, NODE));
+}
+
+static bool refuse_leases(const struct rw *w, const struct hf_request *request,
+			  struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->verb != HF_VERB_CREATE || request->resource != &hf_leases)
+		return false;
+	ret_fault->refuse = HF_E_FORBIDDEN;
+	return true;
+}
+
+/* All devices are well, so the policy releases a node that is out of use, but not while an act needs the quarantine. */
+static void no_policy_takes_off_the_taint_of_an_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->people_ask = true;
+	rw_begin(w, 3, MEND);
+	w->fault = refuse_leases;
+	ra_request(a, NODE, 1, "reboot", "");
+	rw_run(w, 20 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	w->fault = NULL;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_int_equal(w->met.quarantines, 1);
+	assert_false(rw_tainted(w, NODE));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -768,6 +820,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_device_that_the_node_does_not_have_is_not_reset),
 		cmocka_unit_test(a_reset_waits_for_the_agent_if_a_pod_came_after_its_report),
 		cmocka_unit_test(a_hold_of_the_policy_withdraws_an_approval_at_once),
+		T(an_act_that_waits_for_the_lease_leaves_the_node_alone),
+		T(no_policy_takes_off_the_taint_of_an_act),
 	};
 
 	/* One test alone, by a pattern. */
