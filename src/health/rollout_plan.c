@@ -511,6 +511,14 @@ static bool waits_for_nodes(const struct tally *tally, struct hf_rollout_plan *p
 	return true;
 }
 
+/* Returns true if no node may begin now anyway, and some that may not begin yet may later: a wave does not end without them
+ * meanwhile. */
+static bool rests(const struct tally *tally)
+{
+	return tally->fresh == 0 && tally->passing != NULL &&
+	       (tally->view->paused || tally->view->closed != NULL);
+}
+
 static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
@@ -520,7 +528,7 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 		return;
 	if (plan->work == 0 && covered < goal && tally->fresh == 0 && waits_for_nodes(tally, plan))
 		return;
-	if (plan->work == 0 && (covered >= goal || tally->fresh == 0)) {
+	if (plan->work == 0 && (covered >= goal || (tally->fresh == 0 && !rests(tally)))) {
 		plan->next = HF_ROLLOUT_SOAKING;
 		plan->soak_since = view->newest_end;
 		set_message(plan, "wave %d of %zu is handled: %d of %d nodes changed", view->wave,

@@ -250,6 +250,17 @@ static void a_wave_waits_for_a_node_that_may_begin_later(void **state)
 	s->members[2].blocked = "the node is not Ready";
 	s->view.wait_until = s->view.now;
 	assert_int_equal(decide(s).next, HF_ROLLOUT_SOAKING);
+	/* A pause and a closed window do not end the wave without these nodes. */
+	s->view.paused = true;
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_non_null(strstr(plan.message, "paused (spec.paused)"));
+	s->view.paused = false;
+	s->view.closed = "no window of the rollout is open";
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_non_null(strstr(plan.message, "no window of the rollout is open"));
+	s->view.closed = NULL;
 	/* A person has to end a hold. */
 	s->view.wait_until = s->view.now + HF_MINUTE;
 	s->members[1].passing = s->members[2].passing = false;
