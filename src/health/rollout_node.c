@@ -320,7 +320,8 @@ static void give_up_emptying(const struct hf_rollout_node_view *view,
 	set_message(step, "%zu pod%s still request%s a device after %lld s%s%s%s%s",
 		    view->pods_left, view->pods_left == 1 ? "" : "s",
 		    view->pods_left == 1 ? "s" : "", (long long)(view->empty_for / HF_SECOND),
-		    stuck ? ": " : "", hf_str_or(view->stuck_pod, ""), stuck ? " " : "",
+		    stuck ? ": " : ", first ",
+		    hf_str_or(stuck ? view->stuck_pod : view->left_pod, "?"), stuck ? " " : "",
 		    hf_str_or(view->stuck_why, ""));
 	end_work(step, HF_ROLLOUT_SKIPPED);
 }
@@ -330,8 +331,9 @@ static void empty_node(const struct hf_rollout_node_view *view, struct hf_rollou
 	if (view->stuck_pod != NULL)
 		set_message(step, "waits for pod %s, which %s", view->stuck_pod, view->stuck_why);
 	else
-		set_message(step, "waits for %zu pod%s that request%s a device", view->pods_left,
-			    view->pods_left == 1 ? "" : "s", view->pods_left == 1 ? "s" : "");
+		set_message(step, "waits for %zu pod%s that request%s a device, first %s",
+			    view->pods_left, view->pods_left == 1 ? "" : "s",
+			    view->pods_left == 1 ? "s" : "", hf_str_or(view->left_pod, "?"));
 	(void)ask_for(step, view->empty == HF_ROLLOUT_EMPTY_SAVE && view->stuck_pod == NULL,
 		      HF_ROLLOUT_EVICT);
 }

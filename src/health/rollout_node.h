@@ -138,7 +138,8 @@ struct hf_rollout_node_view {
 	const char *other_lock; /* the tool that is at work on the node; NULL: none */
 	enum hf_rollout_lease lease;
 	const char *lease_holder;
-	size_t pods_left; /* pods that request a device */
+	size_t pods_left;     /* pods that request a device */
+	const char *left_pod; /* the first of them, "namespace/name"; NULL: none */
 	/* a pod among them that may not be moved, and why; NULL: all may */
 	const char *stuck_pod, *stuck_why;
 	struct hf_rollout_proof proof;

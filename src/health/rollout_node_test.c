@@ -133,6 +133,9 @@ static void a_node_is_changed_only_when_it_is_empty(void **state)
 	expect_wait(&v, "team/bare");
 	v.now = T0 + HF_HOUR;
 	expect_end(&v, HF_ROLLOUT_SKIPPED, "still request a device after 3600 s: team/bare");
+	v.stuck_pod = NULL;
+	v.left_pod = "team/slow";
+	expect_end(&v, HF_ROLLOUT_SKIPPED, "a device after 3600 s, first team/slow");
 	v.pods_left = 0;
 	expect_phase(&v, HF_ROLLOUT_CHANGING);
 }

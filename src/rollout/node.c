@@ -148,7 +148,10 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 		}
 		if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || !requests_device(pod))
 			continue;
-		view->pods_left++;
+		if (view->pods_left++ == 0)
+			view->left_pod = hf_arena_printf(pass->arena, "%s/%s",
+							 hf_doc_namespace(pass->pods[i]),
+							 hf_doc_name(pass->pods[i]));
 		stuck = find_why_stuck(ro, pass->pods[i]);
 		if (stuck != NULL && view->stuck_pod == NULL) {
 			view->stuck_pod = hf_arena_printf(pass->arena, "%s/%s",

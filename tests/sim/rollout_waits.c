@@ -135,8 +135,9 @@ static void a_disruption_budget_is_named(void **state)
 	rw_run(w, 12 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
-	if (strstr(entry_message(d), "1 pod still requests a device after 600 s: eviction of pod "
-				     "default/train-0: Cannot evict pod") == NULL)
+	if (strstr(entry_message(d), "1 pod still requests a device after 600 s, first "
+				     "default/train-0: eviction of pod default/train-0: Cannot "
+				     "evict pod") == NULL)
 		fail_msg("'%s'", entry_message(d));
 }
 
