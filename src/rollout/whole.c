@@ -283,6 +283,14 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 		whole->view.newest_end = entry->since;
 }
 
+/* Another program, such as the owner of the label, has taken the change of a proved node away. A pod of a DaemonSet may be
+ * missing for a moment, so only labels are judged. */
+static bool is_taken_away(const struct whole *whole, const struct hf_rollout_member *m)
+{
+	return whole->view.is_label && m->marked && !m->back && !m->changed && m->listed &&
+	       m->phase == HF_ROLLOUT_DONE;
+}
+
 /* The Node was made again after its proof: it has neither the change nor the record of it. */
 static bool is_made_again(const struct hf_rollout_node *entry, const struct hf_rollout_member *m)
 {
@@ -361,6 +369,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 		m->changed_at = node->mark.at;
 	}
 	ours = m->marked && m->changed;
+	if (is_taken_away(whole, m))
+		m->sick = "the label has another value";
 	if (ours)
 		m->sick = find_sick(ro, cached->name, health, m->changed_at);
 	add_ranks(whole, m, health, ours);

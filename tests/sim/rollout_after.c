@@ -63,6 +63,23 @@ static void a_changed_node_that_is_not_ready_halts(void **state)
 			    "n000: the node has not been Ready for a minute");
 }
 
+/* The owner of the label writes its own value again. */
+static void a_label_that_is_taken_away_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	rd_rollout(d, "r", LABEL SLOW);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Done");
+	rw_patch(w, &hf_nodes, "n000", "{'metadata':{'labels':{'example.com/driver':'one'}}}");
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "n000: the label has another value, after the change was proved");
+}
+
 /* The control plane loses all nodes: that says nothing about the change. */
 static void nodes_that_are_all_lost_halt_nothing(void **state)
 {
@@ -278,6 +295,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_changed_node_that_is_not_ready_halts),
+		T(a_label_that_is_taken_away_halts),
 		T(nodes_that_are_all_lost_halt_nothing),
 		T(a_changed_node_that_a_person_cordons_halts_nothing),
 		T(a_changed_device_that_answers_no_more_halts),
