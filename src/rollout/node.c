@@ -199,6 +199,9 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 		return NULL;
 	if (hf_node_has_quarantine_taint(marks))
 		return "the node is quarantined";
+	/* The proof would fail, and the change would be blamed. */
+	if (!marks->ready)
+		return "the node is not Ready";
 	if (facts->view.phase <= HF_ROLLOUT_LOCKED &&
 	    !hf_ro_in_windows(&ro->pass.spec, facts->view.now))
 		return "no window of the rollout is open";

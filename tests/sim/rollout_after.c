@@ -176,6 +176,29 @@ static void a_device_that_fails_before_the_change_is_not_blamed_on_it(void **sta
 	rd_expect_clean(d);
 }
 
+/* The kubelet is silent for a while before the change. */
+static void a_node_that_is_not_ready_is_not_changed(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "train-0", 0, "train");
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':3600");
+	rw_run(w, HF_MINUTE);
+	set_ready(d, 0, "Unknown");
+	rd_end_pod(d, "train-0");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(d->deletes[0], 0);
+	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
+			    "waits: the node is not Ready");
+	set_ready(d, 0, "True");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->deletes[0], 1);
+}
+
 /* New nodes get the newest template at once. Their faults say nothing about nodes without the change. */
 static void nodes_with_another_change_are_no_evidence(void **state)
 {
@@ -302,6 +325,7 @@ int main(int argc, char **argv)
 		T(a_silent_agent_of_a_changed_node_halts),
 		T(a_silence_of_the_operator_halts_nothing),
 		T(a_device_that_fails_before_the_change_is_not_blamed_on_it),
+		T(a_node_that_is_not_ready_is_not_changed),
 		T(nodes_with_another_change_are_no_evidence),
 		T(a_rollback_that_does_not_work_breaks_one_node),
 		T(a_rollback_goes_on_beside_broken_devices),

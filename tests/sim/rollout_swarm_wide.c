@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/rollout_swarm_wide.h"
 
+#include "api/condition.h"
 #include "api/device_rollout.h"
 #include "api/lifetime.h"
 #include "base/str.h"
@@ -69,6 +70,11 @@ static const char *owner_of(const struct hf_json *node)
 		       : NULL;
 }
 
+static bool is_ready(const struct hf_json *node)
+{
+	return hf_condition_is_true(node, "Ready");
+}
+
 static void check_cordon(struct rsw *s, const struct hf_json *node)
 {
 	const char *name = hf_json_path_str(node, "metadata", "name", NULL);
@@ -80,7 +86,8 @@ static void check_cordon(struct rsw *s, const struct hf_json *node)
 	if (hf_streq(owner, "r") && !is_in_window(s))
 		rw_break(s->w, "the node is cordoned while no window is open", name);
 	hf_memstore_each(s->w->memstore, &hf_nodes, NULL, count_out, &out);
-	if (s->budget > 0 && out > s->budget)
+	/* A node that is out of use already costs nothing more. */
+	if (s->budget > 0 && out > s->budget && is_ready(node))
 		rw_break(s->w, "the rollout exceeds the budget of the policy", name);
 }
 
