@@ -442,6 +442,9 @@ static void lose_node(struct swarm *s, int node)
 
 static void silence_agent(struct swarm *s, int node)
 {
+	/* A node that reboots says nothing, and runs no other actor. */
+	if (s->a != NULL && s->a->ends_at[node] != 0)
+		return;
 	s->w->silent[node] = !s->w->silent[node];
 	if (!s->w->silent[node] && s->w->ill[node] == RW_WELL)
 		rw_say(s->w, node, RW_WELL);
