@@ -126,7 +126,11 @@ static void print_act(const struct hf_cli *cli, const struct hf_remediation_act 
 				hf_facts_time_text(act->started_at, from),
 				act->ended_at != HF_TIME_NONE ? " to " : "",
 				hf_facts_time_text(act->ended_at, to));
-	if (act->has_exit_code)
+	/* A tool that was ended has no exit code; the actor writes -1. */
+	if (act->has_exit_code && act->exit_code < 0)
+		hf_output_field(cli->out, "Result:", "no exit code%s%s",
+				act->message != NULL ? ": " : "", hf_str_or(act->message, ""));
+	else if (act->has_exit_code)
 		hf_output_field(cli->out, "Result:", "exit code %d%s%s", act->exit_code,
 				act->message != NULL ? ": " : "", hf_str_or(act->message, ""));
 	for (size_t i = 0; i < act->holders.len; i++)

@@ -74,6 +74,7 @@ static void tell_refusal(struct hf_fleet *fleet, const struct hf_reply *reply)
 	struct fleet_refusal *refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
 	char message[1024];
 
+	hf_fleet_note_refused(fleet, fleet->evict_uid, reply->message);
 	if (refusal == NULL || refusal->told)
 		return;
 	refusal->told = true;

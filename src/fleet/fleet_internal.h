@@ -184,6 +184,7 @@ struct fleet_refusal {
 	unsigned times;
 	bool told;
 	bool stays; /* the pod will never be evicted, such as a pod of a DaemonSet */
+	char why[192]; /* what the API server said; "": it has not refused the last eviction */
 };
 
 struct fleet_mend;
@@ -270,6 +271,10 @@ struct fleet_policy *hf_fleet_find_policy(const struct hf_fleet *fleet, const ch
 bool hf_fleet_is_server_failure(int code);
 /* Leaves a Node or pod alone for `wait`. If `grows`, each further refusal makes the wait longer. */
 void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool grows);
+/* Notes why the API server has refused the eviction of the pod, after hf_fleet_refuse. */
+void hf_fleet_note_refused(struct hf_fleet *fleet, const char *uid, const char *why);
+/* Returns why the API server has refused the last eviction of the pod; NULL: it has not. */
+const char *hf_fleet_find_refused(const struct hf_fleet *fleet, const char *uid);
 /* The time before which the Node or pod is left alone; 0: it may be tried now. */
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
 /* Counts an evicted pod that was created after its node was quarantined. */

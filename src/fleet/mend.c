@@ -241,7 +241,6 @@ static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
 		fail_pass(mend, reply);
 	} else {
 		hf_fleet_mend_forget_refusal(mend);
-		hf_map_remove(mend->evictions, mend->name);
 		end_pass(mend, HF_SECOND);
 	}
 }
@@ -586,7 +585,6 @@ static void on_read(void *arg, const struct hf_reply *reply)
 	hf_fleet_note_reply(mend->fleet, reply);
 	if (reply->code == HF_E_NOT_FOUND && mend->read == MEND_READ_OBJECT) {
 		hf_fleet_mend_forget_refusal(mend);
-		hf_map_remove(mend->evictions, mend->name);
 		end_pass(mend, LOOK_WAITING);
 		return;
 	}
@@ -959,7 +957,6 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 	mend->arena = hf_arena_create(ARENA_MAX);
 	mend->due = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->refusals = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
-	mend->evictions = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
 	mend->cache = hf_cache_create(&options);
 	init_metrics(mend);
@@ -991,7 +988,6 @@ struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
 	hf_timer_destroy(mend->timer);
 	hf_map_destroy(mend->due);
 	hf_map_destroy(mend->refusals);
-	hf_map_destroy(mend->evictions);
 	hf_arena_destroy(mend->arena);
 	free(mend);
 	return NULL;

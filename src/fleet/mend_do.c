@@ -429,6 +429,7 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 		hf_fleet_refuse(mend->fleet, hf_doc_uid(doc), HF_MINUTE, false);
 		snprintf(mend->evicts, sizeof(mend->evicts), "%s/%s", hf_doc_namespace(doc),
 			 hf_doc_name(doc));
+		snprintf(mend->evicts_uid, sizeof(mend->evicts_uid), "%s", hf_doc_uid(doc));
 		return hf_fleet_mend_evict(doc, ret_request, ret_body);
 	}
 	return false;

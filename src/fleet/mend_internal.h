@@ -152,8 +152,7 @@ struct fleet_mend {
 	/* name of a Remediation → text: which of its requests the API server has refused last */
 	struct hf_map *refusals;
 	char evicts[HF_MEND_POD_NAME_MAX]; /* namespace and name of the pod that is evicted last */
-	/* name of a Remediation → text: the pod whose eviction was refused last, and why */
-	struct hf_map *evictions;
+	char evicts_uid[64];
 	hf_time prunes_at; /* monotonic: when old objects are looked for next */
 
 	struct mend_wanted wanted[HF_MEND_WANTED_MAX];

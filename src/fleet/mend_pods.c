@@ -95,13 +95,14 @@ static const char *print_pod(const struct fleet_mend *mend, const struct hf_json
 static void add_left(const struct fleet_mend *mend, struct mend_facts *facts,
 		     const struct hf_json *pod, size_t i)
 {
-	const char *name = print_pod(mend, pod);
-	const char *refused = hf_map_get(mend->evictions, mend->name);
+	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
+	const char *refused = hf_fleet_find_refused(mend->fleet, uid);
 
-	if (facts->view.pods_left == 0)
-		facts->view.pod_left = name;
-	if (refused != NULL && hf_str_has_prefix(refused, name) && refused[strlen(name)] == ':')
-		facts->view.pod_left = refused;
+	/* A pod that may not leave is named before others. */
+	if (facts->view.pods_left == 0 || refused != NULL)
+		facts->view.pod_left =
+			hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
+					refused == NULL ? "" : ": ", hf_str_or(refused, ""));
 	facts->left[facts->view.pods_left++] = i;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }

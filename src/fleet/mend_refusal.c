@@ -34,13 +34,12 @@ void hf_fleet_mend_forget_refusal(struct fleet_mend *mend)
 
 void hf_fleet_mend_note_eviction(struct fleet_mend *mend, const char *message)
 {
-	char *why = hf_xasprintf("%s: %.400s", mend->evicts, message);
 	HF_AUTOFREE char *text =
-		hf_xasprintf("Remediation %s waits: a pod may not be evicted yet: %s", mend->name, why);
+		hf_xasprintf("Remediation %s waits: pod %s may not be evicted yet: %.400s",
+			     mend->name, mend->evicts, message);
 
 	hf_fleet_event_node(mend->fleet, mend->node, true, "EvictionRefused", text);
-	if (!hf_map_put(mend->evictions, mend->name, why))
-		free(why);
+	hf_fleet_note_refused(mend->fleet, mend->evicts_uid, message);
 }
 
 const char *hf_fleet_mend_print_wait(const struct fleet_mend *mend, const char *why)

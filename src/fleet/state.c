@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /*
@@ -138,9 +139,25 @@ void hf_fleet_refuse(struct hf_fleet *fleet, const char *uid, hf_time wait, bool
 			return;
 		}
 	}
+	refusal->why[0] = '\0';
 	refusal->times += grows;
 	refusal->not_before = hf_fleet_now(fleet) +
 			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
+}
+
+void hf_fleet_note_refused(struct hf_fleet *fleet, const char *uid, const char *why)
+{
+	struct fleet_refusal *refusal = hf_map_get(fleet->refusals, uid);
+
+	if (refusal != NULL)
+		snprintf(refusal->why, sizeof(refusal->why), "%s", why);
+}
+
+const char *hf_fleet_find_refused(const struct hf_fleet *fleet, const char *uid)
+{
+	const struct fleet_refusal *refusal = hf_map_get(fleet->refusals, uid);
+
+	return refusal == NULL || refusal->why[0] == '\0' ? NULL : refusal->why;
 }
 
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid)

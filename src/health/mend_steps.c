@@ -727,8 +727,13 @@ static void step_verifying(const struct hf_mend_view *view, struct hf_mend_step 
 		return;
 	}
 	if (tool_failed(view)) {
-		set_message(step, "the act failed with exit code %d: %.200s", view->act_exit,
-			    hf_str_or(view->act_message, "no message"));
+		/* A tool that was ended has no exit code. */
+		if (view->act_exit < 0)
+			set_message(step, "the act failed: %.220s",
+				    hf_str_or(view->act_message, "no exit code and no message"));
+		else
+			set_message(step, "the act failed with exit code %d: %.200s",
+				    view->act_exit, hf_str_or(view->act_message, "no message"));
 		end_act(view, step, HF_MEND_FAILED);
 		return;
 	}

@@ -504,7 +504,7 @@ static void pods_leave_before_the_act(void **state)
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 3 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Draining");
-	expect_message(a, "n003-1", "1 pod still uses the devices");
+	expect_message(a, "n003-1", "1 pod still uses the devices: default/serve: Cannot evict");
 	expect_condition(a, "n003-1", "JobsMoved", "1 pod still uses the devices");
 	assert_true(pod_is_there(w, "serve"));
 	assert_int_equal(a->acts, 0);

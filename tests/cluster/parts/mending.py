@@ -23,7 +23,7 @@ from kit.operator import Operator
 
 NEEDS = {"node": NODE, "inside": True}
 BUILD = ["control", "node", "inside"]
-MINUTES = 9
+MINUTES = 11
 NS, IMAGE = "holdfast-mend", "registry.example/mender:1"
 TAINT = "holdfast.dev/device"
 RESET_S = 5
