@@ -107,8 +107,8 @@ const char *hf_node_maintenance_message(const struct hf_json *node)
 		       : NULL;
 }
 
-struct hf_doc *hf_node_maintenance_patch(bool is_true, const char *reason, const char *message,
-					 hf_time now)
+struct hf_doc *hf_node_maintenance_patch(struct hf_doc *node, bool is_true, const char *reason,
+					 const char *message, hf_time now)
 {
 	struct hf_json *patch = hf_json_object(), *item = hf_json_object();
 	char text[HF_TIME_TEXT_MAX];
@@ -120,6 +120,8 @@ struct hf_doc *hf_node_maintenance_patch(bool is_true, const char *reason, const
 	hf_json_set_str(item, "message", message);
 	hf_json_set_str(item, "lastHeartbeatTime", text);
 	hf_json_set_str(item, "lastTransitionTime", text);
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_doc_resource_version(node));
 	hf_json_append(hf_json_ensure_array(hf_json_ensure_object(patch, "status"), "conditions"),
 		       item);
 	return hf_doc_from_json(patch);

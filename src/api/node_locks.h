@@ -48,9 +48,10 @@ bool hf_node_is_in_maintenance(const struct hf_json *node);
 /* Returns the message of HF_MAINTENANCE_CONDITION, which names the object at work; NULL: the condition is not True, or has
  * no message. */
 const char *hf_node_maintenance_message(const struct hf_json *node);
-/* Builds the strategic merge patch of subresource "status" that writes HF_MAINTENANCE_CONDITION. */
-struct hf_doc *hf_node_maintenance_patch(bool is_true, const char *reason, const char *message,
-					 hf_time now);
+/* Builds the strategic merge patch of subresource "status" that writes HF_MAINTENANCE_CONDITION. The version of this Node
+ * guards it, so a write that is performed late changes nothing. */
+struct hf_doc *hf_node_maintenance_patch(struct hf_doc *node, bool is_true, const char *reason,
+					 const char *message, hf_time now);
 
 HF_END_DECLS
 

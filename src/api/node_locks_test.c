@@ -42,10 +42,12 @@ static void conditions_of_other_tools_are_found(void **state)
 
 static void the_own_condition_is_written_and_read(void **state)
 {
-	HF_AUTO_DOC on = hf_node_maintenance_patch(true, "Rollout", "r", HF_SECOND);
-	HF_AUTO_DOC off = hf_node_maintenance_patch(false, "Ended", "r", HF_SECOND);
+	HF_AUTO_DOC node = json_doc_of("{'metadata':{'name':'n1','resourceVersion':'7'}}");
+	HF_AUTO_DOC on = hf_node_maintenance_patch(node, true, "Rollout", "r", HF_SECOND);
+	HF_AUTO_DOC off = hf_node_maintenance_patch(node, false, "Ended", "r", HF_SECOND);
 
 	(void)state;
+	assert_string_equal(hf_doc_resource_version(on), "7");
 	assert_true(hf_node_is_in_maintenance(hf_doc_json(on)));
 	assert_false(hf_node_is_in_maintenance(hf_doc_json(off)));
 	assert_false(hf_node_is_in_maintenance(NULL));

@@ -374,7 +374,8 @@ static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *f
 		return false;
 	(void)patch_object(&hf_nodes, mend->node, ret_request, ret_body,
 			   hf_node_maintenance_patch(
-				   works, works ? "Remediation" : "Ended",
+				   mend->docs[MEND_READ_NODE], works,
+				   works ? "Remediation" : "Ended",
 				   hf_arena_printf(mend->arena, HF_MEND_MAINTENANCE_PREFIX "%s%s",
 						   mend->name, works ? "" : " has ended"),
 				   facts->now));

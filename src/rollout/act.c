@@ -62,12 +62,11 @@ static bool uncordon_node(struct ro *ro, struct hf_request *ret_request, struct 
 static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is_true,
 			    struct hf_request *ret_request, struct hf_doc **ret_body)
 {
-	*ret_body = hf_node_maintenance_patch(is_true, is_true ? "DeviceRollout" : "Ended",
-					      hf_arena_printf(ro->pass.arena,
-							      RO_MAINTENANCE_PREFIX "%s%s",
-							      ro->pass.name,
-							      is_true ? "" : " has ended its work"),
-					      facts->view.now);
+	*ret_body = hf_node_maintenance_patch(
+		ro->pass.docs[RO_READ_NODE], is_true, is_true ? "DeviceRollout" : "Ended",
+		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s%s", ro->pass.name,
+				is_true ? "" : " has ended its work"),
+		facts->view.now);
 	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
 					   .resource = &hf_nodes,
 					   .name = ro->pass.node,

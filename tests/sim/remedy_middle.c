@@ -805,6 +805,42 @@ static void no_policy_takes_off_the_taint_of_an_act(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* The first write of the Node's condition takes 25 s. */
+static bool delay_condition(const struct rw *w, const struct hf_request *request,
+			    struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->verb != HF_VERB_PATCH || request->resource != &hf_nodes || *w->reads > 0)
+		return false;
+	++*w->reads;
+	ret_fault->delay_before = 25 * HF_SECOND;
+	return true;
+}
+
+/* Another leader has ended the act meanwhile. */
+static void a_late_write_tells_of_no_act_that_is_over(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+	unsigned delayed = 0;
+
+	rw_begin(w, 3, MEND);
+	w->reads = &delayed;
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 350 * HF_MS);
+	assert_true(rw_tainted(w, NODE));
+	w->fault = delay_condition;
+	rw_run(w, HF_SECOND);
+	assert_int_equal(delayed, 1);
+	rw_change_leaders(w);
+	rw_run(w, 20 * HF_SECOND);
+	rw_say_again(w);
+	rw_run(w, 2 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_false(is_in_maintenance(w));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -822,6 +858,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_hold_of_the_policy_withdraws_an_approval_at_once),
 		T(an_act_that_waits_for_the_lease_leaves_the_node_alone),
 		T(no_policy_takes_off_the_taint_of_an_act),
+		T(a_late_write_tells_of_no_act_that_is_over),
 	};
 
 	/* One test alone, by a pattern. */
