@@ -15,9 +15,11 @@ bool seeds_read_corpus(const char *path, seed_fn fn, void *arg)
 		unsigned long long seed;
 
 		if (sscanf(line, "wide %llu", &seed) == 1)
-			fn(arg, seed, true);
+			fn(arg, seed, SEEDS_WIDE);
+		else if (sscanf(line, "wild %llu", &seed) == 1)
+			fn(arg, seed, SEEDS_WILD);
 		else if (sscanf(line, "%llu", &seed) == 1)
-			fn(arg, seed, false);
+			fn(arg, seed, SEEDS_NARROW);
 	}
 	(void)fclose(file);
 	return true;

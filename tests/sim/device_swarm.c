@@ -19,15 +19,18 @@
  * Invariants: each rule names exactly one device, which is the failed one; no more nodes are out than the budget
  * allows. After a calm time exactly the failed devices are out of use, and once all are well nothing is left.
  *
- *   device_swarm [--corpus FILE] [--start S] [--seeds N]
+ *   device_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1]
  *
- * The seeds of the corpus run first.
+ * The seeds of the corpus run first. In the wide world drivers also publish partitions, PCI addresses in the place of
+ * UUIDs, slices of an older generation and devices of a second driver; pools get other names; and the cluster serves
+ * another version of the rules after an upgrade.
  */
 
 #define NODES_MAX 16
 /* Trouble comes to so many nodes, at most; the others are well, so neither the breaker nor a wide budget holds anything. */
 #define TROUBLED_MAX 6
 #define GPUS 4
+#define DRIVER "gpu.example.com"
 #define TURNS 50
 /* So long after a change a request may still tell of the time before. */
 #define LATE (15 * HF_SECOND)
@@ -43,6 +46,12 @@ struct published {
 		[GPUS]; /* GPU i has the name gpu-NUMBER; GPU 0 is the one that the agent reports */
 	bool gone;      /* GPU 0 is not published */
 	hf_time changed_at;
+	/* Of the wide world alone. */
+	int partitions;  /* GPU 0 is published as so many partitions; 0: as one device */
+	bool by_address; /* a PCI address in the place of the UUID */
+	bool old_slice;  /* a slice of the generation before is left */
+	bool twice;      /* a second driver publishes GPU 0 too */
+	int pool;        /* number in the name of the pool; 0: none */
 };
 
 struct swarm {
@@ -55,6 +64,7 @@ struct swarm {
 	int budget;                 /* -1: wide */
 	int troubled;
 	unsigned rules, troubles;
+	bool wide;
 };
 
 static unsigned pick(struct swarm *s, unsigned below)
@@ -69,50 +79,71 @@ static hf_time read_clock(const struct swarm *s)
 
 /* ---- the DRA driver ------------------------------------------------------------------------------ */
 
-static void print_slice(struct swarm *s, int node, int part, int parts, char *text, size_t size)
+static void add_device(char devices[2048], const char *name, const char *key, const char *value)
+{
+	snprintf(devices + strlen(devices), 2048 - strlen(devices),
+		 "%s{'name':'%s','attributes':{'%s':{'string':'%s'}}}", *devices == '\0' ? "" : ",",
+		 name, key, value);
+}
+
+static void add_gpu(const struct published *p, const char *node, int gpu, char devices[2048])
+{
+	char name[32], uuid[24], address[24];
+
+	snprintf(uuid, sizeof(uuid), gpu == 0 ? "GPU-%s" : "GPU-%s-%d", node, gpu);
+	snprintf(address, sizeof(address), "0000:%X:00.0", 0x1a + gpu);
+	snprintf(name, sizeof(name), "gpu-%d", p->names[gpu]);
+	if (gpu > 0 || p->partitions == 0) {
+		add_device(devices, name,
+			   p->by_address ? "resource.kubernetes.io/pciBusID" : "uuid",
+			   p->by_address ? address : uuid);
+		return;
+	}
+	for (int i = 0; i < p->partitions; i++) {
+		snprintf(name, sizeof(name), "gpu-%d-mig-%d", p->names[gpu], i);
+		add_device(devices, name, "parentUUID", uuid);
+	}
+}
+
+static void publish_slice(struct swarm *s, int node, const char *driver, int part, int parts,
+			  int generation)
 {
 	const struct published *p = &s->nodes[node];
-	char name[16], devices[1024] = "";
-	size_t used = 0;
+	char name[16], pool[24], devices[2048] = "", text[3072];
 
 	rw_name(node, name);
-	for (int i = 0; i < GPUS; i++) {
-		char uuid[24];
-
-		if (i % parts != part || (i == 0 && p->gone))
-			continue;
-		snprintf(uuid, sizeof(uuid), i == 0 ? "GPU-%s" : "GPU-%s-%d", name, i);
-		used += (size_t)snprintf(
-			devices + used, sizeof(devices) - used,
-			"%s{'name':'gpu-%d','attributes':{'uuid':{'string':'%s'}}}",
-			used > 0 ? "," : "", p->names[i], uuid);
-	}
-	snprintf(text, size,
+	snprintf(pool, sizeof(pool), p->pool == 0 ? "%s" : "%s-%d", name, p->pool);
+	for (int i = 0; i < GPUS; i++)
+		if (i % parts == part && !(i == 0 && p->gone))
+			add_gpu(p, name, i, devices);
+	snprintf(text, sizeof(text),
 		 "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':"
-		 "'s-%s-%d','uid':'u-%s-%d','resourceVersion':'1'},'spec':{'driver':"
-		 "'gpu.example.com','nodeName':'%s','pool':{'name':'%s','generation':%d,"
-		 "'resourceSliceCount':%d},'devices':[%s]}}",
-		 name, part, name, part, name, name, p->generation, parts, devices);
+		 "'s-%s-%d-%d','uid':'u-%s-%d','resourceVersion':'1'},'spec':{'driver':'%s',"
+		 "'nodeName':'%s','pool':{'name':'%s','generation':%d,'resourceSliceCount':%d},"
+		 "'devices':[%s]}}",
+		 name, part, generation, name, part, driver, name, pool, generation, parts,
+		 devices);
+	dra_publish_more(s->dra, text);
 }
 
 static void publish(struct swarm *s, int node)
 {
 	struct published *p = &s->nodes[node];
-	char name[16], text[2048];
+	char name[16];
 
 	rw_name(node, name);
 	p->changed_at = read_clock(s);
-	if (p->away) {
-		dra_publish(s->dra, name, NULL);
+	dra_publish(s->dra, name, NULL);
+	if (p->away)
 		return;
-	}
 	p->generation++;
-	print_slice(s, node, 0, p->split ? 2 : 1, text, sizeof(text));
-	dra_publish(s->dra, name, text);
-	if (!p->split || p->half)
-		return;
-	print_slice(s, node, 1, 2, text, sizeof(text));
-	dra_publish_more(s->dra, text);
+	if (p->old_slice)
+		publish_slice(s, node, DRIVER, 0, 1, p->generation - 1);
+	publish_slice(s, node, DRIVER, 0, p->split ? 2 : 1, p->generation);
+	if (p->split && !p->half)
+		publish_slice(s, node, DRIVER, 1, 2, p->generation);
+	if (p->twice)
+		publish_slice(s, node, "second.example.com", 0, 1, p->generation);
 }
 
 static void rename_devices(struct swarm *s, int node)
@@ -148,6 +179,46 @@ static void change_gone(struct swarm *s, int node)
 
 	p->gone = !p->gone;
 	publish(s, node);
+}
+
+static void change_partitions(struct swarm *s, int node)
+{
+	s->nodes[node].partitions = s->nodes[node].partitions > 0 ? 0 : 1 + (int)pick(s, 3);
+	publish(s, node);
+}
+
+static void change_attributes(struct swarm *s, int node)
+{
+	s->nodes[node].by_address = !s->nodes[node].by_address;
+	publish(s, node);
+}
+
+static void change_old_slice(struct swarm *s, int node)
+{
+	s->nodes[node].old_slice = !s->nodes[node].old_slice;
+	rename_devices(s, node);
+}
+
+static void change_second_driver(struct swarm *s, int node)
+{
+	s->nodes[node].twice = !s->nodes[node].twice;
+	publish(s, node);
+}
+
+static void change_pool(struct swarm *s, int node)
+{
+	s->nodes[node].pool = (int)pick(s, 3);
+	publish(s, node);
+}
+
+/* An upgrade of the control plane. Until the operator starts again it asks for the former version. */
+static void change_version(struct swarm *s, int node)
+{
+	(void)node;
+	if (s->w->second != NULL)
+		rw_change_leaders(s->w);
+	rw_stop(s->w);
+	s->dra->serves = pick(s, 2) == 0 ? "v1" : "v1beta2";
 }
 
 /* ---- what must hold ------------------------------------------------------------------------------ */
@@ -197,6 +268,15 @@ static int count_out(struct swarm *s)
 	return out;
 }
 
+/* The name of the device, or of a partition of it. */
+static bool is_wanted(const char *device, const char *wanted)
+{
+	size_t len = strlen(wanted);
+
+	return device != NULL && strncmp(device, wanted, len) == 0 &&
+	       (device[len] == '\0' || device[len] == '-');
+}
+
 /* The operator has created or changed the rule. */
 static void check_rule(void *arg, const struct hf_json *rule)
 {
@@ -209,7 +289,7 @@ static void check_rule(void *arg, const struct hf_json *rule)
 
 	s->rules++;
 	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[0]);
-	if (!hf_streq(device, wanted) && read_clock(s) - p->changed_at > LATE)
+	if (!is_wanted(device, wanted) && read_clock(s) - p->changed_at > LATE)
 		rw_break(s->w, "a rule selects another device than the failed one", name);
 	if (!is_sick(s, node) && read_clock(s) - s->well_at[node] > LATE)
 		rw_break(s->w, "a rule selects a device that is well", name);
@@ -372,6 +452,15 @@ static void disturb(struct swarm *s)
 	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, (int)pick(s, (unsigned)s->troubled));
 }
 
+static void disturb_widely(struct swarm *s)
+{
+	static void (*const troubles[])(struct swarm *, int) = {
+		change_partitions, change_attributes, change_old_slice, change_second_driver,
+		change_pool,       change_version,    fall_ill,         get_well};
+
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, (int)pick(s, (unsigned)s->troubled));
+}
+
 /* ---- after the calm ------------------------------------------------------------------------------ */
 
 static void calm_down(struct swarm *s)
@@ -386,7 +475,7 @@ static void calm_down(struct swarm *s)
 		struct published *p = &s->nodes[i];
 
 		patch_node(s, i, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
-		p->away = p->half = p->gone = false;
+		p->away = p->half = p->gone = p->twice = false;
 		publish(s, i);
 	}
 }
@@ -433,14 +522,15 @@ static void expect_out(struct swarm *s, unsigned seed, int node)
 	char wanted[16], next[256];
 	const char *mark = note_of(s, &hf_nodes, node, "holdfast.dev/quarantine");
 	const char *out = note_of(s, &hf_devicehealths, node, "holdfast.dev/devices-out");
+	int partitions = s->nodes[node].partitions;
 
 	rw_next(s->w, node, next);
 	snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[0]);
 	/* A node that is out as a whole stays so until its release. */
 	if (rw_tainted(s->w, node) && count == 0)
 		return;
-	if (count != 1 || !hf_streq(device, wanted) || !hf_streq(effect_of(rule), "NoSchedule") ||
-	    out == NULL)
+	if (count != (size_t)(partitions == 0 ? 1 : partitions) || !is_wanted(device, wanted) ||
+	    !hf_streq(effect_of(rule), "NoSchedule") || out == NULL)
 		fail_msg(
 			"seed %u: n%03d has failed (%s): %zu rules, device %s instead of %s, effect "
 			"%s, %s, mark %s, devices-out %s, next %s",
@@ -498,14 +588,13 @@ struct met {
 	unsigned rules, changes, deletes, deaths, lost, troubles;
 };
 
-static void run_seed(void *arg, uint64_t number, bool wide)
+static void run_seed(void *arg, uint64_t number, unsigned world)
 {
 	struct met *met = arg;
 	unsigned seed = (unsigned)number;
-	struct swarm s = {.troubles = 0};
+	struct swarm s = {.wide = world != SEEDS_NARROW};
 	int nodes;
 
-	(void)wide;
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
 	s.dra = dra_create(s.w);
@@ -540,6 +629,8 @@ static void run_seed(void *arg, uint64_t number, bool wide)
 	rw_run(s.w, 5 * HF_SECOND);
 	for (int turn = 0; turn < TURNS; turn++) {
 		disturb(&s);
+		if (s.wide)
+			disturb_widely(&s);
 		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
 		if (s.w->op == NULL && pick(&s, 3) > 0)
 			rw_start(s.w);
@@ -577,7 +668,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exactly_the_failed_devices_are_out),
 	};
 
-	if (!seeds_read_args(argc, argv, false, &seeds))
+	if (!seeds_read_args(argc, argv, 2, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -630,11 +630,11 @@ struct corpus {
 	int failures;
 };
 
-static void run_corpus_seed(void *arg, uint64_t seed, bool wide)
+static void run_corpus_seed(void *arg, uint64_t seed, unsigned world)
 {
 	struct corpus *corpus = arg;
 
-	(void)wide;
+	(void)world;
 	corpus->failures += run_seed(seed, false, corpus->met);
 }
 

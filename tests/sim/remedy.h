@@ -47,7 +47,7 @@ struct rw {
 	struct hf_metrics *metrics;
 	struct hf_memstore_observer observer;
 	struct hf_timer *death;
-	struct hf_rng rng;
+	struct hf_rng rng, uids;
 	int nodes;
 	/* What is wrong with each node: an index of rw_ills. */
 	int ill[RW_NODES_MAX];
@@ -77,6 +77,9 @@ struct rw {
 	/* A test's own fault for a request. If it returns true, no other fault follows. */
 	bool (*fault)(const struct rw *w, const struct hf_request *request,
 		      struct hf_fault *ret_fault);
+	/* The same for an event of a watch; NULL: not set. */
+	void (*event_fault)(void *arg, const struct hf_watch_options *options,
+			    const struct hf_event *event, struct hf_event_fault *ret_fault);
 	/* Wraps the store of each life of the operator; NULL: not set. */
 	struct hf_store *(*wrap)(void *arg, struct hf_store *client);
 	void *wrap_arg;

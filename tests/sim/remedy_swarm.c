@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "sim/remedy_swarm.h"
+#include "sim/remedy_swarm_wild.h"
 #include "sim/seeds.h"
 
 #include "api/node_locks.h"
@@ -16,9 +17,10 @@
  * or change any object in the middle. The invariants of remedy_actor.c hold at each write. After a calm time
  * each act that began has ended, nothing is held, and each ill node is left to a person.
  *
- *   remedy_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1]
+ *   remedy_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1|2]
  *
- * The seeds of the corpus run first. A seed is of the narrow world or of the wide world (remedy_swarm_wide.c).
+ * The seeds of the corpus run first. A seed is of the narrow world, of the wide world (remedy_swarm_wide.c), or of the
+ * wild world, which adds to the wide one (remedy_swarm_wild.h).
  */
 
 #define TURNS 50
@@ -156,7 +158,8 @@ static void speak_old(struct rs *s, int node)
 /* Creates a pod that holds the device of the node. The kubelet ends the pod after its eviction. */
 static void put_pod(struct rs *s, int node)
 {
-	if (s->pods[node] != NULL || rs_is_approved(s, node) || s->a->ends_at[node] != 0)
+	if (s->pods[node] != NULL || s->w->holder[node] != NULL || rs_is_approved(s, node) ||
+	    s->a->ends_at[node] != 0)
 		return;
 	s->pods[node] = rw_pod_name(node);
 	rw_pod(s->w, s->pods[node], node, "ReplicaSet");
@@ -223,7 +226,7 @@ static void disturb(struct rs *s)
 		change_losses, put_pod,        change_policy};
 	int node = (int)rs_pick(s, (unsigned)s->w->nodes);
 
-	if (s->gone[node])
+	if (!rs_has_node(s, node))
 		return;
 	s->a->reset[node] = (enum ra_end)rs_pick(s, RA_ENDS);
 	s->a->reboot[node] = rs_pick(s, 3) == 0 ? RA_NEVER : (enum ra_end)rs_pick(s, RA_ENDS);
@@ -343,14 +346,33 @@ static void expect_calm(struct rs *s, unsigned seed)
 
 struct met {
 	unsigned acts, mended, failed, cancelled, persons, deaths, lost, troubles;
+	unsigned wild, external, rules; /* wild: seeds of the wild world */
 };
 
-static void run_seed(void *arg, uint64_t number, bool is_wide)
+static void add_met(struct met *met, const struct rs *s)
+{
+	met->acts += s->a->acts;
+	met->mended += s->a->mended;
+	met->failed += s->a->failed;
+	met->cancelled += s->a->cancelled;
+	met->persons += s->a->persons;
+	met->deaths += s->w->met.deaths;
+	met->lost += s->w->met.lost;
+	met->troubles += s->troubles;
+	if (s->wild == NULL)
+		return;
+	met->wild++;
+	met->external += s->wild->fixes.creates;
+	met->rules += s->wild->dra == NULL ? 0 : s->wild->dra->creates;
+}
+
+static void run_seed(void *arg, uint64_t number, unsigned world)
 {
 	struct met *met = arg;
 	unsigned seed = (unsigned)number;
+	bool is_wide = world != SEEDS_NARROW;
 	struct rs s = {.wide = is_wide};
-	char policy[512];
+	char policy[1024];
 	int at_once;
 
 	rw_setup((void **)&s.w);
@@ -367,6 +389,8 @@ static void run_seed(void *arg, uint64_t number, bool is_wide)
 		 at_once, rs_pick(&s, 20), 60 + rs_pick(&s, 600));
 	if (is_wide)
 		s.w->gpus = 1 + (int)rs_pick(&s, 4);
+	if (world == SEEDS_WILD)
+		rs_wild_create(&s, seed, policy);
 	rw_begin(s.w, 4 + (int)rs_pick(&s, RS_NODES_MAX - 4), policy);
 	if (is_wide) {
 		rs_widen(&s);
@@ -374,27 +398,30 @@ static void run_seed(void *arg, uint64_t number, bool is_wide)
 		s.a->policy_at_once = 0;
 		rs_watch(&s);
 	}
+	if (s.wild != NULL)
+		rs_wild_begin(&s);
 	for (int turn = 0; turn < TURNS; turn++) {
 		disturb(&s);
 		if (is_wide)
 			rs_disturb_widely(&s);
+		if (s.wild != NULL)
+			rs_disturb_wildly(&s);
 		rw_run(s.w, (hf_time)rs_pick(&s, 90) * HF_SECOND);
 		end_pods(&s);
 		if (s.w->op == NULL && rs_pick(&s, 3) > 0)
 			rw_start(s.w);
 	}
+	if (s.wild != NULL)
+		rs_calm_down_wildly(&s);
 	if (is_wide)
 		rs_calm_down_widely(&s, policy);
 	calm_down(&s);
 	expect_calm(&s, seed);
-	met->acts += s.a->acts;
-	met->mended += s.a->mended;
-	met->failed += s.a->failed;
-	met->cancelled += s.a->cancelled;
-	met->persons += s.a->persons;
-	met->deaths += s.w->met.deaths;
-	met->lost += s.w->met.lost;
-	met->troubles += s.troubles;
+	if (s.wild != NULL)
+		rs_wild_expect_end(&s, seed);
+	add_met(met, &s);
+	if (s.wild != NULL)
+		rs_wild_destroy(&s);
 	if (is_wide)
 		rs_unwatch(&s);
 	rw_teardown((void **)&s.w);
@@ -410,7 +437,11 @@ static void each_act_ends_in_proof_climb_or_person(void **state)
 		      "persons, %u deaths, %u replies lost\n",
 		      seeds.count, met.troubles, met.acts, met.mended, met.failed, met.cancelled,
 		      met.persons, met.deaths, met.lost);
+	print_message(
+		"%u seeds of the wild world: %u objects of rung external, %u rules of devices\n",
+		met.wild, met.external, met.rules);
 	/* That nothing broke means nothing where nothing was met. */
+	assert_true(met.wild < 20 || (met.external > 0 && met.rules > 0));
 	assert_true(seeds.count < 20 || (met.acts > seeds.count && met.mended > seeds.count &&
 					 met.failed > seeds.count / 2 && met.cancelled > 0 &&
 					 met.persons > 0 && met.deaths > 0 && met.lost > 0));
@@ -422,7 +453,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_act_ends_in_proof_climb_or_person),
 	};
 
-	if (!seeds_read_args(argc, argv, true, &seeds))
+	if (!seeds_read_args(argc, argv, 3, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

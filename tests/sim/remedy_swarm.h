@@ -25,6 +25,8 @@ struct rs {
 	bool gone[RS_NODES_MAX]; /* deleted for good */
 	hf_time changed_at; /* when a person last changed what the invariants of a policy count; 0: never */
 	unsigned requests; /* requests with odd specs so far */
+	struct wild *wild; /* NULL: another world */
+	bool clocks_step;  /* those of the control plane; of the wild world alone */
 };
 
 struct rs_list {
@@ -41,6 +43,8 @@ const char *rs_phase_of(struct hf_doc *act);
 /* Returns a text of the spec; "": it is missing. act may be NULL. */
 const char *rs_text_of(const struct hf_json *act, const char *key);
 bool rs_is_final(struct hf_doc *act);
+/* The Node object exists. */
+bool rs_has_node(struct rs *s, int node);
 void rs_remove(struct rs *s, const struct hf_resource *resource, const char *ns, const char *name,
 	       int64_t grace);
 /* An act on the node is approved and has not begun. */

@@ -127,7 +127,7 @@ static void check_actor(struct rs *s, const struct hf_json *pod)
 		return;
 	if (!hf_streq(hf_json_path_str(policy, "spec", "mode", NULL), "remediate"))
 		rw_break(s->w, "an act that no policy allows", name);
-	if (!is_window_open(s, policy))
+	if (!s->clocks_step && !is_window_open(s, policy))
 		rw_break(s->w, "an act outside of the window", name);
 	if (hf_streq(rs_text_of(act, "requestedBy"), "policy") &&
 	    hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false))
@@ -157,14 +157,24 @@ static void check_order(struct rs *s, const struct hf_json *act)
 	}
 }
 
+static bool has_device_out(const struct hf_json *node)
+{
+	const char *mark =
+		hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL);
+
+	return mark != NULL && strstr(mark, "\"scope\":\"Device\"") != NULL &&
+	       strstr(mark, "takenOff") == NULL;
+}
+
 static void on_change(void *arg, const struct hf_memstore_change *change)
 {
 	struct rs *s = arg;
 	const struct hf_json *before = hf_doc_json(change->before);
 	const struct hf_json *after = hf_doc_json(change->after);
 
+	/* A node with a device out of use counts against the budget already. */
 	if (change->resource == &hf_nodes && before != NULL && after != NULL &&
-	    !has_taint(before) && has_taint(after))
+	    !has_taint(before) && has_taint(after) && !has_device_out(before))
 		check_quarantine(s, after);
 	if (change->resource == &hf_remediations && before == NULL &&
 	    hf_streq(rs_text_of(after, "requestedBy"), "policy") &&

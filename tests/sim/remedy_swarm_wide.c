@@ -51,6 +51,14 @@ const char *rs_text_of(const struct hf_json *act, const char *key)
 	return hf_str_or(hf_json_path_str(act, "spec", key, NULL), "");
 }
 
+bool rs_has_node(struct rs *s, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	return !s->gone[node] && rw_get(s->w, &hf_nodes, NULL, name) != NULL;
+}
+
 bool rs_is_final(struct hf_doc *doc)
 {
 	return ra_is_final(rs_phase_of(doc));
@@ -347,7 +355,7 @@ void rs_disturb_widely(struct rs *s)
 		fall_ill_widely, request_odd_act, change_agent};
 	int node = (int)rs_pick(s, (unsigned)s->w->nodes);
 
-	if (!s->gone[node])
+	if (rs_has_node(s, node))
 		troubles[rs_pick(s, HF_ARRAY_LEN(troubles))](s, node);
 }
 

@@ -489,7 +489,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 void rw_start(struct rw *w)
 {
-	const struct hf_memstore_faults faults = {.request = on_request, .arg = w};
+	const struct hf_memstore_faults faults = {
+		.request = on_request, .event = w->event_fault, .arg = w};
 	static const struct hf_framework *const frameworks[] = {&hf_framework_pytorch, NULL};
 	struct hf_operator_options options = {.loop = w->loop,
 					      .frameworks = frameworks,
@@ -663,12 +664,23 @@ bool rw_event(struct rw *w, const char *reason, const char *name)
 	return wanted.found;
 }
 
+/* UIDs of the store: the same in each run of a seed. */
+static void fill_random(void *arg, void *bytes, size_t len)
+{
+	struct rw *w = arg;
+
+	for (size_t i = 0; i < len; i++)
+		((unsigned char *)bytes)[i] = (unsigned char)hf_rng_below(&w->uids, 256);
+}
+
 int rw_setup(void **state)
 {
 	struct rw *w = hf_xcalloc(1, sizeof(*w));
-	const struct hf_memstore_options options = {.event_ttl = HF_DAY};
+	const struct hf_memstore_options options = {
+		.random = fill_random, .random_arg = w, .event_ttl = HF_DAY};
 	struct hf_error err = {0};
 
+	hf_rng_init(&w->uids, 1);
 	w->loop = hf_loop_create_virtual(RW_START);
 	assert_ok(hf_memstore_create(w->loop, &options, &w->memstore, &err), &err);
 	w->metrics = hf_metrics_create();

@@ -830,12 +830,13 @@ static void draw_policy(struct swarm *s)
 	}
 }
 
-static void run_seed(void *arg, uint64_t number, bool wide)
+static void run_seed(void *arg, uint64_t number, unsigned world)
 {
 	struct met *met = arg;
 	unsigned seed = (unsigned)number;
 	struct rsw more;
 	struct swarm s = {.troubles = 0};
+	bool wide = world == SEEDS_WIDE;
 
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
@@ -906,7 +907,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_rollout_ends_or_says_why),
 	};
 
-	if (!seeds_read_args(argc, argv, true, &seeds))
+	if (!seeds_read_args(argc, argv, 2, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

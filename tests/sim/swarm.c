@@ -144,11 +144,11 @@ static void work(const struct swarm *swarm, struct worker *worker, int number)
 
 /* --- the swarm ------------------------------------------------------------------------------- */
 
-static void add_to_corpus(void *arg, uint64_t seed, bool wide)
+static void add_to_corpus(void *arg, uint64_t seed, unsigned world)
 {
 	struct swarm *swarm = arg;
 
-	(void)wide;
+	(void)world;
 	if (swarm->n_corpus == swarm->corpus_size) {
 		swarm->corpus_size = swarm->corpus_size == 0 ? 64 : 2 * swarm->corpus_size;
 		swarm->corpus =
