@@ -65,8 +65,8 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
 }
 
-/* True if the pod has to leave the node before the act. A reboot ends every pod. Two kinds of pods that hold no device
- * may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
+/* True if the pod has to leave the node before the act. A reboot ends every pod, and the devices of every pod that asks
+ * for some, whether the agent has reported it or not. Two kinds of pods that hold no device may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
  * The operator may find no other node, and then nothing would take the taint off. */
 static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
 		       const struct hf_json *pod)
@@ -79,7 +79,9 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
 		return true;
 	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       hf_find_controller(pod) != NULL && !is_operator_pod(mend, pod);
+	       (hf_find_controller(pod) != NULL ||
+		hf_asks_for_devices(hf_json_get(pod, "spec"))) &&
+	       !is_operator_pod(mend, pod);
 }
 
 /* A kubelet gives a container its devices once, before it starts, and the agent reports them within this time. */

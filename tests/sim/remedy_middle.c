@@ -708,6 +708,16 @@ static void a_device_that_the_node_does_not_have_is_not_reset(void **state)
 	}
 }
 
+static void create_late_pod(struct rw *w)
+{
+	rw_create(w, &hf_pods, "default",
+		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
+		  "'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
+		  "'limits':{'nvidia.com/gpu':'1'}}}]}}");
+	rw_patch_in(w, &hf_pods, "default", "late", "status",
+		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:15:00Z'}}");
+}
+
 /* The agent dies, and then a pod comes that asks for a device: no report says which. */
 static void a_reset_waits_for_the_agent_if_a_pod_came_after_its_report(void **state)
 {
@@ -717,12 +727,7 @@ static void a_reset_waits_for_the_agent_if_a_pod_came_after_its_report(void **st
 	begin(&m, &stages[0]);
 	m.w->mute[NODE] = true;
 	rw_run(m.w, 10 * HF_SECOND);
-	rw_create(m.w, &hf_pods, "default",
-		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
-		  "'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
-		  "'limits':{'nvidia.com/gpu':'1'}}}]}}");
-	rw_patch_in(m.w, &hf_pods, "default", "late", "status",
-		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:15:00Z'}}");
+	create_late_pod(m.w);
 	rw_run(m.w, 2 * HF_MINUTE);
 	end_other_tool(&m);
 	rw_run(m.w, HF_MINUTE);
@@ -733,6 +738,23 @@ static void a_reset_waits_for_the_agent_if_a_pod_came_after_its_report(void **st
 	rw_run(m.w, HF_MINUTE);
 	assert_int_equal(m.a->acts, 1);
 	rw_teardown((void **)&m.w);
+}
+
+/* The pod has no controller. A reboot ends its work, whichever device it was given. */
+static void a_reboot_moves_a_pod_that_no_report_names(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	rw_begin(w, 3, "{'mode':'observe'}");
+	w->people_ask = true;
+	w->mute[NODE] = true;
+	w->refuse_evictions = true;
+	create_late_pod(w);
+	ra_request(a, NODE, 1, "reboot", "");
+	rw_run(w, HF_MINUTE);
+	expect_wait(w, ACT, "Draining", "1 pod has not left the node: default/late");
+	assert_int_equal(a->acts, 0);
 }
 
 static void a_hold_of_the_policy_withdraws_an_approval_at_once(void **state)
@@ -855,6 +877,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_act_begins_beside_an_actor_without_object),
 		cmocka_unit_test(a_device_that_the_node_does_not_have_is_not_reset),
 		cmocka_unit_test(a_reset_waits_for_the_agent_if_a_pod_came_after_its_report),
+		T(a_reboot_moves_a_pod_that_no_report_names),
 		cmocka_unit_test(a_hold_of_the_policy_withdraws_an_approval_at_once),
 		T(an_act_that_waits_for_the_lease_leaves_the_node_alone),
 		T(no_policy_takes_off_the_taint_of_an_act),
