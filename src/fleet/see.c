@@ -416,6 +416,14 @@ static bool is_off(const struct fleet_item *item)
 	       item->health->state != HF_HEALTH_HEALTHY;
 }
 
+/* When Holdfast put the taint on. A process that has seen only the removal knows it from the mark, if that is left. */
+static hf_time put_time(const struct fleet_node *node)
+{
+	if (node->put_at != HF_TIME_NONE)
+		return node->put_at;
+	return node->marked ? node->mark.at : node->off_at;
+}
+
 /* Stores in the policy's status when a person removed the taint, so that a later leader knows it
  * even if the mark on the Node is removed too. */
 static void note_off(struct hf_health_policy_memory *memory, const struct fleet_item *item)
@@ -432,7 +440,7 @@ static void note_off(struct hf_health_policy_memory *memory, const struct fleet_
 		found = &memory->recent.items[memory->recent.len++];
 		*found = (struct hf_policy_recent){.node = item->name,
 						   .job = "",
-						   .at = node->put_at,
+						   .at = put_time(node),
 						   .done = true,
 						   .off = HF_TIME_NONE};
 	}
