@@ -58,6 +58,7 @@ struct ro_node {
 	bool ready, unschedulable, held, paused, quarantined;
 	hf_time unready_at; /* monotonic time since when this process sees the node not Ready; NONE: the node is Ready */
 	const char *owner; /* the DeviceRollout that has cordoned the node; NULL: none */
+	const char *work; /* message of the condition MaintenanceInProgress; NULL: it is not True */
 	struct hf_rollout_mark mark;
 	bool marked;
 };

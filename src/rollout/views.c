@@ -3,6 +3,7 @@
 #include "rollout/rollout_internal.h"
 
 #include "api/device_health.h"
+#include "api/node_locks.h"
 #include "api/remediation.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -49,6 +50,7 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	struct ro_node *view = hf_xcalloc(1, sizeof(*view));
 	struct hf_node_marks marks;
 	HF_AUTO_JSON metadata = hf_doc_member_json(doc, "metadata");
+	HF_AUTO_JSON status = hf_json_object();
 	const char *mark =
 		hf_json_path_str(metadata, "annotations", HF_ROLLOUT_MARK_ANNOTATION, NULL);
 
@@ -64,6 +66,8 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	view->quarantined = hf_node_has_quarantine_taint(&marks);
 	view->owner = copy_text(view->arena, hf_json_path_str(metadata, "annotations",
 							      HF_ROLLOUT_ANNOTATION, NULL));
+	hf_json_set(status, "status", hf_doc_member_json(doc, "status"));
+	view->work = copy_text(view->arena, hf_node_maintenance_message(status));
 	view->marked = hf_rollout_mark_read(copy_text(view->arena, mark), view->arena, &view->mark);
 	return view;
 }

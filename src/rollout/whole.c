@@ -786,17 +786,18 @@ static struct hf_rollout_node make_lost_entry(struct ro *ro, const char *name,
 		.outcome = hf_rollout_phase_name(marked ? HF_ROLLOUT_FAILED : HF_ROLLOUT_SKIPPED),
 		.since = hf_ro_now(ro),
 		.changed_at = marked ? node->mark.at : HF_TIME_NONE,
-		.cordoned_by_us = true,
+		.cordoned_by_us = hf_streq(node->owner, ro->pass.name),
 		.tries = 1,
 		.message = "the status has lost what was done on this node"};
 }
 
-/* Lists the nodes that this rollout has cordoned and that have no entry: another program has written the status, or a
+/* Lists the nodes that this rollout has cordoned or works on, and that have no entry: another program has written the status, or a
  * rollout of the same name was deleted without its finalizer. Returns true if there is one. */
 static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 {
 	size_t len = status->nodes.len, max = len + HF_ROLLOUT_BEGIN_MAX;
 	struct hf_rollout_node *list = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_node, max);
+	const char *work = hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name);
 	const struct hf_cache_entry *cached;
 
 	for (size_t i = 0; i < len; i++)
@@ -805,7 +806,7 @@ static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 			    (cached = hf_cache_next(ro->nodes, &it)) != NULL;) {
 		const struct ro_node *node = cached->view;
 
-		if (hf_streq(node->owner, ro->pass.name) &&
+		if ((hf_streq(node->owner, ro->pass.name) || hf_streq(node->work, work)) &&
 		    hf_ro_find_entry(&ro->pass.r.status, cached->name) == NULL)
 			list[len++] = make_lost_entry(ro, cached->name, node);
 	}

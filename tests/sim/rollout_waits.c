@@ -467,6 +467,28 @@ static void no_cordon_is_left_by_a_list_that_is_lost(void **state)
 	}
 }
 
+/* The node was cordoned by a person, so the annotation of a cordon does not tell of the work. */
+static void no_lease_is_left_by_a_list_that_is_lost(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 1);
+
+	rd_pod(d, "train", 0, "ReplicaSet");
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':true}}");
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	rd_patch_spec(d, "r", "'paused':true");
+	rw_patch_status(w, &hf_devicerollouts, "r", "{'status':{'nodes':null}}");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	assert_true(rd_is_cordoned(d, 0));
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':null}}");
+	rd_expect_clean(d);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -485,6 +507,7 @@ int main(int argc, char **argv)
 		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
 		T(a_deleted_lease_lets_no_other_rollout_in),
 		cmocka_unit_test(no_cordon_is_left_by_a_list_that_is_lost),
+		T(no_lease_is_left_by_a_list_that_is_lost),
 		cmocka_unit_test(an_hour_without_an_operator_does_not_halt),
 	};
 
