@@ -290,8 +290,9 @@ def check_exit_codes(w):
         # It says 0, and the driver says the same as before.
         client.until("the tool has ended", lambda: s.act()["status"]["act"].get("endedAt"), 30)
         s.fail()
-        # Proof and new fault race here: a success is followed by another act or a person.
-        client.until("it is not the last word", lambda: s.act()["status"]["phase"] == "Failed" or s.act(2), 60)
+        # Proof and new fault race here: a success is followed by another act or a person, once the minute after the
+        # act is over in which a fault may be its effect.
+        client.until("it is not the last word", lambda: s.act()["status"]["phase"] == "Failed" or s.act(2), 120)
 
 
 def check_program_that_is_not_there(w):
