@@ -76,6 +76,7 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.foreign = flag(json, "foreign", false),
 		.held = flag(json, "held", false),
 		.no_remedy = flag(json, "noRemedy", false),
+		.of_act = flag(json, "ofAct", false),
 		.excluded = flag(json, "excluded", false),
 		.by_pods = flag(json, "byPods", false),
 		.rest_well = flag(json, "restWell", false),

@@ -197,6 +197,8 @@ static void step_fix(struct wild *wild, struct fix *fix)
 		return;
 	}
 	fix->ended = true;
+	if (s->gone[node])
+		return;
 	wild_come_back(wild, node);
 	rw_say(s->w, node, wild_pick(wild, 3) == 0 ? s->w->ill[node] : RW_WELL);
 }
