@@ -320,8 +320,8 @@ static int read_rung(const char *rung, size_t i, struct hf_policy_mend *mend, st
 /* A reset that cannot be proved before its deadline would always fail, and the next rung follow. */
 static int check_deadline(const struct hf_policy_mend *mend, struct hf_error *err)
 {
-	int64_t wait = mend->settle / HF_SECOND +
-		       (mend->words_len > 0 ? mend->diagnostic_seconds : 0);
+	int64_t wait =
+		mend->settle / HF_SECOND + (mend->words_len > 0 ? mend->diagnostic_seconds : 0);
 
 	if (mend->deadline > wait)
 		return 0;

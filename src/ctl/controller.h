@@ -67,8 +67,8 @@ struct hf_controller_env {
 	uint64_t seed;              /* seed of jitter and hash tables */
 	hf_time request_timeout;    /* timeout of each request; span */
 	const char *image;          /* image of this program; NULL: unknown */
-	const char *pod_ns;         /* namespace of the operator's own pods; NULL: it runs in no pod */
-	void *arg;                  /* argument of the functions below */
+	const char *pod_ns; /* namespace of the operator's own pods; NULL: it runs in no pod */
+	void *arg;          /* argument of the functions below */
 
 	/* Returns the API server's time, as far as it is known. The time never steps back. */
 	hf_time (*now)(void *arg);

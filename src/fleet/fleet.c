@@ -143,7 +143,8 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 		return;
 	}
 	if (!same_permission(before, now))
-		hf_fleet_mend_wake(fleet->mend, MEND_READ_POLICY, (now != NULL ? now : before)->name);
+		hf_fleet_mend_wake(fleet->mend, MEND_READ_POLICY,
+				   (now != NULL ? now : before)->name);
 	if (now == NULL) {
 		drop_policy(fleet, before->name);
 		add_left_out_policy(fleet);

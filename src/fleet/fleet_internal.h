@@ -183,7 +183,7 @@ struct fleet_refusal {
 	hf_time not_before;
 	unsigned times;
 	bool told;
-	bool stays; /* the pod will never be evicted, such as a pod of a DaemonSet */
+	bool stays;    /* the pod will never be evicted, such as a pod of a DaemonSet */
 	char why[192]; /* what the API server said; "": it has not refused the last eviction */
 };
 

@@ -693,8 +693,8 @@ static hf_time convert_act_time(const struct fleet_mend *mend, hf_time at, hf_ti
 static const char *print_holder(const struct fleet_mend *mend,
 				const struct hf_remediation_holder *holder)
 {
-	return hf_arena_printf(mend->arena, "%.64s (pid %lld%s%.200s)", hf_str_or(holder->comm, "?"),
-			       (long long)holder->pid,
+	return hf_arena_printf(mend->arena, "%.64s (pid %lld%s%.200s)",
+			       hf_str_or(holder->comm, "?"), (long long)holder->pid,
 			       hf_str_is_empty(holder->pod) ? "" : " of pod ",
 			       hf_str_or(holder->pod, ""));
 }
@@ -808,11 +808,10 @@ static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
 
 	hf_time_format_micro(act->ended_at != HF_TIME_NONE ? act->ended_at : act->started_at, at);
 	if (facts->request == NULL)
-		facts->request =
-			hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
-					(long long)(seconds < HF_REPORT_SECONDS_MAX
-							    ? seconds
-							    : HF_REPORT_SECONDS_MAX));
+		facts->request = hf_arena_printf(mend->arena, "%s %s %lld", mend->name, at,
+						 (long long)(seconds < HF_REPORT_SECONDS_MAX
+								     ? seconds
+								     : HF_REPORT_SECONDS_MAX));
 	facts->view.report_asked =
 		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
 					  "annotations", HF_REPORT_ANNOTATION, NULL),

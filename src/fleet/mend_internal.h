@@ -170,7 +170,7 @@ struct mend_facts {
 	struct hf_node_marks marks; /* marks of the Node object; valid only if the node exists */
 	struct hf_quarantine_mark mark;
 	bool marked;
-	bool devices_out; /* the quarantine takes single devices out of use, not the node */
+	bool devices_out;     /* the quarantine takes single devices out of use, not the node */
 	bool waits_for_rules; /* ... and pods can still be given the devices of the act */
 	/* the quarantine serves Remediations alone, and goes at the end of this one */
 	bool removes_taint;

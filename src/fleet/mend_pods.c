@@ -79,8 +79,7 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
 		return true;
 	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       (hf_find_controller(pod) != NULL ||
-		hf_asks_for_devices(hf_json_get(pod, "spec"))) &&
+	       (hf_find_controller(pod) != NULL || hf_asks_for_devices(hf_json_get(pod, "spec"))) &&
 	       !is_operator_pod(mend, pod);
 }
 
@@ -130,9 +129,10 @@ static void see_unreported(const struct fleet_mend *mend, const struct hf_device
 	if (mend->rung != HF_MEND_RESET_DEVICE || !mend->before_act || !is_unreported(health, pod))
 		return;
 	facts->view.pod_unreported = print_pod(mend, pod);
-	facts->request = hf_arena_printf(mend->arena, "%s %s %lld", mend->name,
-					 hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "?"),
-					 (long long)(REPORT_LAG / HF_SECOND));
+	facts->request =
+		hf_arena_printf(mend->arena, "%s %s %lld", mend->name,
+				hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "?"),
+				(long long)(REPORT_LAG / HF_SECOND));
 }
 
 /* The actor of another Remediation may still be at work, although its object is gone: a person can remove the finalizer.
@@ -152,8 +152,7 @@ static void see_other_actor(const struct fleet_mend *mend, const struct hf_json 
 	entry = hf_cache_get(mend->cache, NULL, name);
 	object = entry == NULL ? NULL : entry->view;
 	if (hf_streq(name, mend->name) ||
-	    (object != NULL && object->readable &&
-	     object->r.status.act.ended_at != HF_TIME_NONE) ||
+	    (object != NULL && object->readable && object->r.status.act.ended_at != HF_TIME_NONE) ||
 	    (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
 	     !facts->view.node_ready))
 		return;

@@ -87,8 +87,8 @@ bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *
 	if (hf_streq(status.message, mend->r.status.message))
 		return false;
 	status.phase = hf_mend_phase_name(mend->phase);
-	*ret_body = hf_doc_from_json(
-		hf_remediation_status_patch(mend->r.resource_version, &status));
+	*ret_body =
+		hf_doc_from_json(hf_remediation_status_patch(mend->r.resource_version, &status));
 	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
 					   .resource = &hf_remediations,
 					   .name = mend->name,

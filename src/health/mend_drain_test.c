@@ -33,7 +33,8 @@ static void a_drain_that_fails_names_what_kept_the_devices(void **state)
 	v.drain_until = v.now;
 	expect_step(&v, "Restoring/nothing/Failed", "processes kept the devices");
 	v.kept_open = "1 process kept the devices open: dcgm (pid 7 of pod gpu/dcgm-x)";
-	expect_step(&v, "Restoring/nothing/Failed", "in time: 1 process kept the devices open: dcgm");
+	expect_step(&v, "Restoring/nothing/Failed",
+		    "in time: 1 process kept the devices open: dcgm");
 }
 
 /* An agent that is dead reports no pod that came after its death. */

@@ -179,7 +179,7 @@ enum hf_mend_do {
 	HF_MEND_DELETE_POD,
 	HF_MEND_ACT_HERE, /* do: write phase Acting and act.startedAt, then perform the remedy once */
 	HF_MEND_ASK_REPORT, /* ask the agent to look at the devices and to report */
-	HF_MEND_RESTORE,    /* do: tell what is untold, then put back what is saved, then erase saved */
+	HF_MEND_RESTORE, /* do: tell what is untold, then put back what is saved, then erase saved */
 	HF_MEND_RELEASE_LEASE,
 	HF_MEND_DOS
 };

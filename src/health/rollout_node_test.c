@@ -192,7 +192,7 @@ static void what_ends_before_the_change_changes_nothing(void **state)
 /* The change could not be proved, and would be blamed. */
 static void a_device_that_fails_before_the_change_ends_the_work(void **state)
 {
-	static const enum hf_rollout_phase before[] = {HF_ROLLOUT_WAITING, HF_ROLLOUT_LOCKED,
+	static const enum hf_rollout_phase before[] = {HF_ROLLOUT_WAITING,  HF_ROLLOUT_LOCKED,
 						       HF_ROLLOUT_CORDONED, HF_ROLLOUT_EMPTYING,
 						       HF_ROLLOUT_BASELINE, HF_ROLLOUT_CHANGING};
 

@@ -189,7 +189,8 @@ static void count_candidate(const struct hf_rollout_member *m, struct tally *tal
 static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
 {
 	return m->changed && (m->marked || !view->is_label) && !is_in_work(m) &&
-	       !(m->listed && (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
+	       !(m->listed &&
+		 (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
 }
 
 /* The way back does not work on this node. A sick device says nothing about it: the change may have broken the device. */
@@ -655,12 +656,13 @@ static bool stops_rollback(const struct tally *tally, struct hf_rollout_plan *pl
 			    plan->work, lost->name, hf_str_or(lost->message, "no proof"));
 		return true;
 	}
-	return set_halt(plan, "RollbackFailed",
-			"%d well node%s failed while the change was taken back, first %s: %.180s; %d "
-			"node%s the change",
-			tally->lost_len, tally->lost_len == 1 ? "" : "s", lost->name,
-			hf_str_or(lost->message, "no proof"), plan->left,
-			plan->left == 1 ? " keeps" : "s keep");
+	return set_halt(
+		plan, "RollbackFailed",
+		"%d well node%s failed while the change was taken back, first %s: %.180s; %d "
+		"node%s the change",
+		tally->lost_len, tally->lost_len == 1 ? "" : "s", lost->name,
+		hf_str_or(lost->message, "no proof"), plan->left,
+		plan->left == 1 ? " keeps" : "s keep");
 }
 
 static void tell_taken_back(const struct tally *tally, struct hf_rollout_plan *plan)

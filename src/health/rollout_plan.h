@@ -54,8 +54,8 @@ struct hf_rollout_member {
 	/* A budget permits no further node out of use of this kind now: the wave waits for it. */
 	bool limited;
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
-	bool was_well;      /* of the entry: the node was well when it was to be taken back */
-	bool out;           /* a device of the node is out of use now */
+	bool was_well; /* of the entry: the node was well when it was to be taken back */
+	bool out;      /* a device of the node is out of use now */
 	/* the changed node has a device that failed after the change: which, and how; NULL: none */
 	const char *sick;
 	/* why nothing good has been seen of the node for a while, such as that it is not Ready; NULL: it is well, or

@@ -302,8 +302,9 @@ static void a_skipped_node_is_tried_once_more_at_the_end(void **state)
 	s->members[0].blocked = "annotation holdfast.dev/hold";
 	s->view.state = HF_ROLLOUT_SOAKING;
 	s->view.now = T0 + HF_HOUR;
-	assert_string_equal(decide(s).message, "3 of 4 nodes changed and proved, 0 failed, 1 skipped, "
-					       "first n00: annotation holdfast.dev/hold");
+	assert_string_equal(decide(s).message,
+			    "3 of 4 nodes changed and proved, 0 failed, 1 skipped, "
+			    "first n00: annotation holdfast.dev/hold");
 	s->view.state = HF_ROLLOUT_ROLLING;
 	s->members[0].blocked = NULL;
 	s->members[0].tries = 2;
@@ -385,11 +386,13 @@ static void a_rollout_without_nodes_says_why(void **state)
 	s->view.state = HF_ROLLOUT_SOAKING;
 	s->view.wave = 3;
 	s->members[0].changed = s->members[1].changed = true;
-	assert_string_equal(decide(s).message, "nothing to change: all 2 selected nodes have the newest "
-					       "template of the DaemonSet already");
+	assert_string_equal(decide(s).message,
+			    "nothing to change: all 2 selected nodes have the newest "
+			    "template of the DaemonSet already");
 	s->view.members_len = 0;
-	assert_string_equal(decide(s).message, "nothing to change: spec.nodeSelector selects no node "
-					       "with a pod of the DaemonSet");
+	assert_string_equal(decide(s).message,
+			    "nothing to change: spec.nodeSelector selects no node "
+			    "with a pod of the DaemonSet");
 	s->view.is_label = true;
 	assert_string_equal(decide(s).message,
 			    "nothing to change: spec.nodeSelector selects no node");
@@ -504,9 +507,10 @@ static void a_rollback_takes_the_newest_change_first(void **state)
 	s->members[4].message = "the node is well; held by annotation holdfast.dev/hold";
 	plan = decide(s);
 	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
-	assert_string_equal(plan.message,
-			    "halted; the change is taken back once no node is in work: 1 node left, "
-			    "first n04: the node is well; held by annotation holdfast.dev/hold");
+	assert_string_equal(
+		plan.message,
+		"halted; the change is taken back once no node is in work: 1 node left, "
+		"first n04: the node is well; held by annotation holdfast.dev/hold");
 	set_phase(s, 4, HF_ROLLOUT_DONE);
 	assert_int_equal(decide(s).next, HF_ROLLOUT_ROLLING_BACK);
 	s->view.state = HF_ROLLOUT_ROLLING_BACK;
@@ -578,8 +582,9 @@ static void a_rollback_that_breaks_well_nodes_stops(void **state)
 	plan = decide(s);
 	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING_BACK);
 	assert_string_equal(begins(&plan), "");
-	assert_string_equal(plan.message, "the rollback stops once no node is in work: 1 left; n03: "
-					  "no proof within 900 s: the pod is not Ready");
+	assert_string_equal(plan.message,
+			    "the rollback stops once no node is in work: 1 left; n03: "
+			    "no proof within 900 s: the pod is not Ready");
 	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
 	plan = decide(s);
 	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
@@ -617,8 +622,9 @@ static void a_rollback_names_the_nodes_that_keep_the_change(void **state)
 	plan = decide(s);
 	assert_int_equal(plan.next, HF_ROLLOUT_ENDED_FAILED);
 	assert_int_equal(plan.left, 1);
-	assert_string_equal(plan.message, "taken back; 0 nodes failed, 1 keeps the change, first n02: "
-					  "annotation holdfast.dev/hold");
+	assert_string_equal(plan.message,
+			    "taken back; 0 nodes failed, 1 keeps the change, first n02: "
+			    "annotation holdfast.dev/hold");
 	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
 	s->members[2].changed = false;
 	assert_int_equal(decide(s).left, 0);

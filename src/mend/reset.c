@@ -247,9 +247,8 @@ static void tell_result(const struct hf_mend_reset *reset, const struct hf_mend_
 		 * the reset. */
 		ret_outcome->exit_code = -1;
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message),
-			 "%s %s after its deadline: %.400s",
-			 reset->nvidia ? NVIDIA_SMI : AMD_SMI, result->hung ? "hung" : "was ended",
-			 output);
+			 "%s %s after its deadline: %.400s", reset->nvidia ? NVIDIA_SMI : AMD_SMI,
+			 result->hung ? "hung" : "was ended", output);
 	} else if (result->exit_code == 0) {
 		snprintf(ret_outcome->message, sizeof(ret_outcome->message), "%s", output);
 	} else {

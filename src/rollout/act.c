@@ -193,8 +193,8 @@ static bool evict_pod(struct ro *ro, const struct ro_facts *facts, struct hf_req
 
 	if (pod == NULL)
 		return false;
-	ro->pass.evictee = hf_arena_printf(ro->pass.arena, "%s/%s", hf_doc_namespace(pod),
-					   hf_doc_name(pod));
+	ro->pass.evictee =
+		hf_arena_printf(ro->pass.arena, "%s/%s", hf_doc_namespace(pod), hf_doc_name(pod));
 	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
 					   .resource = &hf_pods,
@@ -329,8 +329,8 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 	if (tells)
 		entry->message = step->message;
 	if (ends_by_refusal(ro, facts, step))
-		entry->message = hf_arena_printf(ro->pass.arena, "%s: %s", step->message,
-						 hf_ro_refusal(ro));
+		entry->message =
+			hf_arena_printf(ro->pass.arena, "%s: %s", step->message, hf_ro_refusal(ro));
 	if (moves)
 		move_entry(ro, facts, step, entry);
 	if (put_back)

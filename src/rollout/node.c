@@ -227,8 +227,7 @@ static const char *find_other_rollout(const struct ro *ro)
 	const struct hf_cache_entry *entry;
 
 	for (size_t it = 0; (entry = hf_cache_next(ro->cache, &it)) != NULL;)
-		if (!hf_streq(entry->name, ro->pass.name) &&
-		    is_at_work(entry->view, ro->pass.node))
+		if (!hf_streq(entry->name, ro->pass.name) && is_at_work(entry->view, ro->pass.node))
 			return hf_arena_printf(ro->pass.arena, "DeviceRollout %s", entry->name);
 	return NULL;
 }
@@ -257,9 +256,9 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->own_cordon = hf_streq(
 		hf_json_path_str(node, "metadata", "annotations", HF_ROLLOUT_ANNOTATION, NULL),
 		ro->pass.name);
-	view->in_maintenance =
-		hf_streq(hf_node_maintenance_message(node),
-			 hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name));
+	view->in_maintenance = hf_streq(
+		hf_node_maintenance_message(node),
+		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name));
 	/* Without the right to write the condition, the work goes on without it. */
 	if (ro->no_condition)
 		view->in_maintenance = facts->view.phase < HF_ROLLOUT_RESTORING;

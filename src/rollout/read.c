@@ -225,8 +225,7 @@ static bool needs_daemon_set(const struct ro_pass *pass, enum ro_read read, bool
 static bool is_needed(const struct ro_pass *pass, enum ro_read read)
 {
 	enum hf_rollout_phase phase;
-	bool changes = pass->entry != NULL &&
-		       hf_rollout_phase_of(pass->entry->phase, &phase) &&
+	bool changes = pass->entry != NULL && hf_rollout_phase_of(pass->entry->phase, &phase) &&
 		       phase <= HF_ROLLOUT_CHANGING;
 
 	if (read == RO_READ_OBJECT)

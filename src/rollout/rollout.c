@@ -443,8 +443,7 @@ static void node_changed(void *arg, enum hf_cache_change change,
 	struct ro_node *is = now == NULL ? NULL : now->view;
 
 	if (is != NULL && !is->ready)
-		is->unready_at =
-			was != NULL && !was->ready ? was->unready_at : read_clock(arg);
+		is->unready_at = was != NULL && !was->ready ? was->unready_at : read_clock(arg);
 	if (change == HF_CACHE_SYNCED || !is_news(before, now)) {
 		look_soon(arg, 0);
 		return;

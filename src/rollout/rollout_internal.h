@@ -38,7 +38,8 @@
 #define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
 #define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
 #define RO_UNSEEN_TEMPLATE "the controller of DaemonSets has not seen the newest template"
-#define RO_MAINTENANCE_PREFIX "DeviceRollout " /* message of the Node's condition, before the name */
+#define RO_MAINTENANCE_PREFIX                                                                      \
+	"DeviceRollout " /* message of the Node's condition, before the name */
 #define RO_ARENA_MAX ((size_t)64 << 20)
 
 /* The view of a DeviceRollout. */

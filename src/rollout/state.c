@@ -110,7 +110,7 @@ const char *hf_ro_find_daemon_set_problem(const struct ro_pass *pass)
 
 	if (pass->docs[RO_READ_DAEMON_SET] == NULL)
 		return hf_arena_printf(pass->arena, "spec.change.daemonSet: %s does not exist",
-				        hf_ro_print_daemon_set(pass));
+				       hf_ro_print_daemon_set(pass));
 	json = hf_doc_json(pass->docs[RO_READ_DAEMON_SET]);
 	if (!hf_streq(hf_json_path_str(json, "spec", "updateStrategy", "type", NULL), "OnDelete"))
 		return hf_arena_printf(

@@ -667,12 +667,12 @@ static bool set_conditions(struct ro *ro, const struct whole *whole,
 		differs |= hf_ro_set_condition(ro, status, "Halted", true, plan->halt_reason,
 					       plan->halt);
 	if (plan->next == HF_ROLLOUT_ENDED_FAILED)
-		differs |= hf_ro_set_condition(
-			ro, status, "RolledBack", plan->failed == 0 && plan->left == 0,
-			plan->failed > 0 ? "NodesFailed"
-			: plan->left > 0 ? "NodesLeft"
-					 : "Proved",
-			plan->message);
+		differs |= hf_ro_set_condition(ro, status, "RolledBack",
+					       plan->failed == 0 && plan->left == 0,
+					       plan->failed > 0 ? "NodesFailed"
+					       : plan->left > 0 ? "NodesLeft"
+								: "Proved",
+					       plan->message);
 	return differs;
 }
 
@@ -797,7 +797,8 @@ static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 {
 	size_t len = status->nodes.len, max = len + HF_ROLLOUT_BEGIN_MAX;
 	struct hf_rollout_node *list = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_node, max);
-	const char *work = hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name);
+	const char *work =
+		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name);
 	const struct hf_cache_entry *cached;
 
 	for (size_t i = 0; i < len; i++)

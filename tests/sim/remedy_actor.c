@@ -162,8 +162,7 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 
 static bool acts_already(const struct ra *a, int node, const char *pod)
 {
-	return a->ends_at[node] != 0 &&
-	       hf_streq(a->act[node], pod + strlen(HF_MEND_POD_PREFIX));
+	return a->ends_at[node] != 0 && hf_streq(a->act[node], pod + strlen(HF_MEND_POD_PREFIX));
 }
 
 /* Runs one pod, as the kubelet of its node would. */

@@ -163,13 +163,14 @@ static void put_operator(struct rw *w, const char *ns, const char *name)
 {
 	char text[1024];
 
-	snprintf(text, sizeof(text),
-		 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'%s','labels':"
-		 "{'app.kubernetes.io/name':'holdfast','app.kubernetes.io/component':'operator'},"
-		 "'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'o','uid':'u',"
-		 "'controller':true}]},'spec':{'nodeName':'n003','containers':[{'name':'c','image':"
-		 "'i'}]},'status':{'phase':'Running'}}",
-		 name, ns);
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'%s','labels':"
+		"{'app.kubernetes.io/name':'holdfast','app.kubernetes.io/component':'operator'},"
+		"'ownerReferences':[{'apiVersion':'apps/v1','kind':'ReplicaSet','name':'o','uid':'u',"
+		"'controller':true}]},'spec':{'nodeName':'n003','containers':[{'name':'c','image':"
+		"'i'}]},'status':{'phase':'Running'}}",
+		name, ns);
 	rw_create(w, &hf_pods, ns, text);
 }
 
@@ -684,7 +685,8 @@ static void an_actor_that_comes_after_the_end_is_removed(void **state)
 	assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, "mend-n003-1"));
 	rw_create(w, &hf_pods, HF_MEND_NAMESPACE,
 		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'mend-n003-1','namespace':"
-		  "'" HF_MEND_NAMESPACE "'},'spec':{'nodeName':'n003','containers':[{'name':'actor',"
+		  "'" HF_MEND_NAMESPACE
+		  "'},'spec':{'nodeName':'n003','containers':[{'name':'actor',"
 		  "'image':'i'}]}}");
 	rw_run(w, HF_MINUTE);
 	assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, "mend-n003-1"));

@@ -661,7 +661,8 @@ static void no_act_begins_beside_an_actor_without_object(void **state)
 	expect_wait(m.w, NAME "-7", "Pending", "waits for the Lease");
 	remove_now(m.w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
 	rw_run(m.w, HF_MINUTE);
-	expect_wait(m.w, NAME "-7", "Draining", "the actor of Remediation " ACT " is still on the node");
+	expect_wait(m.w, NAME "-7", "Draining",
+		    "the actor of Remediation " ACT " is still on the node");
 	/* The garbage collector deletes the pod, which has no owner any more. */
 	delete_actor(&m);
 	ra_all(m.a, RA_MENDS, RA_MENDS);
@@ -710,10 +711,11 @@ static void a_device_that_the_node_does_not_have_is_not_reset(void **state)
 
 static void create_late_pod(struct rw *w)
 {
-	rw_create(w, &hf_pods, "default",
-		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
-		  "'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
-		  "'limits':{'nvidia.com/gpu':'1'}}}]}}");
+	rw_create(
+		w, &hf_pods, "default",
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
+		"'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
+		"'limits':{'nvidia.com/gpu':'1'}}}]}}");
 	rw_patch_in(w, &hf_pods, "default", "late", "status",
 		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:15:00Z'}}");
 }

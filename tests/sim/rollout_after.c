@@ -219,8 +219,8 @@ static void nodes_with_another_change_are_no_evidence(void **state)
 	rd_rollout(d, "r", DRIVER SLOW);
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
-	evidence = hf_json_path(rw_get(w, &hf_devicerollouts, NULL, "r"), "status", "evidence",
-				NULL);
+	evidence =
+		hf_json_path(rw_get(w, &hf_devicerollouts, NULL, "r"), "status", "evidence", NULL);
 	assert_int_equal(hf_json_i64(hf_json_path(evidence, "changed", "nodes", NULL), -1), 1);
 	assert_int_equal(hf_json_i64(hf_json_path(evidence, "unchanged", "nodes", NULL), -1), 4);
 }

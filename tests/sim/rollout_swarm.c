@@ -545,9 +545,9 @@ static void lose_unchanged_node(struct swarm *s, int node)
 static void disturb_gently(struct swarm *s)
 {
 	static void (*const troubles[])(struct swarm *, int) = {
-		lose_unchanged_node, put_pod,    put_pod,        end_pod,
-		change_hold,      kill_operator, change_leaders, change_losses,
-		change_evictions, change_pause,  change_cordon};
+		lose_unchanged_node, put_pod,       put_pod,        end_pod,
+		change_hold,         kill_operator, change_leaders, change_losses,
+		change_evictions,    change_pause,  change_cordon};
 	int node = (int)pick(s, (unsigned)s->w->nodes);
 	const char *phase = rd_node_phase(s->d, "r", node);
 

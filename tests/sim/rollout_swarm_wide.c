@@ -303,7 +303,7 @@ void rsw_begin_jobs(struct rsw *s, bool gentle)
 
 void rsw_disturb(struct rsw *s, int node)
 {
-	static const char *const names[] = {"q0", "q1", "q2", "q3", "q4", "q5",
+	static const char *const names[] = {"q0", "q1", "q2", "q3", "q4",  "q5",
 					    "q6", "q7", "q8", "q9", "q10", "q11"};
 
 	if (node >= (int)HF_ARRAY_LEN(names) || pick(s, 3) > 0)

@@ -22,13 +22,13 @@ struct rsw {
 	int budget;                          /* most nodes out of use; 0: any number */
 	int windows[3][2];                   /* minutes of the day; from 0 to 0: none */
 	bool windowed, has_rival, strangers; /* strangers write into the status */
-	bool begun; /* the rollouts exist */
+	bool begun;                          /* the rollouts exist */
 	bool two_leaders;
-	hf_time soak;                      /* of rollout "r" */
-	char label[RW_NODES_MAX][8];       /* of each node before any rollout; "": none */
-	const char *pod[RW_NODES_MAX];     /* a second pod of the node; NULL: none */
-	bool bare[RW_NODES_MAX];           /* that pod has no controller */
-	bool renewed[RW_NODES_MAX];        /* the Node was made again */
+	hf_time soak;                  /* of rollout "r" */
+	char label[RW_NODES_MAX][8];   /* of each node before any rollout; "": none */
+	const char *pod[RW_NODES_MAX]; /* a second pod of the node; NULL: none */
+	bool bare[RW_NODES_MAX];       /* that pod has no controller */
+	bool renewed[RW_NODES_MAX];    /* the Node was made again */
 };
 
 void rsw_begin(struct rsw *s, struct rw *w, struct rd *d);

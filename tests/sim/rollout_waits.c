@@ -125,8 +125,9 @@ static void a_disruption_budget_is_named(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
 	rw_run(w, HF_MINUTE);
-	if (strstr(entry_message(d), "eviction of pod default/train-0: Cannot evict pod as it would "
-				     "violate the pod's disruption budget") == NULL)
+	if (strstr(entry_message(d),
+		   "eviction of pod default/train-0: Cannot evict pod as it would "
+		   "violate the pod's disruption budget") == NULL)
 		fail_msg("'%s'", entry_message(d));
 	writes = w->writes;
 	rw_run(w, 8 * HF_MINUTE);
@@ -145,13 +146,14 @@ static void create_job(struct rw *w, int limit)
 {
 	char text[1024];
 
-	snprintf(text, sizeof(text),
-		 "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'train',"
-		 "'namespace':'default'},'spec':{'runPolicy':{'recovery':{'infrastructureLimit':%d}},"
-		 "'pytorchReplicaSpecs':{'Worker':{'replicas':1,'restartPolicy':'OnFailure',"
-		 "'template':{'spec':{'containers':[{'name':'pytorch','image':'i','resources':{"
-		 "'limits':{'nvidia.com/gpu':'8'}}}]}}}}}}",
-		 limit);
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'train',"
+		"'namespace':'default'},'spec':{'runPolicy':{'recovery':{'infrastructureLimit':%d}},"
+		"'pytorchReplicaSpecs':{'Worker':{'replicas':1,'restartPolicy':'OnFailure',"
+		"'template':{'spec':{'containers':[{'name':'pytorch','image':'i','resources':{"
+		"'limits':{'nvidia.com/gpu':'8'}}}]}}}}}}",
+		limit);
 	rw_create(w, &hf_pytorchjobs, "default", text);
 }
 
@@ -179,8 +181,8 @@ static void a_job_that_an_eviction_would_fail_stays(void **state)
 	conditions = hf_json_path(rw_get(w, &hf_pytorchjobs, "default", "train"), "status",
 				  "conditions", NULL);
 	for (size_t i = 0; i < hf_json_len(conditions); i++)
-		assert_string_not_equal(
-			hf_json_path_str(hf_json_item(conditions, i), "type", NULL), "Failed");
+		assert_string_not_equal(hf_json_path_str(hf_json_item(conditions, i), "type", NULL),
+					"Failed");
 }
 
 static void a_job_with_a_restart_left_is_moved(void **state)
@@ -195,10 +197,9 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':300,'waves':[1]");
 	rw_run(w, 30 * HF_SECOND);
-	assert_string_equal(
-		hf_json_path_str(rw_get(w, &hf_pytorchjobs, "default", "train"), "status",
-				 "recovery", "last", "cause", NULL),
-		"infrastructure");
+	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, "default", "train"),
+					     "status", "recovery", "last", "cause", NULL),
+			    "infrastructure");
 }
 
 /* ---- nodes that may not begin yet ------------------------------------------------------------------ */
@@ -386,7 +387,8 @@ static void a_deleted_lease_lets_no_other_rollout_in(void **state)
 		assert_int_equal(result.code, 0);
 		rw_run(w, 20 * HF_SECOND);
 		if (!hf_streq(rd_node_phase(d, "b", 0), "Waiting"))
-			fail_msg("%s beside %s", rd_node_phase(d, "b", 0), rd_node_phase(d, "r", 0));
+			fail_msg("%s beside %s", rd_node_phase(d, "b", 0),
+				 rd_node_phase(d, "r", 0));
 	}
 }
 
