@@ -235,8 +235,10 @@ struct hf_fleet {
 	/* a shared ResourceClaim of the pod; "": the pod has none */
 	char evict_claim[254];
 
-	struct hf_map *refusals;     /* UID → struct fleet_refusal */
-	struct fleet_mend *mend;     /* never NULL */
+	struct hf_map *refusals; /* UID → struct fleet_refusal */
+	struct fleet_mend *mend; /* never NULL */
+	/* The Remediations are listed, if there are any. Before that a policy must not act: a taint may be of an act. */
+	bool knows_acts;
 	struct fleet_taints *taints; /* never NULL */
 
 	struct {

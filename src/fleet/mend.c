@@ -850,6 +850,16 @@ static void tell_unreadable(const struct fleet_mend *mend, const struct hf_cache
 	hf_fleet_log_problem(mend->fleet, hf_remediations.plural, HF_E_INVALID, message);
 }
 
+/* The API server may have no Remediations, or refuse to list them. */
+static void note_list(struct fleet_mend *mend)
+{
+	bool knew = mend->fleet->knows_acts;
+
+	mend->fleet->knows_acts = mend->unseen || hf_cache_synced(mend->cache);
+	if (!knew && mend->fleet->knows_acts)
+		hf_fleet_look_soon(mend->fleet, 0);
+}
+
 static void object_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -857,6 +867,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 
 	(void)change;
 	mend->unseen = false;
+	note_list(mend);
 	/* The cache already had this version: the change is the result of a live read of this
 	 * program, so nothing is new. */
 	if (before != NULL && now != NULL &&
@@ -880,17 +891,10 @@ static void object_changed(void *arg, enum hf_cache_change change,
 static void cache_problem(void *arg, int code, const char *message)
 {
 	struct fleet_mend *mend = arg;
-	bool recalled = hf_fleet_mend_can_recall(mend);
 
 	hf_fleet_log_list_problem(mend->fleet, hf_remediations.plural, &mend->unseen, code,
 				  message);
-	if (!recalled && hf_fleet_mend_can_recall(mend))
-		hf_fleet_look_soon(mend->fleet, 0);
-}
-
-bool hf_fleet_mend_can_recall(const struct fleet_mend *mend)
-{
-	return mend->unseen || hf_cache_synced(mend->cache);
+	note_list(mend);
 }
 
 static void note_reply(void *arg, const struct hf_reply *reply)

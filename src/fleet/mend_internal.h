@@ -211,9 +211,6 @@ void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
 /* True for a Remediation that cannot be read and may have begun its act: it is of another version, and no other act may
  * begin. No operator begins an act on an object that it cannot read. */
 bool hf_fleet_mend_blocks(const struct hf_json *unreadable);
-/* True once all Remediations are read, and where the API server has none or refuses to list them. Before, a policy must not
- * act: the taint of a node may belong to an act. */
-bool hf_fleet_mend_can_recall(const struct fleet_mend *mend);
 void hf_fleet_mend_update_metrics(struct fleet_mend *mend);
 
 /* --- mend_facts.c --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "fleet/mend_internal.h"
+#include "fleet/fleet_internal.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -35,7 +35,7 @@ bool hf_fleet_can_see(const struct hf_fleet *fleet)
 {
 	return fleet->nodes != NULL && hf_cache_synced(fleet->nodes) &&
 	       hf_cache_synced(fleet->health) && hf_cache_synced(fleet->policies_cache) &&
-	       hf_fleet_mend_can_recall(fleet->mend) && fleet->env.knows_pods(fleet->env.arg);
+	       fleet->knows_acts && fleet->env.knows_pods(fleet->env.arg);
 }
 
 void hf_fleet_note_reply(const struct hf_fleet *fleet, const struct hf_reply *reply)
