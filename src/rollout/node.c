@@ -34,39 +34,6 @@ static bool is_leaving(const struct hf_json *pod)
 	return hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL;
 }
 
-static bool has_extended(const struct hf_json *amounts)
-{
-	const char *key;
-	struct hf_json *value;
-
-	for (void *it = NULL; (it = hf_json_next(amounts, it, &key, &value));)
-		if (hf_ro_is_extended(key) && !hf_streq(hf_json_str(value, ""), "0"))
-			return true;
-	return false;
-}
-
-static bool do_containers_request(const struct hf_json *pod, const char *list)
-{
-	const struct hf_json *containers = hf_json_path(pod, "spec", list, NULL);
-
-	for (size_t i = 0; i < hf_json_len(containers); i++) {
-		const struct hf_json *resources =
-			hf_json_get(hf_json_item(containers, i), "resources");
-
-		if (has_extended(hf_json_get(resources, "limits")) ||
-		    has_extended(hf_json_get(resources, "requests")))
-			return true;
-	}
-	return false;
-}
-
-static bool requests_device(const struct hf_json *pod)
-{
-	return do_containers_request(pod, "containers") ||
-	       do_containers_request(pod, "initContainers") ||
-	       hf_json_len(hf_json_path(pod, "spec", "resourceClaims", NULL)) > 0;
-}
-
 /* Returns why the pod may not be moved; NULL: it may. */
 static const char *find_why_pod_stays(const struct hf_json *pod)
 {
@@ -146,7 +113,8 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 				facts->driver = pass->pods[i];
 			continue;
 		}
-		if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || !requests_device(pod))
+		if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
+		    !hf_asks_for_devices(hf_json_get(pod, "spec")))
 			continue;
 		if (view->pods_left++ == 0)
 			view->left_pod = hf_arena_printf(pass->arena, "%s/%s",
