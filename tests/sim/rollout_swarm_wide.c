@@ -136,9 +136,7 @@ static void check_eviction(struct rsw *s, const struct hf_json *pod)
 	if (!requests_device(pod) || hf_has_pod_ended(pod) ||
 	    hf_str_has_prefix(hf_json_path_str(pod, "metadata", "name", NULL), "canary-"))
 		return;
-	/* A policy of mode remediate drains nodes by rules of its own. */
-	if (hf_find_controller(pod) == NULL)
-		rw_break(s->w, "a pod without a controller is moved", search.node);
+	/* An act drains its node by rules of its own: before a reboot all pods leave. */
 	hf_memstore_each(s->w->memstore, &hf_pods, NULL, find_bare, &search);
 	if (search.found && owner_of(rw_get(s->w, &hf_nodes, NULL, search.node)) != NULL)
 		rw_break(s->w, "a pod is moved beside one that may not be moved", search.node);
