@@ -137,20 +137,7 @@ static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_re
 	return patch_node(ro, patch, ret_request, ret_body);
 }
 
-/* A pod that the DaemonSet has created since the mark has the newest template already. If that is not the wanted
- * revision, a person has changed the template again, and each further pod would be like this one. */
-static bool may_replace(const struct ro *ro, const struct ro_facts *facts)
-{
-	const struct hf_rollout_status *status = &ro->pass.r.status;
-	const char *revision = hf_json_path_str(hf_doc_json(facts->driver), "metadata", "labels",
-						"controller-revision-hash", NULL);
-
-	return facts->mark.pod == NULL || hf_streq(facts->mark.pod, hf_doc_uid(facts->driver)) ||
-	       hf_streq(revision,
-			facts->view.backwards ? status->target_revision : status->from_revision);
-}
-
-/* The DaemonSet creates the next pod from its newest template. */
+/* The DaemonSet creates the next pod from its newest template, which is the wanted one: see find_template_hold. */
 static bool make_change(struct ro *ro, const struct ro_facts *facts, struct hf_request *ret_request,
 			struct hf_doc **ret_body)
 {
@@ -159,10 +146,8 @@ static bool make_change(struct ro *ro, const struct ro_facts *facts, struct hf_r
 	struct hf_json *patch;
 
 	if (spec->daemon_set.name != NULL) {
-		if (facts->driver == NULL ||
-		    hf_json_path(hf_doc_json(facts->driver), "metadata", "deletionTimestamp",
-				 NULL) != NULL ||
-		    !may_replace(ro, facts))
+		if (facts->driver == NULL || hf_json_path(hf_doc_json(facts->driver), "metadata",
+							  "deletionTimestamp", NULL) != NULL)
 			return false;
 		return delete_object(&hf_pods, facts->driver, ret_request);
 	}
