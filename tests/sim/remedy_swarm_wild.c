@@ -323,6 +323,10 @@ static struct hf_store *wrap(void *arg, struct hf_store *inner)
 
 /* ---- the policy ---------------------------------------------------------------------------------- */
 
+#define WITHOUT_TEMPLATE                                                                           \
+	"{'spec':{'mend':{'external':{'template':{'apiVersion':'fix.example/v2','kind':"           \
+	"'PowerTemplate','name':'none'}}}}}"
+
 static void change_rules(struct wild *wild)
 {
 	static const char *const patches[] = {
@@ -334,8 +338,7 @@ static void change_rules(struct wild *wild)
 		"{'spec':{'mend':{'rungs':null}}}",
 		"{'spec':{'mend':{" EXTERNAL "}}}",
 		"{'spec':{'mend':{'external':null,'rungs':null}}}",
-		"{'spec':{'mend':{'external':{'template':{'apiVersion':'fix.example/v2','kind':"
-		"'PowerTemplate','name':'none'}}}}}",
+		WITHOUT_TEMPLATE,
 		"{'spec':{'mend':{'diagnostic':{'command':['dcgmi','diag'],'timeoutSeconds':5}}}}",
 		"{'spec':{'mend':{'diagnostic':null}}}",
 		"{'spec':{'mend':{'deadlineSeconds':60}}}",
