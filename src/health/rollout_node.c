@@ -111,17 +111,7 @@ static bool is_uncordoned(const struct hf_rollout_node_view *view)
  * device needs the Lease of the node. */
 static bool is_sick_before(const struct hf_rollout_node_view *view)
 {
-	return !view->backwards && (view->proof.sick != NULL || view->proof.unknown != NULL);
-}
-
-static void tell_sick(const struct hf_rollout_proof *proof, struct hf_rollout_node_step *step)
-{
-	if (proof->sick != NULL)
-		set_message(step, "nothing was changed: device %s: %s", proof->sick,
-			    hf_str_or(proof->sick_class, "out of use"));
-	else
-		set_message(step, "nothing was changed: the agent knows nothing of device %s",
-			    proof->unknown);
+	return !view->backwards && view->proof.sick != NULL;
 }
 
 /* A node that is not changed yet is left as it was. */
@@ -142,7 +132,8 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 	else if (is_uncordoned(view))
 		set_message(step, "a person took the cordon off: the node is left alone");
 	else if (is_sick_before(view))
-		tell_sick(&view->proof, step);
+		set_message(step, "nothing was changed: device %s: %s", view->proof.sick,
+			    hf_str_or(view->proof.sick_class, "out of use"));
 	else
 		return false;
 	step->gives_up = is_uncordoned(view);
@@ -160,6 +151,10 @@ static bool is_held(const struct hf_rollout_node_view *view, struct hf_rollout_n
 		set_message(step, "waits: %s is at work on the node", view->other_lock);
 	else if (view->held != NULL)
 		set_message(step, "waits: %s", view->held);
+	else if (!view->backwards && view->proof.unknown != NULL)
+		/* The agent has just begun, or the device is lost and could not prove the change. */
+		set_message(step, "waits: the agent knows nothing of device %s",
+			    view->proof.unknown);
 	else
 		return false;
 	if (view->now >= until)

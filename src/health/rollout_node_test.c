@@ -206,10 +206,25 @@ static void a_device_that_fails_before_the_change_ends_the_work(void **state)
 		/* What the change has broken is taken back. */
 		v.backwards = true;
 		assert_int_not_equal(step(&v).outcome, HF_ROLLOUT_SKIPPED);
-		v.backwards = false;
-		v.proof.sick = NULL;
+	}
+}
+
+/* An agent that has just begun knows nothing for a second. */
+static void a_node_with_an_unknown_device_waits_before_its_change(void **state)
+{
+	static const enum hf_rollout_phase before[] = {HF_ROLLOUT_WAITING, HF_ROLLOUT_LOCKED,
+						       HF_ROLLOUT_EMPTYING, HF_ROLLOUT_CHANGING};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(before); i++) {
+		struct hf_rollout_node_view v = in_phase(before[i]);
+
 		v.proof.unknown = "GPU-2";
+		expect_wait(&v, "waits: the agent knows nothing of device GPU-2");
+		v.now = hf_time_add(v.since, v.empty_for);
 		expect_end(&v, HF_ROLLOUT_SKIPPED, "the agent knows nothing of device GPU-2");
+		v.backwards = true;
+		assert_int_not_equal(step(&v).outcome, HF_ROLLOUT_SKIPPED);
 	}
 }
 
@@ -645,6 +660,7 @@ int main(void)
 		cmocka_unit_test(a_node_is_changed_only_when_it_is_empty),
 		cmocka_unit_test(nothing_begins_while_others_are_at_work),
 		cmocka_unit_test(what_ends_before_the_change_changes_nothing),
+		cmocka_unit_test(a_node_with_an_unknown_device_waits_before_its_change),
 		cmocka_unit_test(a_device_that_fails_before_the_change_ends_the_work),
 		cmocka_unit_test(the_mark_comes_before_the_change),
 		cmocka_unit_test(a_change_that_is_marked_and_has_not_begun_is_stopped),

@@ -225,8 +225,9 @@ class Story:
                                 "holdfast.dev/quarantine": None}}})
         if w.api.find("devicehealths", None, NODE):
             w.api.delete("devicehealths", None, NODE)
-        for found in w.api.list("daemonsets", self.ns):
-            w.api.delete("daemonsets", self.ns, found["metadata"]["name"])
+        for plural in ("daemonsets", "tfjobs"):
+            for found in w.api.list(plural, self.ns):
+                w.api.delete(plural, self.ns, found["metadata"]["name"])
         w.until("no pod of the driver is left", lambda: not w.api.list("pods", self.ns), 60)
         if error is None:
             refused = sorted({f"{c['verb']} {c['resource']}" for c in audit.calls(
