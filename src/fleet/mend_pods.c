@@ -129,9 +129,11 @@ static void see_unreported(const struct fleet_mend *mend, const struct hf_device
 	if (mend->rung != HF_MEND_RESET_DEVICE || !mend->before_act || !is_unreported(health, pod))
 		return;
 	facts->view.pod_unreported = print_pod(mend, pod);
+	/* A report from before the pod's start is not enough, so the agent is asked once more after the start. */
 	facts->request =
-		hf_arena_printf(mend->arena, "%s %s %lld", mend->name,
+		hf_arena_printf(mend->arena, "%s %s %s %lld", mend->name,
 				hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "?"),
+				hf_str_or(hf_json_path_str(pod, "status", "startTime", NULL), "?"),
 				(long long)(REPORT_LAG / HF_SECOND));
 }
 

@@ -709,13 +709,18 @@ static void a_device_that_the_node_does_not_have_is_not_reset(void **state)
 	}
 }
 
-static void create_late_pod(struct rw *w)
+static void bind_late_pod(struct rw *w)
 {
 	rw_create(
 		w, &hf_pods, "default",
 		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'late','namespace':'default'},"
 		"'spec':{'nodeName':'" NAME "','containers':[{'name':'c','image':'i','resources':{"
 		"'limits':{'nvidia.com/gpu':'1'}}}]}}");
+}
+
+static void create_late_pod(struct rw *w)
+{
+	bind_late_pod(w);
 	rw_patch_in(w, &hf_pods, "default", "late", "status",
 		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:15:00Z'}}");
 }
@@ -739,6 +744,35 @@ static void a_reset_waits_for_the_agent_if_a_pod_came_after_its_report(void **st
 	rw_say_again(m.w);
 	rw_run(m.w, HF_MINUTE);
 	assert_int_equal(m.a->acts, 1);
+	rw_teardown((void **)&m.w);
+}
+
+static const char *request_of(struct rw *w)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_devicehealths, NULL, NAME), "metadata",
+					  "annotations", "holdfast.dev/report", NULL),
+			 "");
+}
+
+/* The agent is asked before the kubelet has started the pod. Its report comes too early, and the next one without a request
+ * only minutes later. */
+static void the_agent_is_asked_again_after_the_start_of_a_pod(void **state)
+{
+	struct middle m = {.w = NULL};
+	char first[256];
+
+	(void)state;
+	begin(&m, &stages[0]);
+	bind_late_pod(m.w);
+	end_other_tool(&m);
+	rw_run(m.w, HF_MINUTE);
+	expect_wait(m.w, ACT, "Draining", "newer than pod default/late");
+	snprintf(first, sizeof(first), "%s", request_of(m.w));
+	rw_say_again(m.w);
+	rw_patch_in(m.w, &hf_pods, "default", "late", "status",
+		    "{'status':{'phase':'Running','startTime':'2023-11-14T22:16:00Z'}}");
+	rw_run(m.w, 10 * HF_SECOND);
+	assert_string_not_equal(request_of(m.w), first);
 	rw_teardown((void **)&m.w);
 }
 
@@ -879,6 +913,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(no_act_begins_beside_an_actor_without_object),
 		cmocka_unit_test(a_device_that_the_node_does_not_have_is_not_reset),
 		cmocka_unit_test(a_reset_waits_for_the_agent_if_a_pod_came_after_its_report),
+		cmocka_unit_test(the_agent_is_asked_again_after_the_start_of_a_pod),
 		T(a_reboot_moves_a_pod_that_no_report_names),
 		cmocka_unit_test(a_hold_of_the_policy_withdraws_an_approval_at_once),
 		T(an_act_that_waits_for_the_lease_leaves_the_node_alone),
