@@ -190,6 +190,14 @@ static bool is_released(const struct hf_fleet *fleet, const char *name)
 	return fleet->step == FLEET_WRITE_NODE && act->release && hf_streq(act->node, name);
 }
 
+/* The end of an act took its quarantine off: taint and mark went by one write. No policy had quarantined the node, so each
+ * policy decides anew. */
+static bool is_end_of_act(const struct fleet_node *was, const struct fleet_node *node)
+{
+	return was->marked && was->tainted && !node->marked &&
+	       hf_quarantine_act(was->mark.policy) != NULL;
+}
+
 /* Remembers when Holdfast put its taint on a node and when a person removed it, in case the person
  * removes the mark on the Node as well, which has the same times. If the node is healthy and the
  * mark is gone too, Holdfast released the node and no person did. */
@@ -210,7 +218,7 @@ static void follow_taint(const struct hf_fleet *fleet, const struct hf_cache_ent
 	if (node->tainted || node->put_at == HF_TIME_NONE)
 		return;
 	node->off_at = hf_fleet_off_at(was);
-	if (was->tainted && !is_released(fleet, now->name) &&
+	if (was->tainted && !is_released(fleet, now->name) && !is_end_of_act(was, node) &&
 	    (node->marked || !is_well(fleet, now->name)))
 		/* Round down to microseconds, as the stored time is. */
 		node->off_at = hf_fleet_now(fleet) / HF_US * HF_US;

@@ -176,8 +176,27 @@ static bool is_of_policy(const struct fleet_mend *mend)
 	return hf_streq(mend->r.spec.requested_by, "policy");
 }
 
-/* A quarantine for one Remediation goes with it, but stays if its act has failed. Then the next act that a person orders
- * for the node ends it by its success. */
+/* No device of the node is out of use but those that the act names. The agent may not have read of their reset yet. */
+static bool is_rest_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
+{
+	for (size_t i = 0; i < view->seen_len; i++)
+		if (view->seen[i].out && !hf_fleet_mend_names(&mend->r, view->seen[i].uuid))
+			return false;
+	return true;
+}
+
+/* With this success the node is well after the failed act. */
+static bool makes_up_for(const struct fleet_mend *mend, const char *act)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(mend->cache, NULL, act);
+	const struct mend_object *failed = entry == NULL ? NULL : entry->view;
+
+	return failed == NULL || hf_fleet_mend_covers(&mend->r, mend->rung, failed) ||
+	       hf_fleet_mend_is_covered(mend, failed);
+}
+
+/* A quarantine for one Remediation goes with it, but stays if its act has failed. Then a later act that a person orders
+ * for the node ends it by its success, if nothing else of the node is out of use. */
 static bool removes_taint(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_mend_view *view = &facts->view;
@@ -187,7 +206,8 @@ static bool removes_taint(const struct fleet_mend *mend, const struct mend_facts
 		return false;
 	if (hf_streq(act, mend->name))
 		return view->outcome != HF_MEND_FAILED;
-	return view->outcome == HF_MEND_SUCCEEDED && !is_of_policy(mend);
+	return view->outcome == HF_MEND_SUCCEEDED && !is_of_policy(mend) &&
+	       is_rest_well(mend, view) && makes_up_for(mend, act);
 }
 
 static void see_node(struct fleet_mend *mend, struct mend_facts *facts)

@@ -294,6 +294,14 @@ hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char 
 /* The object takes a place of its policy's maxConcurrent. */
 bool hf_fleet_mend_takes_place(const struct hf_fleet *fleet, const struct hf_remediation *r,
 			       enum hf_mend_phase phase);
+/* The act names a device with this UUID. */
+bool hf_fleet_mend_names(const struct hf_remediation *r, const char *uuid);
+/* Whether the success of the act shows that the node is well after the failed act: a reset shows nothing of the devices
+ * that it does not name. */
+bool hf_fleet_mend_covers(const struct hf_remediation *r, enum hf_mend_rung rung,
+			  const struct mend_object *failed);
+/* Whether a later act of the node has succeeded and covers the failed act. */
+bool hf_fleet_mend_is_covered(const struct fleet_mend *mend, const struct mend_object *failed);
 /* Whether the act may have mended what is out of use now. A reset mends the devices that it names, any other act the
  * node. health NULL: there is no report. acted_at: the end of the act, by the operator's clock. */
 bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remediation *r,

@@ -137,7 +137,7 @@ hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_rem
  * mended. */
 #define CLEARED_MAX HF_HOUR
 
-static bool is_named(const struct hf_remediation *r, const char *uuid)
+bool hf_fleet_mend_names(const struct hf_remediation *r, const char *uuid)
 {
 	for (size_t i = 0; i < r->spec.devices.len; i++)
 		if (hf_streq(r->spec.devices.items[i].uuid, uuid))
@@ -160,8 +160,38 @@ bool hf_fleet_mend_concerns(const struct hf_fleet *fleet, const struct hf_remedi
 		return false;
 	/* The agent may not have read of the reset yet, so a device of the act still counts. */
 	for (size_t i = 0; i < health->sick_len; i++)
-		if (is_named(r, health->sick[i]))
+		if (hf_fleet_mend_names(r, health->sick[i]))
 			return true;
+	return false;
+}
+
+bool hf_fleet_mend_covers(const struct hf_remediation *r, enum hf_mend_rung rung,
+			  const struct mend_object *failed)
+{
+	if (rung != HF_MEND_RESET_DEVICE)
+		return true;
+	if (!failed->readable || failed->rung != HF_MEND_RESET_DEVICE)
+		return false;
+	for (size_t i = 0; i < failed->r.spec.devices.len; i++)
+		if (!hf_fleet_mend_names(r, failed->r.spec.devices.items[i].uuid))
+			return false;
+	return true;
+}
+
+bool hf_fleet_mend_is_covered(const struct fleet_mend *mend, const struct mend_object *failed)
+{
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(mend->cache, &it)) != NULL;) {
+		const struct mend_object *object = entry->view;
+
+		if (object->readable && failed->readable && object->phase == HF_MEND_SUCCEEDED &&
+		    !object->r.spec.dry_run && object->rung != HF_MEND_PERSON &&
+		    object->r.spec.attempt > failed->r.spec.attempt &&
+		    hf_streq(object->r.spec.node, failed->r.spec.node) &&
+		    hf_fleet_mend_covers(&object->r, object->rung, failed))
+			return true;
+	}
 	return false;
 }
 
@@ -290,7 +320,8 @@ static bool is_of_act(const struct hf_fleet *fleet, const struct fleet_node *nod
 		return act != NULL && !hf_cache_synced(fleet->mend->cache);
 	return !object->readable || !hf_mend_is_final(object->phase) ||
 	       (object->phase == HF_MEND_FAILED &&
-		!hf_streq(object->r.spec.requested_by, "policy"));
+		!hf_streq(object->r.spec.requested_by, "policy") &&
+		!hf_fleet_mend_is_covered(fleet->mend, object));
 }
 
 /* No act may be created, because there are acts that nobody can read. */

@@ -862,6 +862,91 @@ static void a_suspicion_on_probation_reboots_no_node(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* A person orders the reset of GPU 1. */
+static void order_second(struct rw *w, int attempt)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
+		 "'" NAME "-%d'},'spec':{'node':'" NAME "','rung':'reset-device','attempt':%d,"
+		 "'nonce':'0123456789abcdef0123456789abcdef','requestedBy':'ann','devices':[{'id':"
+		 "'0000:1b:00.0','uuid':'GPU-" NAME "-1'}]}}",
+		 attempt, attempt);
+	rw_create(w, &hf_remediations, NULL, text);
+}
+
+/* The reset of GPU 0 has failed. The reset of GPU 1 shows nothing of GPU 0. */
+static void the_reset_of_another_gpu_leaves_the_taint_of_a_failed_act(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'observe'}");
+
+	w->gpus = 2;
+	w->people_ask = true;
+	ra_all(a, RA_FAILS, RA_FAILS);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Failed");
+	assert_true(rw_tainted(w, NODE));
+	ra_all(a, RA_MENDS, RA_MENDS);
+	order_second(w, 2);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_true(rw_tainted(w, NODE));
+	/* Both are out of use. */
+	w->sick[NODE] = 3;
+	rw_say(w, NODE, RW_RESET);
+	ra_request(a, NODE, 3, "reset-device", "");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_true(rw_tainted(w, NODE));
+	order_second(w, 4);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
+/* GPU 1 fails while an act of a person on GPU 0 has the node out of use. After the act the policy decides about it. */
+static void a_gpu_that_fails_during_the_act_of_a_person_is_quarantined(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, "{'mode':'quarantine'," WIDE "}");
+
+	w->gpus = 2;
+	w->people_ask = w->by_hand = true;
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, 2 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Acting");
+	w->sick[NODE] = 2;
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_true(rw_tainted(w, NODE));
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, NODE));
+}
+
+/* The act of a person has failed, and then the policy mends the node. */
+static void the_taint_of_a_failed_act_goes_with_the_success_of_a_policy(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = begin(w, MEND);
+
+	w->people_ask = true;
+	ra_all(a, RA_FAILS, RA_MENDS);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Failed");
+	assert_true(rw_tainted(w, NODE));
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -896,6 +981,9 @@ int main(int argc, char **argv)
 		T(a_cancelled_dry_run_calls_off_no_act),
 		T(a_device_without_a_uuid_keeps_no_place),
 		T(a_suspicion_on_probation_reboots_no_node),
+		T(the_reset_of_another_gpu_leaves_the_taint_of_a_failed_act),
+		T(a_gpu_that_fails_during_the_act_of_a_person_is_quarantined),
+		T(the_taint_of_a_failed_act_goes_with_the_success_of_a_policy),
 	};
 
 	/* One test alone, by a pattern. */
