@@ -754,6 +754,16 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 			view->kept_open = s->conditions.items[i].message;
 }
 
+/* A person has the time from the agent's report, which is of the node's clock. A policy has converted it. */
+static hf_time fault_time(const struct fleet_mend *mend, hf_time now)
+{
+	const struct hf_remediation_spec *spec = &mend->r.spec;
+
+	if (spec->fault.cls == NULL || spec->fault.at == HF_TIME_NONE)
+		return HF_TIME_NONE;
+	return is_of_policy(mend) ? spec->fault.at : convert_time(mend, spec->fault.at, now);
+}
+
 static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	const struct hf_remediation_spec *spec = &mend->r.spec;
@@ -770,7 +780,7 @@ static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
 	view->cancel = spec->cancel;
 	view->deleting = mend->r.deleting;
 	view->boot_id = spec->boot_id;
-	view->fault_at = spec->fault.cls != NULL ? spec->fault.at : HF_TIME_NONE;
+	view->fault_at = fault_time(mend, facts->now);
 	view->deadline = (hf_time)spec->deadline_seconds * HF_SECOND;
 	for (size_t i = 0; i < spec->devices.len; i++)
 		targets[i] = (struct hf_mend_target){.id = spec->devices.items[i].id,

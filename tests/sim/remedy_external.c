@@ -226,8 +226,8 @@ static void a_fault_from_before_the_act_is_mended(void **state)
 		rw_run(w, 10 * HF_MINUTE);
 		assert_string_equal(phase_of(w), "Succeeded");
 		rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'observe'}}");
-		/* Half an hour ago; the act is eleven minutes old. */
-		hf_time_format_micro(hf_loop_wall(w->loop) - HF_HOUR / 2, at);
+		/* Half an hour ago, by the node's clock; the act is eleven minutes old. */
+		hf_time_format_micro(hf_loop_wall(w->loop) + clocks[i] - HF_HOUR / 2, at);
 		snprintf(more, sizeof(more), ",'fault':{'class':'reboot','time':'%s'}", at);
 		rw_say(w, NODE, RW_REBOOT);
 		w->people_ask = true;

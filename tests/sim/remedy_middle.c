@@ -899,6 +899,30 @@ static void a_late_write_tells_of_no_act_that_is_over(void **state)
 	assert_false(is_in_maintenance(w));
 }
 
+/* The clock of the node is an hour behind. The device fails again after its reset, and a person orders another reset with
+ * the time of the fault as the agent reports it. */
+static void a_fault_has_the_time_of_the_nodes_clock(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+	char more[256], at[HF_TIME_TEXT_MAX];
+
+	w->clock[NODE] = -HF_HOUR;
+	rw_begin(w, 3, "{'mode':'observe'}");
+	rw_say(w, NODE, RW_RESET);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	rw_say(w, NODE, RW_RESET);
+	hf_time_format_micro(hf_loop_wall(w->loop) + w->clock[NODE], at);
+	rw_run(w, HF_MINUTE);
+	snprintf(more, sizeof(more), ",'fault':{'class':'gpu-reset','time':'%s'}", at);
+	ra_request(a, NODE, 2, "reset-device", more);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(message_of(w, NAME "-2"),
+			    "1 device back with the same UUID and no new fault");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -919,6 +943,7 @@ int main(int argc, char **argv)
 		T(an_act_that_waits_for_the_lease_leaves_the_node_alone),
 		T(no_policy_takes_off_the_taint_of_an_act),
 		T(a_late_write_tells_of_no_act_that_is_over),
+		T(a_fault_has_the_time_of_the_nodes_clock),
 	};
 
 	/* One test alone, by a pattern. */
