@@ -98,6 +98,26 @@ static void set_devices(const struct hf_device_health *health, enum hf_mend_rung
 	}
 }
 
+static bool gives_up(enum hf_mend_rung rung)
+{
+	return rung == HF_MEND_PERSON || rung == HF_MEND_EXTERNAL;
+}
+
+/* A boot ends the faults of a GPU that has not come back. Then the quarantine has the time of the fault. */
+static hf_time find_fault_time(const struct hf_health_node *node, enum hf_mend_rung rung)
+{
+	return node->evidence_at == HF_TIME_NONE && gives_up(rung) ? node->owned_at
+								   : node->evidence_at;
+}
+
+static const char *find_class(const struct fleet_seen *seen, size_t i, enum hf_mend_rung rung)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	return node->cls < HF_HEALTH_SOFTWARE && gives_up(rung) ? seen->items[i].node->mark.cls
+								: hf_health_class_name(node->cls);
+}
+
 static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, size_t i,
 		      enum hf_mend_rung rung, struct hf_remediation_spec *spec)
 {
@@ -105,7 +125,8 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 	char *nonce = hf_arena_alloc(mend->arena, HF_REMEDIATION_NONCE_LEN + 1);
 	struct hf_device_health health;
 
-	if (mend->docs[MEND_READ_HEALTH] == NULL || node->evidence_at == HF_TIME_NONE ||
+	if (mend->docs[MEND_READ_HEALTH] == NULL ||
+	    find_fault_time(node, rung) == HF_TIME_NONE ||
 	    mend->others.attempt == INT32_MAX ||
 	    hf_random_hex(nonce, HF_REMEDIATION_NONCE_LEN, NULL) != 0)
 		return false;
@@ -113,7 +134,7 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 	*spec = (struct hf_remediation_spec){
 		.node = mend->node,
 		.rung = hf_mend_rung_name(rung),
-		.fault = {.cls = hf_health_class_name(node->cls), .at = node->evidence_at},
+		.fault = {.cls = find_class(seen, i, rung), .at = find_fault_time(node, rung)},
 		.boot_id = rung == HF_MEND_PERSON ? NULL : health.boot_id,
 		.attempt = mend->others.attempt + 1,
 		.nonce = nonce,
@@ -139,9 +160,11 @@ static struct hf_json *make_object(const struct hf_remediation_spec *spec, enum 
 
 /* True if the node has evidence of a fault from after the last proved act on the node. Older
  * evidence creates no Remediation. */
-static bool is_new(const struct fleet_mend *mend, const struct hf_health_node *node)
+static bool is_new(const struct fleet_mend *mend, const struct hf_health_node *node,
+		   enum hf_mend_rung rung)
 {
-	return mend->others.mended_at == HF_TIME_NONE || node->evidence_at > mend->others.mended_at;
+	return mend->others.mended_at == HF_TIME_NONE ||
+	       find_fault_time(node, rung) > mend->others.mended_at;
 }
 
 bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
@@ -163,7 +186,7 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 		if (!hf_streq(seen.items[i].name, mend->node))
 			continue;
 		if (!find_rung(mend, policy, &seen.plan.decisions[i], seen.nodes[i].cls, &rung) ||
-		    !may_create(mend, policy, rung) || !is_new(mend, &seen.nodes[i]) ||
+		    !may_create(mend, policy, rung) || !is_new(mend, &seen.nodes[i], rung) ||
 		    !fill_spec(mend, &seen, i, rung, &spec))
 			return false;
 		*ret_body = hf_doc_from_json(make_object(&spec, rung));

@@ -604,7 +604,8 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 	full = facts->view.quarantined ? NULL : hf_fleet_find_room(mend->fleet, policy, mend->node);
 	if (full != NULL)
 		return full;
-	if (is_agent_silent(mend, facts, policy))
+	/* Another controller is asked for a node of which nothing is heard. */
+	if (mend->rung != HF_MEND_EXTERNAL && is_agent_silent(mend, facts, policy))
 		return "the last report of the node's agent is too old";
 	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
 }

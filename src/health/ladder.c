@@ -122,6 +122,18 @@ static bool is_silent(const struct hf_health_node *node, const struct hf_health_
 	       node->state == HF_HEALTH_UNKNOWN;
 }
 
+/* Whether a remedy has failed in this quarantine, and nothing is heard of the node: the remedy may have been its end. */
+static bool is_lost(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		    const struct hf_health_policy *policy)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < node->attempts_len && node->owned && !node->excluded; i++)
+		failed |= node->attempts[i].failed && node->attempts[i].at >= node->owned_at &&
+			  node->attempts[i].action >= HF_HEALTH_RESET_DEVICE;
+	return failed && is_silent(node, fleet, policy);
+}
+
 static bool is_left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 			  const struct hf_health_policy *policy, struct hf_health_decision *ret)
 {
@@ -274,8 +286,14 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 	if (node->excluded && !node->owned)
 		return make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
 				     HF_HEALTH_WHY_EXCLUDED);
-	if (find_under_way(node, fleet, policy, ret_wake, &d) ||
-	    is_left_alone(node, fleet, policy, &d))
+	if (find_under_way(node, fleet, policy, ret_wake, &d))
+		return d;
+	if (is_lost(node, fleet, policy)) {
+		d = make_decision(node, HF_HEALTH_DO_GIVE_UP, HF_HEALTH_GO, HF_HEALTH_WHY_LOST);
+		d.action = HF_HEALTH_REPLACE_NODE;
+		return d;
+	}
+	if (is_left_alone(node, fleet, policy, &d))
 		return d;
 	/* If the worst device is Suspect, no fault is confirmed: no remedy follows, and the quarantine stays. */
 	if (node->owned &&

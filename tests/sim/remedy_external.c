@@ -106,12 +106,11 @@ static const char *phase_of(struct rw *w)
 		"");
 }
 
-/* The object exists, and the act waits for its proof. loses: the operator has not heard of the create. */
-static struct fixes *begin_with(struct rw *w, bool loses)
+/* The template exists. */
+static struct fixes *create_fixes(struct rw *w)
 {
 	struct fixes *fixes = hf_xcalloc(1, sizeof(*fixes));
 
-	fixes->loses = loses;
 	fixes->actors = ra_create(w);
 	fixes->actors->at_once = 1;
 	fixes->loop = w->loop;
@@ -121,6 +120,15 @@ static struct fixes *begin_with(struct rw *w, bool loses)
 	rw_at_end(w, end, fixes);
 	w->wrap_arg = fixes;
 	w->wrap = wrap;
+	return fixes;
+}
+
+/* The object exists, and the act waits for its proof. loses: the operator has not heard of the create. */
+static struct fixes *begin_with(struct rw *w, bool loses)
+{
+	struct fixes *fixes = create_fixes(w);
+
+	fixes->loses = loses;
 	rw_begin(w, 10, POLICY);
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
@@ -242,6 +250,58 @@ static void a_fault_from_before_the_act_is_mended(void **state)
 	}
 }
 
+static const char *rung_of(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "spec", "rung", NULL), "");
+}
+
+/* The machine never comes back from a reboot. The other controller is asked for it, and then a person. */
+static void a_node_that_never_comes_back_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10,
+		 "{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"
+		 "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_MINUTE);
+	rw_patch_status(w, &hf_nodes, NAME,
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_non_null(fixes->object);
+	rw_run(w, HF_HOUR);
+	assert_null(fixes->object);
+	assert_string_equal(rung_of(w, NAME "-3"), "person");
+	rw_run(w, 3 * HF_HOUR);
+	assert_string_equal(ra_phase(fixes->actors, NODE), "Pending");
+	assert_int_equal(ra_count(fixes->actors), 3);
+}
+
+/* The node comes back from a reboot, and a GPU of it does not: no fault is left. */
+static void a_gpu_that_never_comes_back_is_a_task_of_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	rw_begin(w, 10, "{'mode':'remediate','mend':{}," WIDE "}");
+	ra_all(a, RA_MENDS, RA_LIES);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 20 * HF_SECOND);
+	w->ill[NODE] = RW_UNSEEN;
+	rw_run(w, HF_HOUR);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -251,6 +311,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_object_goes_although_the_policy_has_changed),
 		T(the_object_goes_with_the_node),
 		cmocka_unit_test(a_fault_from_before_the_act_is_mended),
+		T(a_node_that_never_comes_back_is_given_away),
+		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
 	};
 
 	/* One test alone, by a pattern. */
