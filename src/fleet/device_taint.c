@@ -375,7 +375,8 @@ static void write_rule(struct fleet_taints *t, const struct hf_device_taint_plan
 
 /* ---- the decision ------------------------------------------------------------------------------------ */
 
-/* Returns how many devices of the resource the kubelet does not offer: capacity less allocatable. */
+/* Returns how many devices of the resource the kubelet does not offer: capacity less allocatable, or INT32_MAX if the kubelet
+ * offers none. */
 static int64_t count_withheld(void *arg, const char *resource)
 {
 	const struct fleet_taints *t = arg;
@@ -387,7 +388,8 @@ static int64_t count_withheld(void *arg, const char *resource)
 	if (all == NULL || offered == NULL || hf_str_to_i64(all, 0, INT32_MAX, &a, NULL) != 0 ||
 	    hf_str_to_i64(offered, 0, INT32_MAX, &b, NULL) != 0)
 		return 0;
-	return a - b;
+	/* Without the plugin no pod is given any device. After five minutes the kubelet calls the capacity 0 too. */
+	return b == 0 ? INT32_MAX : a - b;
 }
 
 /* The effect of the rules of failed devices; NULL: the node needs no rules. */

@@ -259,6 +259,59 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 	rw_expect_next(w, 5, "held quarantine unavailable");
 }
 
+/* The agent of node 1 reports a failed GPU of a device plugin. */
+static void report_plugin_gpu(struct rw *w)
+{
+	char text[1024], boot[40], at[HF_TIME_TEXT_MAX];
+
+	rw_boot_id(w, 1, boot);
+	hf_time_format_micro(hf_loop_wall(w->loop), at);
+	snprintf(
+		text, sizeof(text),
+		"{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device','bootID':'%s',"
+		"'observedTime':'%s','evidenceTime':'%s','devices':[{'id':'0000:1a:00.0','uuid':'GPU-plugin',"
+		"'kind':'gpu','resource':'example.com/gpu','state':'Unhealthy','class':'gpu-reset','since':"
+		"'%s','faults':[{'detector':'xid','code':119,'class':'gpu-reset','action':'reset-device',"
+		"'first':'%s','last':'%s','count':1,'active':true}]}]}}",
+		boot, at, at, at, at, at);
+	w->by_test[1] = true;
+	rw_patch_status(w, &hf_devicehealths, "n001", text);
+}
+
+static void offer(struct rw *w, int capacity, int allocatable)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "{'status':{'capacity':{'example.com/gpu':'%d'},'allocatable':{'example.com/gpu':'%d'}}}",
+		 capacity, allocatable);
+	rw_patch_status(w, &hf_nodes, "n001", text);
+}
+
+/* The plugin withholds the failed device. Then the plugin is away, for instance during a reset, and after five minutes the
+ * kubelet says that the node has none. */
+static void a_plugin_that_is_away_offers_no_device(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, DEVICE);
+	offer(w, 8, 7);
+	report_plugin_gpu(w);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(is_marked(w, "n001"));
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+	offer(w, 8, 0);
+	rw_run(w, 5 * HF_MINUTE);
+	offer(w, 0, 0);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+	/* The plugin comes back, and offers all. */
+	offer(w, 8, 8);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 1));
+}
+
 /* ---- the last rung ------------------------------------------------------------------------------- */
 
 struct ladder {
@@ -462,6 +515,7 @@ int main(int argc, char **argv)
 		T(a_rule_that_a_person_removed_stays_away),
 		T(the_next_leader_takes_back_what_jobs_were_told),
 		T(budgets_count_nodes_with_a_device_out),
+		T(a_plugin_that_is_away_offers_no_device),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
 		T(a_reset_waits_for_the_rule),
