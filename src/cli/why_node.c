@@ -113,8 +113,8 @@ static void add_taint_reason(struct account *a, const struct hf_json *taint,
 	} else if (ours && act != NULL) {
 		owner = ", Holdfast's quarantine for Remediation ";
 		name = act;
-		rest = ": after a failure it stays until an act on the node succeeds, or until you "
-		       "remove it";
+		rest = ": after a failure it stays until a reboot, or an act on the same devices, "
+		       "succeeds, or until you remove it";
 	} else if (ours) {
 		owner = ", Holdfast's quarantine under policy ";
 		name = mark->policy;

@@ -78,7 +78,8 @@ static void a_quarantine_for_an_act_names_the_act(void **state)
 		READY);
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_has(w->out, "Holdfast's quarantine for Remediation gpu-7-1: after a failure it "
-			   "stays until an act on the node succeeds, or until you remove it\n");
+			   "stays until a reboot, or an act on the same devices, succeeds, or until "
+			   "you remove it\n");
 }
 
 static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
