@@ -136,9 +136,13 @@ static void check_eviction(struct rsw *s, const struct hf_json *pod)
 	if (!requests_device(pod) || hf_has_pod_ended(pod) ||
 	    hf_str_has_prefix(hf_json_path_str(pod, "metadata", "name", NULL), "canary-"))
 		return;
-	/* An act drains its node by rules of its own: before a reboot all pods leave. */
+	/* A Remediation empties a node by rules of its own, and moves pods without a controller before a reboot. */
+	if (owner_of(rw_get(s->w, &hf_nodes, NULL, search.node)) == NULL)
+		return;
+	if (hf_find_controller(pod) == NULL)
+		rw_break(s->w, "a pod without a controller is moved", search.node);
 	hf_memstore_each(s->w->memstore, &hf_pods, NULL, find_bare, &search);
-	if (search.found && owner_of(rw_get(s->w, &hf_nodes, NULL, search.node)) != NULL)
+	if (search.found)
 		rw_break(s->w, "a pod is moved beside one that may not be moved", search.node);
 }
 
