@@ -465,17 +465,23 @@ static int32_t find_goal(const struct hf_rollout_view *view, const struct hf_rol
 	return goal;
 }
 
+/* The work on the node counts for its wave. A skipped or failed node proves nothing, so another node takes its place; in the
+ * last wave there is no other. */
+static bool is_covered(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	if (!m->listed)
+		return is_done(m);
+	if (m->phase == HF_ROLLOUT_SKIPPED || m->phase == HF_ROLLOUT_FAILED)
+		return is_last_wave(view) && !is_retried(view, m);
+	return hf_rollout_phase_is_end(m->phase);
+}
+
 static int32_t count_covered(const struct tally *tally)
 {
 	int32_t n = 0;
 
-	for (size_t i = 0; i < tally->view->members_len; i++) {
-		const struct hf_rollout_member *m = tally->sorted[i];
-
-		n += (m->listed && hf_rollout_phase_is_end(m->phase) &&
-		      !is_retried(tally->view, m)) ||
-		     is_done(m);
-	}
+	for (size_t i = 0; i < tally->view->members_len; i++)
+		n += is_covered(tally->view, tally->sorted[i]);
 	return n;
 }
 

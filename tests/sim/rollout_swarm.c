@@ -190,13 +190,34 @@ static void check_act(struct swarm *s, const struct hf_json *pod)
 	}
 }
 
+/* Nodes that the rollout has changed. A node that was made again has the newest version without this rollout's mark. */
+static int count_changed(const struct swarm *s)
+{
+	int count = 0;
+	char name[16];
+
+	for (int i = 0; i < s->w->nodes; i++) {
+		const char *mark;
+
+		rw_name(i, name);
+		mark = hf_json_path_str(rw_get(s->w, &hf_nodes, NULL, name), "metadata",
+					"annotations", "holdfast.dev/rollout-change", NULL);
+		count += s->d->runs[i] == s->d->version && mark != NULL &&
+			 strstr(mark, "\"rollout\":\"r\"") != NULL;
+	}
+	return count;
+}
+
 /* The pod of the driver on a node is deleted. */
 static void check_deletion(struct swarm *s, const struct hf_json *pod)
 {
 	const struct hf_json *rollout = rw_get(s->w, &hf_devicerollouts, NULL, "r");
 	const char *node = hf_json_path_str(pod, "spec", "nodeName", NULL);
 	enum hf_rollout_state state = state_of(rollout);
-	int changed = 1;
+	int wave = (int)hf_json_i64(hf_json_path(rollout, "status", "wave", NULL), 0);
+	/* Another node takes the place of one that has failed. */
+	int failures =
+		(int)hf_json_i64(hf_json_path(rollout, "spec", "maxFailures", NULL), 0);
 
 	s->changes++;
 	if (is_mended(s, node))
@@ -205,11 +226,8 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 	if (s->w->second == NULL && state != HF_ROLLOUT_ROLLING && state != HF_ROLLOUT_SOAKING &&
 	    state != HF_ROLLOUT_ROLLING_BACK)
 		rw_break(s->w, "a rollout that does not roll changes the node", node);
-	for (int i = 0; i < s->w->nodes; i++)
-		changed += s->d->runs[i] == s->d->version;
 	if (state != HF_ROLLOUT_ROLLING_BACK && !s->foreign &&
-	    changed > most_of_wave(s, (int)hf_json_i64(
-					      hf_json_path(rollout, "status", "wave", NULL), 0)))
+	    count_changed(s) >= most_of_wave(s, wave) + failures)
 		rw_break(s->w, "the wave has changed enough nodes already", node);
 }
 
