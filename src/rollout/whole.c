@@ -845,10 +845,15 @@ static hf_time find_wait(const struct whole *whole, const struct hf_rollout_plan
 static hf_time find_wait_end(const struct whole *whole)
 {
 	const struct ro_pass *pass = &whole->ro->pass;
-	hf_time since = pass->r.status.started_at;
+	hf_time since = pass->r.status.started_at, newest = whole->view.newest_end,
+		soaked = hf_time_add(newest, whole->view.soak);
 
-	if (whole->view.newest_end > since)
-		since = whole->view.newest_end;
+	if (since == HF_TIME_NONE)
+		return HF_TIME_NONE;
+	if (newest > since)
+		since = pass->r.status.wave > 1 && soaked <= whole->view.now ? soaked : newest;
+	if (whole->ro->seen_since > since)
+		since = whole->ro->seen_since;
 	return since == HF_TIME_NONE ? HF_TIME_NONE : hf_time_add(since, pass->spec.empty_for);
 }
 
