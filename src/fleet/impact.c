@@ -42,12 +42,16 @@ bool hf_impact_is_unknown_gpu(const struct hf_device_report *device)
 	       hf_impact_state(device->state) == HF_HEALTH_UNKNOWN;
 }
 
-bool hf_impact_counts(const struct hf_device_fault *fault)
+bool hf_impact_is_of_device(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;
 
-	return fault->acts &&
-	       (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) || cls >= HF_HEALTH_SOFTWARE);
+	return !hf_health_class_of(hf_str_or(fault->cls, ""), &cls) || cls >= HF_HEALTH_SOFTWARE;
+}
+
+bool hf_impact_counts(const struct hf_device_fault *fault)
+{
+	return fault->acts && hf_impact_is_of_device(fault);
 }
 
 static bool is_held_against(const struct hf_device_report *device)

@@ -23,7 +23,9 @@ bool hf_impact_is_gpu(const struct hf_device_report *device);
 /* A GPU that had a UUID, and of which the agent knows nothing now: it may be gone, or its driver does not answer. */
 bool hf_impact_is_unknown_gpu(const struct hf_device_report *device);
 bool hf_impact_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector);
-/* The fault is active, and graver than a note or a fault of the program that used the device. */
+/* The fault is graver than a note or a fault of the program that used the device. */
+bool hf_impact_is_of_device(const struct hf_device_fault *fault);
+/* The same, and the fault is active. */
 bool hf_impact_counts(const struct hf_device_fault *fault);
 /* Finds the entry of the node itself in a DeviceHealth. NULL: there is none. */
 const struct hf_device_report *hf_impact_node_report(const struct hf_device_health *health);

@@ -93,7 +93,8 @@ static void read_device(struct ro_health *view, const struct hf_device_report *d
 	if (view->unknown == NULL && hf_impact_is_unknown_gpu(device))
 		view->unknown = copy_text(view->arena, device->uuid);
 	for (size_t k = 0; k < device->faults.len && view->faults_len < RO_FAULTS_MAX; k++)
-		view->faults[view->faults_len++] = device->faults.items[k].first;
+		if (hf_impact_is_of_device(&device->faults.items[k]))
+			view->faults[view->faults_len++] = device->faults.items[k].first;
 }
 
 static void read_ranks(struct ro_health *view, const struct hf_device_health *health)
