@@ -75,7 +75,7 @@ struct hf_rollout_proof {
 	hf_time observed_at; /* by the operator's clock; NONE: unknown */
 	const char *health_boot_id;
 	bool report_asked; /* the DeviceHealth has the request for a report after this change */
-	/* A device that is out of use, or that has a fault from after the change: its name and class. NULL: none */
+	/* A device that is out of use, or that has a fault which began after the change: its name and class. NULL: none */
 	const char *sick, *sick_class;
 	/* UUID of a GPU of which the agent knows nothing: it may be gone, or its driver does not answer. NULL: none */
 	const char *unknown;

@@ -300,7 +300,7 @@ static void see_device(struct ro *ro, const struct hf_device_report *device,
 		const struct hf_device_fault *fault = &device->faults.items[k];
 
 		sick |= hf_impact_counts(fault) && proof->complete_at != HF_TIME_NONE &&
-			hf_ro_convert_time(ro, ro->pass.node, fault->last) > proof->complete_at;
+			hf_ro_convert_time(ro, ro->pass.node, fault->first) > proof->complete_at;
 	}
 	if (hf_impact_is_unknown_gpu(device))
 		proof->unknown = device->uuid;
