@@ -348,30 +348,42 @@ static bool set_halt(struct hf_rollout_plan *plan, const char *reason, const cha
 	return true;
 }
 
-/* Half of the unchanged nodes are lost too: a network or the control plane is the cause, and not the change. */
-static bool is_outage(const struct hf_rollout_view *view)
+/* Nodes that were lost so much earlier have another cause in common, such as that they are switched off. */
+#define LOST_APART (10 * HF_MINUTE)
+
+/* Half of the unchanged nodes are lost since then too: a network or the control plane is the cause, and not the change. */
+static bool is_outage(const struct hf_rollout_view *view, const struct hf_rollout_member *changed)
 {
 	int32_t unchanged = 0, lost = 0;
 
 	for (size_t i = 0; i < view->members_len; i++) {
 		const struct hf_rollout_member *m = &view->members[i];
 
-		unchanged += !m->changed;
-		lost += !m->changed && m->lost != NULL;
+		if (m->changed || m->lost_for > hf_time_add(changed->lost_for, LOST_APART))
+			continue;
+		unchanged++;
+		lost += m->lost != NULL;
 	}
 	return lost > 0 && 2 * lost >= unchanged;
+}
+
+/* Returns why the proved node counts as failed; NULL: it does not. */
+static const char *find_failure(const struct hf_rollout_view *view,
+				const struct hf_rollout_member *m)
+{
+	if (m->sick != NULL)
+		return m->sick;
+	return m->lost != NULL && !is_outage(view, m) ? m->lost : NULL;
 }
 
 /* Finds a proved node with a device that has failed since, or that is lost: the node counts as failed. */
 static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
 {
-	bool outage = is_outage(tally->view);
-
 	for (size_t i = 0; i < tally->view->members_len; i++) {
 		const struct hf_rollout_member *m = tally->sorted[i];
-		const char *why = m->sick != NULL || outage ? m->sick : m->lost;
+		const char *why = is_done(m) ? find_failure(tally->view, m) : NULL;
 
-		if (why == NULL || !is_done(m))
+		if (why == NULL)
 			continue;
 		plan->fails = m;
 		plan->fails_why =

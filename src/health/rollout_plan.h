@@ -59,8 +59,10 @@ struct hf_rollout_member {
 	/* the changed node has a device that failed after the change: which, and how; NULL: none */
 	const char *sick;
 	/* why nothing good has been seen of the node for a while, such as that it is not Ready; NULL: it is well, or
-	 * somebody works on it */
+	 * a person or a tool works on it. An unchanged node has the reason after half of the time already: an outage does not
+	 * reach all nodes in the same moment. */
 	const char *lost;
+	hf_time lost_for; /* how long that has lasted */
 };
 
 struct hf_rollout_totals {

@@ -373,6 +373,13 @@ static void a_proved_node_that_is_lost_fails(void **state)
 	/* Half of the unchanged nodes are lost too: the change is not the cause. */
 	s->members[3].lost = s->members[1].lost;
 	assert_null(decide(s).fails);
+	/* They were lost long before. */
+	s->members[1].lost_for = HF_MINUTE;
+	s->members[2].lost_for = s->members[3].lost_for = 11 * HF_MINUTE;
+	assert_null(decide(s).fails);
+	s->members[2].lost_for = s->members[3].lost_for = 12 * HF_MINUTE;
+	assert_string_equal(decide(s).fails->name, "n01");
+	s->members[2].lost_for = s->members[3].lost_for = 0;
 	/* A sick device counts all the same. */
 	s->members[1].sick = "device GPU-1: gpu-reset";
 	assert_string_equal(decide(s).fails_why,

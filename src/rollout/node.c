@@ -170,6 +170,8 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 	/* The proof would fail, and the change would be blamed. */
 	if (!marks->ready)
 		return "the node is not Ready";
+	if (hf_ro_is_stale(ro, ro->pass.node))
+		return RO_SILENT;
 	if (facts->view.phase <= HF_ROLLOUT_LOCKED &&
 	    !hf_ro_in_windows(&ro->pass.spec, facts->view.now))
 		return "no window of the rollout is open";

@@ -436,14 +436,25 @@ static void wake_node(struct ro *ro, const char *node, bool whole)
 	}
 }
 
+/* Notes since when this process sees the node not Ready, and not attended. */
+static void note_node(const struct ro *ro, const struct ro_node *was, struct ro_node *is)
+{
+	hf_time now = read_clock(ro);
+
+	if (!is->ready)
+		is->unready_at = was != NULL && !was->ready ? was->unready_at : now;
+	if (!is->attended)
+		is->alone_at = was != NULL && !was->attended ? was->alone_at : now;
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	const struct ro_node *was = before == NULL ? NULL : before->view;
 	struct ro_node *is = now == NULL ? NULL : now->view;
 
-	if (is != NULL && !is->ready)
-		is->unready_at = was != NULL && !was->ready ? was->unready_at : read_clock(arg);
+	if (is != NULL)
+		note_node(arg, was, is);
 	if (change == HF_CACHE_SYNCED || !is_news(before, now)) {
 		look_soon(arg, 0);
 		return;

@@ -41,6 +41,9 @@
 #define RO_MAINTENANCE_PREFIX                                                                      \
 	"DeviceRollout " /* message of the Node's condition, before the name */
 #define RO_ARENA_MAX ((size_t)64 << 20)
+/* An agent that does not report for longer is silent: it reports every five minutes at least. */
+#define RO_SILENT_MAX (15 * HF_MINUTE)
+#define RO_SILENT "the agent has not reported for 15 minutes"
 
 /* The view of a DeviceRollout. */
 struct ro_object {
@@ -56,8 +59,12 @@ struct ro_object {
 struct ro_node {
 	struct hf_arena *arena;
 	struct hf_json *labels; /* NULL: none */
+	hf_time created_at; /* when the API server created the Node; 0: unknown */
 	bool ready, unschedulable, held, paused, quarantined;
 	hf_time unready_at; /* monotonic time since when this process sees the node not Ready; NONE: the node is Ready */
+	/* The node is cordoned or leaves the cluster, or a condition tells that a Remediation or a tool works on it. */
+	bool attended;
+	hf_time alone_at; /* monotonic time since when this process sees the node not attended; NONE: it is attended */
 	const char *owner; /* the DeviceRollout that has cordoned the node; NULL: none */
 	const char *work; /* message of the condition MaintenanceInProgress; NULL: it is not True */
 	struct hf_rollout_mark mark;
@@ -217,6 +224,8 @@ void *hf_ro_read_health(void *arg, struct hf_doc *doc);
 void hf_ro_free_health(void *view);
 /* Converts a time of the node's clock to the API server's clock. */
 hf_time hf_ro_convert_time(const struct ro *ro, const char *node, hf_time at);
+/* True if the newest report of the node's agent is older than RO_SILENT_MAX. */
+bool hf_ro_is_stale(const struct ro *ro, const char *node);
 /* True if passes are needed: the rollout is not at an end, or something has to be put back. */
 bool hf_ro_is_unfinished(const struct ro_object *object);
 /* True if the entry needs passes: it is in work, or it has a cordon to put back. */

@@ -44,6 +44,16 @@ static const char *copy_text(struct hf_arena *arena, const char *text)
 	return text == NULL ? NULL : hf_arena_strdup(arena, text);
 }
 
+/* Taints of a node that an autoscaler removes. */
+static bool has_leaving_taint(const struct hf_node_marks *marks)
+{
+	for (size_t i = 0; i < marks->taints.len; i++)
+		if (hf_streq(marks->taints.items[i].key, "ToBeDeletedByClusterAutoscaler") ||
+		    hf_streq(marks->taints.items[i].key, "karpenter.sh/disrupted"))
+			return true;
+	return false;
+}
+
 void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 {
 	HF_AUTO_ARENA scratch = hf_arena_create(VIEW_MAX);
@@ -58,6 +68,7 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	hf_node_marks_read(doc, scratch, &marks);
 	view->arena = hf_arena_create(VIEW_MAX);
 	view->labels = hf_json_copy(hf_json_get(metadata, "labels"));
+	view->created_at = marks.created_at;
 	view->ready = marks.ready;
 	view->unready_at = HF_TIME_NONE;
 	view->unschedulable = marks.unschedulable;
@@ -68,6 +79,11 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 							      HF_ROLLOUT_ANNOTATION, NULL));
 	hf_json_set(status, "status", hf_doc_member_json(doc, "status"));
 	view->work = copy_text(view->arena, hf_node_maintenance_message(status));
+	view->attended = marks.unschedulable || has_leaving_taint(&marks) ||
+			 hf_json_get(metadata, "deletionTimestamp") != NULL ||
+			 hf_node_is_in_maintenance(status) ||
+			 hf_node_find_maintenance(status) != NULL;
+	view->alone_at = HF_TIME_NONE;
 	view->marked = hf_rollout_mark_read(copy_text(view->arena, mark), view->arena, &view->mark);
 	return view;
 }
@@ -150,6 +166,15 @@ hf_time hf_ro_convert_time(const struct ro *ro, const char *node, hf_time at)
 	return hf_health_convert_time(
 		at, health == NULL ? HF_TIME_NONE : health->observed_at,
 		heard ? now - (hf_loop_mono(ro->env.loop) - health->seen_at) : HF_TIME_NONE, now);
+}
+
+bool hf_ro_is_stale(const struct ro *ro, const char *node)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(ro->health, NULL, node);
+	const struct ro_health *health = entry == NULL ? NULL : entry->view;
+
+	return health != NULL && health->observed_at != HF_TIME_NONE &&
+	       hf_ro_now(ro) - hf_ro_convert_time(ro, node, health->observed_at) > RO_SILENT_MAX;
 }
 
 bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry)

@@ -24,8 +24,6 @@
 /* A changed node or its pod that is not Ready for longer counts against the change, and so does a GPU of which the agent knows
  * nothing. */
 #define UNREADY_MAX HF_MINUTE
-/* An agent that does not report for longer counts too: it reports every five minutes at least. */
-#define SILENT_MAX (15 * HF_MINUTE)
 /* The most nodes that are counted as out of use for the limits. */
 #define OUT_MAX 1024
 /* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
@@ -137,8 +135,8 @@ static const struct ro_driver *find_driver(const struct ro_pass *pass, const cha
 						hf_compare_by_name);
 }
 
-static const char *find_block(const struct whole *whole, const struct ro_node *node,
-			      const struct ro_health *health)
+static const char *find_block(const struct whole *whole, const char *name,
+			      const struct ro_node *node, const struct ro_health *health)
 {
 	if (node->held)
 		return "annotation " HF_MEND_HOLD_ANNOTATION;
@@ -151,43 +149,74 @@ static const char *find_block(const struct whole *whole, const struct ro_node *n
 		return "the node is not Ready";
 	if (node->quarantined)
 		return "the node is quarantined";
+	/* The proof needs a report. */
+	if (hf_ro_is_stale(whole->ro, name))
+		return RO_SILENT;
 	if (health != NULL && health->unknown != NULL)
 		return "the agent knows nothing of a device of the node";
 	return health != NULL && health->sick != NULL ? "a device of the node is out of use" : NULL;
 }
 
-/* True if the monotonic time is further back than `lasts`. NONE: it is not. */
-static bool is_past(const struct ro *ro, hf_time at, hf_time lasts)
+/* How long ago the monotonic time was; NONE: 0. */
+static hf_time find_age(const struct ro *ro, hf_time at)
 {
-	return at != HF_TIME_NONE && hf_loop_mono(ro->env.loop) - at > lasts;
+	return at == HF_TIME_NONE ? 0 : hf_loop_mono(ro->env.loop) - at;
+}
+
+/* Since when the pod of the DaemonSet is not Ready, as an age. If it ends again and again, it is not Ready most of the time. */
+static hf_time find_unready_age(const struct ro *ro, const char *node,
+				const struct ro_driver *driver)
+{
+	hf_time at = driver == NULL ? HF_TIME_NONE
+				    : hf_ro_convert_time(ro, node, driver->unready_at);
+
+	return at == HF_TIME_NONE ? 0 : hf_ro_now(ro) - at;
 }
 
 /* A time in which this operator read nothing is no silence of an agent. */
-static bool is_silent(const struct ro *ro, const struct ro_health *health)
+static hf_time find_silence(const struct ro *ro, const struct ro_health *health)
 {
-	return health != NULL && is_past(ro, health->heard_at, SILENT_MAX) &&
-	       hf_ro_now(ro) - ro->seen_since > SILENT_MAX;
+	hf_time silent = health == NULL ? 0 : find_age(ro, health->heard_at),
+		seen = hf_ro_now(ro) - ro->seen_since;
+
+	return seen < silent ? seen : silent;
 }
 
-/* Returns why the node counts as lost; NULL: the node is well, or the cordon shows that a person works on it. If the pod of the
- * DaemonSet ends again and again, the pod is not Ready most of the time. */
-static const char *find_lost(struct ro *ro, const char *name, const struct ro_node *node,
-			     const struct ro_health *health, const struct ro_driver *driver)
+static bool take_lost(struct hf_rollout_member *m, hf_time age, hf_time most, const char *why)
 {
-	hf_time pod_at =
-		driver == NULL ? HF_TIME_NONE : hf_ro_convert_time(ro, name, driver->unready_at);
+	if (age <= (m->changed ? most : most / 2))
+		return false;
+	m->lost = why;
+	m->lost_for = age;
+	return true;
+}
 
-	if (node->unschedulable)
-		return NULL;
-	if (is_past(ro, node->unready_at, UNREADY_MAX))
-		return "the node has not been Ready for a minute";
-	if (pod_at != HF_TIME_NONE && pod_at <= hf_ro_now(ro) - UNREADY_MAX)
-		return "the pod of the DaemonSet has not been Ready for a minute";
-	if (health != NULL && is_past(ro, health->unknown_at, UNREADY_MAX))
-		return hf_arena_printf(ro->pass.arena,
-				       "the agent has known nothing of device %s for a minute",
-				       health->unknown);
-	return is_silent(ro, health) ? "the agent has not reported for 15 minutes" : NULL;
+/* The first start of a node that was made again says nothing about the change. */
+static bool is_younger(const struct ro *ro, const char *name, const struct ro_node *node)
+{
+	const struct hf_rollout_node *entry = hf_ro_find_entry(&ro->pass.r.status, name);
+
+	return entry != NULL && node->created_at > entry->since;
+}
+
+/* Finds why the node counts as lost. It does not while a person or a tool works on it, nor for a minute afterwards. */
+static void find_lost(struct ro *ro, const struct ro_node *node, const struct ro_health *health,
+		      const struct ro_driver *driver, struct hf_rollout_member *m)
+{
+	hf_time unknown = health == NULL ? 0 : find_age(ro, health->unknown_at);
+
+	if (node->attended || is_younger(ro, m->name, node) ||
+	    find_age(ro, node->alone_at) <= (m->changed ? UNREADY_MAX : UNREADY_MAX / 2))
+		return;
+	(void)(take_lost(m, find_age(ro, node->unready_at), UNREADY_MAX,
+			 "the node has not been Ready for a minute") ||
+	       take_lost(m, find_unready_age(ro, m->name, driver), UNREADY_MAX,
+			 "the pod of the DaemonSet has not been Ready for a minute") ||
+	       take_lost(m, unknown, UNREADY_MAX,
+			 hf_arena_printf(ro->pass.arena,
+					 "the agent has known nothing of device %s for a minute",
+					 unknown > 0 ? health->unknown : "")) ||
+	       take_lost(m, find_silence(ro, health), RO_SILENT_MAX, RO_SILENT));
 }
 
 static const char *find_sick(struct ro *ro, const char *name, const struct ro_health *health,
@@ -358,10 +387,10 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 					.marked = node->marked &&
 						  hf_streq(node->mark.uid, ro->pass.r.uid),
 					.changed_at = HF_TIME_NONE,
-					.blocked = find_block(whole, node, health),
+					.blocked = find_block(whole, cached->name, node, health),
 					.out = health != NULL && health->sick != NULL,
-					.lost = find_lost(ro, cached->name, node, health, driver),
 					.passing = !node->held && !node->paused};
+	find_lost(ro, node, health, driver, m);
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);
 	if (m->marked) {
@@ -841,7 +870,8 @@ static hf_time find_wait(const struct whole *whole, const struct hf_rollout_plan
 	return wait;
 }
 
-/* As long as a node may take to become empty: since the begin of the rollout, or since the newest proof. */
+/* As long as a node may take to become empty: since the begin of the rollout, the newest proof, or the end of the soak after
+ * it, and since this operator has read the cluster. */
 static hf_time find_wait_end(const struct whole *whole)
 {
 	const struct ro_pass *pass = &whole->ro->pass;

@@ -33,6 +33,7 @@ const struct rw_ill rw_ills[] = {
 	[RW_FAILED] = {"Failed", "replace", "replace-node"},
 	[RW_PLUGIN] = {"Degraded", "software", "restart-driver"},
 	[RW_UNSEEN] = {"Unknown", NULL, NULL},
+	[RW_PROGRAM] = {"Healthy", "app", "restart-process"},
 };
 
 /* --- documents ----------------------------------------------------------------------------- */
@@ -275,8 +276,10 @@ static void say(struct rw *w, int node)
 		if (of_node)
 			devices[0].since = w->ill_since[node] + w->clock[node];
 		health.evidence_at = w->ill_since[node] + w->clock[node];
-		if (w->measured_at[node] != 0)
+		if (w->measured_at[node] != 0) {
+			fault.last = w->measured_at[node];
 			health.evidence_at = w->measured_at[node] + w->clock[node];
+		}
 	}
 	holder.pod = w->holder[node];
 	if (holder.pod != NULL)
@@ -360,7 +363,8 @@ static void count_out(void *arg, struct hf_doc *doc)
 static bool lacks_fault(const struct rw *w, int node)
 {
 	return w->ill[node] == RW_UNKNOWN || w->ill[node] == RW_UNSEEN || w->ill[node] == RW_WELL ||
-	       w->ill[node] == RW_SUSPECT || w->ill[node] == RW_PLUGIN || w->silent[node];
+	       w->ill[node] == RW_SUSPECT || w->ill[node] == RW_PLUGIN ||
+	       w->ill[node] == RW_PROGRAM || w->silent[node];
 }
 
 static void check_put(struct rw *w, const struct hf_json *node)

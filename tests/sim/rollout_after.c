@@ -110,6 +110,142 @@ static void a_changed_node_that_a_person_cordons_halts_nothing(void **state)
 	rd_expect_phase(d, "Succeeded");
 }
 
+/* An outage reaches the changed node first, and the last node when the changed one has been lost for a minute. */
+static void an_outage_that_spreads_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	for (int i = 0; i < 5; i++) {
+		set_ready(d, i, "Unknown");
+		rw_run(w, i == 0 ? 20 * HF_SECOND : HF_SECOND);
+	}
+	rw_run(w, 40 * HF_SECOND);
+	set_ready(d, 5, "Unknown");
+	rw_run(w, 4 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+}
+
+/* Agents report every five minutes, each at another time. Then all are silent. */
+static void silent_agents_everywhere_halt_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER ",'soakSeconds':7200,'proof':{'seconds':120}");
+
+	rw_run(w, 20 * HF_MINUTE);
+	for (int i = 0; i < 6; i++)
+		w->silent[i] = true;
+	rw_run(w, 4 * HF_MINUTE);
+	for (int i = 1; i < 6; i++) {
+		w->silent[i] = false;
+		rw_report(w, i);
+		w->silent[i] = true;
+	}
+	rw_run(w, 40 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+}
+
+/* The only unchanged node is switched off for long. That excuses no other node. */
+static void a_node_that_is_off_for_long_is_no_outage(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	set_ready(d, 5, "Unknown");
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER
+		   ",'soakSeconds':3600,'emptySeconds':60,'waves':['100%'],'proof':{'seconds':120}");
+	rw_run(w, 20 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	set_ready(d, 0, "Unknown");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "n000: the node has not been Ready for a minute");
+}
+
+/* The soak, which is as long as a node may take to become empty, ends while the control plane has lost all nodes. */
+static void an_outage_at_the_end_of_a_soak_ends_no_wave(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER ",'soakSeconds':3600,'proof':{'seconds':120}");
+
+	rw_run(w, 50 * HF_MINUTE);
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "Unknown");
+	rw_run(w, 20 * HF_MINUTE);
+	rd_expect_phase(d, "Rolling");
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "True");
+	rw_run(w, 10 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count(d, "r", "changed"), 6);
+}
+
+/* A Remediation boots the node, and does not cordon it. The driver needs a while afterwards. */
+static void a_changed_node_that_is_being_mended_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_patch_status(w, &hf_nodes, "n000",
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'},"
+			"{'type':'holdfast.dev/MaintenanceInProgress','status':'True',"
+			"'message':'Remediation x'}]}}");
+	rw_run(w, 4 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_patch_status(w, &hf_nodes, "n000",
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_run(w, 45 * HF_SECOND);
+	rd_expect_phase(d, "Soaking");
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+}
+
+static void a_changed_node_that_an_autoscaler_removes_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_patch(w, &hf_nodes, "n000",
+		 "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
+		 "'NoSchedule'},{'key':'ToBeDeletedByClusterAutoscaler','value':'17','effect':"
+		 "'NoSchedule'}]}}");
+	set_ready(d, 0, "Unknown");
+	rw_run(w, 5 * HF_MINUTE);
+	d->bare[0] = true;
+	rw_delete(w, &hf_nodes, "n000");
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+}
+
+/* A program's error on all eight GPUs of the changed node, such as Xid 31. */
+static void errors_of_programs_are_no_faults_of_devices(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	w->gpus = 8;
+	w->sick[0] = 0xff;
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER SLOW);
+	rw_run(w, 4 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_say(w, 0, RW_PROGRAM);
+	rw_run(w, 3 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	assert_int_equal(hf_json_i64(hf_json_path(rw_get(w, &hf_devicerollouts, NULL, "r"),
+						  "status", "evidence", "changed", "faults", NULL),
+				     -1),
+			 0);
+}
+
 static void a_changed_device_that_answers_no_more_halts(void **state)
 {
 	struct rw *w = *state;
@@ -197,6 +333,127 @@ static void a_node_that_is_not_ready_is_not_changed(void **state)
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 1);
+}
+
+/* The agent of node 0 was silent before the rollout. Its silence would fail the proof. */
+static void a_node_with_a_silent_agent_is_not_changed(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	w->silent[0] = true;
+	rw_run(w, HF_HOUR);
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->deletes[0], 0);
+	if (strstr(rd_message(d, "r"), "n000: the agent has not reported for 15 minutes") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+}
+
+/* The link of a GPU is slow since long, and each report finds that again. */
+static void a_fault_from_before_the_change_is_not_blamed_on_it(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	/* The new version heals nothing. */
+	d->effect[0][2] = RD_BREAKS_DEVICE;
+	d->breaks_after = 100 * HF_HOUR;
+	rw_say(w, 0, RW_SLOW);
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 4);
+}
+
+/* A proved node is installed anew under its name. Its first start says nothing about the change. */
+static void a_proved_node_that_is_made_again_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
+
+	rw_run(w, 2 * HF_MINUTE);
+	rw_delete(w, &hf_nodes, "n000");
+	rw_run(w, HF_MINUTE);
+	rw_node(w, 0);
+	set_ready(d, 0, "False");
+	rw_run(w, 3 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	set_ready(d, 0, "True");
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 6);
+}
+
+/* The agent ends while the node waits for a pod. */
+static void a_node_whose_agent_falls_silent_is_not_changed(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "train-0", 0, "train");
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':7200");
+	rw_run(w, HF_MINUTE);
+	w->silent[0] = true;
+	rw_run(w, 20 * HF_MINUTE);
+	rd_end_pod(d, "train-0");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(d->deletes[0], 0);
+	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
+			    "waits: the agent has not reported for 15 minutes");
+	w->silent[0] = false;
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->deletes[0], 1);
+}
+
+/* Node 0 cannot become empty. Another node proves the change before the second wave. */
+static void a_skipped_node_is_no_canary(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 20);
+
+	rd_pod(d, "bare", 0, NULL);
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER SLOW ",'emptySeconds':60,'atOnce':10,'waves':['1','50%','100%']");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	rd_expect_phase(d, "Soaking");
+	assert_int_equal(rd_count_running(d, 2), 1);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(rd_count_running(d, 2), 10);
+	rw_run(w, 2 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 19);
+}
+
+/* One node may fail. The node of the first wave does, so another one proves the change before the second wave. */
+static void a_failed_node_is_no_canary(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 20);
+
+	rw_start(w);
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER SLOW ",'maxFailures':1,'atOnce':10,'waves':['1','50%','100%']");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
+	rd_expect_phase(d, "Soaking");
+	assert_int_equal(rd_count_running(d, 2), 1);
+	rw_run(w, 3 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 19);
 }
 
 /* New nodes get the newest template at once. Their faults say nothing about nodes without the change. */
@@ -321,11 +578,24 @@ int main(int argc, char **argv)
 		T(a_label_that_is_taken_away_halts),
 		T(nodes_that_are_all_lost_halt_nothing),
 		T(a_changed_node_that_a_person_cordons_halts_nothing),
+		T(an_outage_that_spreads_halts_nothing),
+		T(silent_agents_everywhere_halt_nothing),
+		T(a_node_that_is_off_for_long_is_no_outage),
+		T(an_outage_at_the_end_of_a_soak_ends_no_wave),
+		T(a_changed_node_that_is_being_mended_halts_nothing),
+		T(a_changed_node_that_an_autoscaler_removes_halts_nothing),
+		T(errors_of_programs_are_no_faults_of_devices),
 		T(a_changed_device_that_answers_no_more_halts),
 		T(a_silent_agent_of_a_changed_node_halts),
 		T(a_silence_of_the_operator_halts_nothing),
 		T(a_device_that_fails_before_the_change_is_not_blamed_on_it),
 		T(a_node_that_is_not_ready_is_not_changed),
+		T(a_fault_from_before_the_change_is_not_blamed_on_it),
+		T(a_proved_node_that_is_made_again_halts_nothing),
+		T(a_node_with_a_silent_agent_is_not_changed),
+		T(a_node_whose_agent_falls_silent_is_not_changed),
+		T(a_skipped_node_is_no_canary),
+		T(a_failed_node_is_no_canary),
 		T(nodes_with_another_change_are_no_evidence),
 		T(a_rollback_that_does_not_work_breaks_one_node),
 		T(a_rollback_goes_on_beside_broken_devices),
