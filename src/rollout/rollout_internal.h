@@ -59,7 +59,7 @@ struct ro_object {
 struct ro_node {
 	struct hf_arena *arena;
 	struct hf_json *labels; /* NULL: none */
-	hf_time created_at; /* when the API server created the Node; 0: unknown */
+	hf_time created_at;     /* when the API server created the Node; 0: unknown */
 	bool ready, unschedulable, held, paused, quarantined;
 	hf_time unready_at; /* monotonic time since when this process sees the node not Ready; NONE: the node is Ready */
 	/* The node is cordoned or leaves the cluster, or a condition tells that a Remediation or a tool works on it. */

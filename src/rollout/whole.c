@@ -167,8 +167,8 @@ static hf_time find_age(const struct ro *ro, hf_time at)
 static hf_time find_unready_age(const struct ro *ro, const char *node,
 				const struct ro_driver *driver)
 {
-	hf_time at = driver == NULL ? HF_TIME_NONE
-				    : hf_ro_convert_time(ro, node, driver->unready_at);
+	hf_time at =
+		driver == NULL ? HF_TIME_NONE : hf_ro_convert_time(ro, node, driver->unready_at);
 
 	return at == HF_TIME_NONE ? 0 : hf_ro_now(ro) - at;
 }

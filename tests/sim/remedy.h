@@ -121,8 +121,8 @@ enum {
 	RW_UNKNOWN,
 	RW_PROBATION,
 	RW_FAILED,
-	RW_PLUGIN, /* the device plugin has gone; all devices are well */
-	RW_UNSEEN, /* the agent knows nothing of the device: it may be gone */
+	RW_PLUGIN,  /* the device plugin has gone; all devices are well */
+	RW_UNSEEN,  /* the agent knows nothing of the device: it may be gone */
 	RW_PROGRAM, /* the program that used the device has made an error; the device is well */
 };
 

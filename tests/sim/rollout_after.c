@@ -155,9 +155,10 @@ static void a_node_that_is_off_for_long_is_no_outage(void **state)
 	rw_start(w);
 	set_ready(d, 5, "Unknown");
 	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER
-		   ",'soakSeconds':3600,'emptySeconds':60,'waves':['100%'],'proof':{'seconds':120}");
+	rd_rollout(
+		d, "r",
+		DRIVER
+		",'soakSeconds':3600,'emptySeconds':60,'waves':['100%'],'proof':{'seconds':120}");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
 	set_ready(d, 0, "Unknown");
@@ -423,8 +424,7 @@ static void a_skipped_node_is_no_canary(void **state)
 	rd_pod(d, "bare", 0, NULL);
 	rw_start(w);
 	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER SLOW ",'emptySeconds':60,'atOnce':10,'waves':['1','50%','100%']");
+	rd_rollout(d, "r", DRIVER SLOW ",'emptySeconds':60,'atOnce':10,'waves':['1','50%','100%']");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
 	rd_expect_phase(d, "Soaking");
@@ -445,8 +445,7 @@ static void a_failed_node_is_no_canary(void **state)
 	rw_start(w);
 	d->effect[0][2] = RD_NEVER_READY;
 	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER SLOW ",'maxFailures':1,'atOnce':10,'waves':['1','50%','100%']");
+	rd_rollout(d, "r", DRIVER SLOW ",'maxFailures':1,'atOnce':10,'waves':['1','50%','100%']");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
 	rd_expect_phase(d, "Soaking");

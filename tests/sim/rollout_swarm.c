@@ -216,8 +216,7 @@ static void check_deletion(struct swarm *s, const struct hf_json *pod)
 	enum hf_rollout_state state = state_of(rollout);
 	int wave = (int)hf_json_i64(hf_json_path(rollout, "status", "wave", NULL), 0);
 	/* Another node takes the place of one that has failed. */
-	int failures =
-		(int)hf_json_i64(hf_json_path(rollout, "spec", "maxFailures", NULL), 0);
+	int failures = (int)hf_json_i64(hf_json_path(rollout, "spec", "maxFailures", NULL), 0);
 
 	s->changes++;
 	if (is_mended(s, node))
