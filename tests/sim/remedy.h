@@ -158,6 +158,9 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 /* A person closes the breaker by setting this epoch. The epoch counts even if the breaker is not
  * open. */
 void rw_close_breaker(struct rw *w, int epoch);
+/* Deletes the object with these grace seconds. Returns the code of the reply: it may be gone already. */
+int rw_remove(struct rw *w, const struct hf_resource *resource, const char *ns, const char *name,
+	      int64_t grace);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
 /* The agent reports once more, unless it is silent. */
@@ -200,6 +203,10 @@ const char *rw_status(struct rw *w, const char *a, const char *b);
 /* Writes what the policy's status says of the node, as "answer next why"; "": the status does not
  * list the node. */
 void rw_next(struct rw *w, int node, char text[256]);
+/* The message of the Remediation; "": none. */
+const char *rw_message(struct rw *w, const char *act);
+/* Fails unless the message of the Remediation has `part`. */
+void rw_expect_message(struct rw *w, const char *act, const char *part);
 bool rw_event(struct rw *w, const char *reason, const char *name);
 
 #endif

@@ -599,6 +599,15 @@ int ra_count(struct ra *a)
 	return n.all;
 }
 
+struct ra *ra_begin(struct rw *w, int nodes, const char *policy)
+{
+	struct ra *a = ra_create(w);
+
+	a->at_once = 1;
+	rw_begin(w, nodes, policy);
+	return a;
+}
+
 void ra_request(struct ra *a, int node, int attempt, const char *rung, const char *more)
 {
 	char text[1024], device[80];

@@ -46,6 +46,8 @@ struct ra {
 
 /* Creates the actors of the fleet; rw_teardown frees them. */
 struct ra *ra_create(struct rw *w);
+/* The same with an operator and policy "p", which permits one act at once. */
+struct ra *ra_begin(struct rw *w, int nodes, const char *policy);
 /* Sets the same results for the machines of all nodes. */
 void ra_all(struct ra *a, enum ra_end reset, enum ra_end reboot);
 /* From here on each act mends. A machine that never came back is switched on by a person. */

@@ -32,19 +32,10 @@
 	"{'status':{'conditions':[{'type':'Ready','status':'True'},"                               \
 	"{'type':'MaintenanceInProgress','status':'True'}]}}"
 
-static struct ra *begin(struct rw *w, const char *policy)
-{
-	struct ra *a = ra_create(w);
-
-	a->at_once = 1;
-	rw_begin(w, 10, policy);
-	return a;
-}
-
 /* An act that is approved, and whose actor does not start. */
 static struct ra *begin_approved(struct rw *w, int ill)
 {
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'labels':{'" LABEL "':'true'}}}");
@@ -52,19 +43,6 @@ static struct ra *begin_approved(struct rw *w, int ill)
 	rw_run(w, 20 * HF_SECOND);
 	assert_string_equal(ra_phase(a, NODE), "Approved");
 	return a;
-}
-
-static const char *message_of(struct rw *w, const char *act)
-{
-	return hf_str_or(
-		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "status", "message", NULL),
-		"");
-}
-
-static void expect_message(struct rw *w, const char *act, const char *part)
-{
-	if (strstr(message_of(w, act), part) == NULL)
-		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
 }
 
 static const char *rung_of(struct rw *w, const char *act)
@@ -86,14 +64,14 @@ static const char *label_of(struct rw *w)
 static void a_cordon_holds_an_act_of_a_policy(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, WINDOW);
+	struct ra *a = ra_begin(w, 10, WINDOW);
 
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_HOUR);
 	rw_patch(w, &hf_nodes, NAME, CORDON);
 	rw_run(w, 3 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
-	expect_message(w, ACT, "taken the node out of use: cordon");
+	rw_expect_message(w, ACT, "taken the node out of use: cordon");
 	rw_patch(w, &hf_nodes, NAME, UNCORDON);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(a->acts, 1);
@@ -129,7 +107,7 @@ static void a_cordon_or_a_taint_withdraws_an_approval(void **state)
 static void a_persons_act_goes_on_beside_a_cordon(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->people_ask = true;
 	rw_patch(w, &hf_nodes, NAME, CORDON);
@@ -168,7 +146,7 @@ static void acts_of_people_under_a_policy_stay_within_its_budget(void **state)
 static void a_node_that_the_policy_does_not_select_any_more_is_left_alone(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, WINDOW);
+	struct ra *a = ra_begin(w, 10, WINDOW);
 
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_HOUR);
@@ -176,7 +154,7 @@ static void a_node_that_the_policy_does_not_select_any_more_is_left_alone(void *
 		 "{'spec':{'selector':{'matchLabels':{'pool':'none'}}}}");
 	rw_run(w, 3 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
-	expect_message(w, ACT, "does not select the node any more");
+	rw_expect_message(w, ACT, "does not select the node any more");
 }
 
 /* The act is over, and what it had changed is put back. */
@@ -204,7 +182,7 @@ static void a_policy_that_allows_no_acts_any_more_ends_its_acts(void **state)
 		assert_string_equal(hf_json_path_str(rw_get(w, &hf_remediations, NULL, ACT),
 						     "status", "phase", NULL),
 				    "Cancelled");
-		expect_message(w, ACT, words[i]);
+		rw_expect_message(w, ACT, words[i]);
 		assert_string_equal(label_of(w), "true");
 		assert_int_equal(a->acts, 0);
 		rw_teardown((void **)&w);
@@ -236,7 +214,7 @@ static void after_a_hold_the_act_goes_on(void **state)
 static void a_hold_during_the_act_mends_nothing_twice(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_KEEPS, RA_MENDS);
 	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'labels':{'" LABEL "':'true'}}}");
@@ -247,13 +225,13 @@ static void a_hold_during_the_act_mends_nothing_twice(void **state)
 	rw_run(w, 2 * HF_HOUR);
 	assert_string_equal(ra_phase(a, NODE), "Restoring");
 	assert_string_equal(label_of(w), "false");
-	expect_message(w, ACT,
-		       "same UUID and no new fault; not put back: held by annotation "
-		       "holdfast.dev/hold");
+	rw_expect_message(w, ACT,
+			  "same UUID and no new fault; not put back: held by annotation "
+			  "holdfast.dev/hold");
 	rw_patch(w, &hf_nodes, NAME, UNHOLD);
 	rw_run(w, 2 * HF_HOUR);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
-	assert_string_equal(message_of(w, ACT),
+	assert_string_equal(rw_message(w, ACT),
 			    "1 device back with the same UUID and no new fault");
 	assert_string_equal(label_of(w), "true");
 	assert_int_equal(a->resets, 1);
@@ -276,7 +254,7 @@ static void after_a_hold_the_drain_has_its_time(void **state)
 	rw_run(w, 9 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Draining");
 	rw_run(w, 2 * HF_MINUTE);
-	expect_message(w, ACT, "the node was not emptied in time");
+	rw_expect_message(w, ACT, "the node was not emptied in time");
 }
 
 /* With one act at once, an act that is held back on its node takes no place of the others. */
@@ -367,8 +345,8 @@ static void the_reason_of_an_actor_that_does_nothing_is_kept(void **state)
 		snprintf(text, sizeof(text), "{'status':{%s}}", cases[i].status);
 		rw_patch_in(w, &hf_pods, HF_MEND_NAMESPACE, ACTOR, "status", text);
 		rw_run(w, 10 * HF_SECOND);
-		expect_message(w, ACT, "the actor ended without an act");
-		expect_message(w, ACT, cases[i].words);
+		rw_expect_message(w, ACT, "the actor ended without an act");
+		rw_expect_message(w, ACT, cases[i].words);
 		assert_null(rw_get(w, &hf_pods, HF_MEND_NAMESPACE, ACTOR));
 		assert_int_equal(a->acts, 0);
 		rw_teardown((void **)&w);
@@ -385,9 +363,9 @@ static void an_actor_that_does_not_start_is_explained(void **state)
 		    "'imageID':'','ready':false,'restartCount':0,'state':{'waiting':{'reason':"
 		    "'ImagePullBackOff','message':'Back-off pulling image'}}}]}}");
 	rw_run(w, HF_MINUTE);
-	expect_message(w, ACT, "waits for the actor: ImagePullBackOff");
+	rw_expect_message(w, ACT, "waits for the actor: ImagePullBackOff");
 	rw_run(w, HF_HOUR);
-	expect_message(w, ACT, "did not begin before the deadline: ImagePullBackOff");
+	rw_expect_message(w, ACT, "did not begin before the deadline: ImagePullBackOff");
 }
 
 /* ---- proof ------------------------------------------------------------------------------------------ */
@@ -397,7 +375,7 @@ static void an_actor_that_does_not_start_is_explained(void **state)
 static void a_reboot_without_the_gpu_is_not_proved(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_MENDS, RA_LIES);
 	rw_say(w, NODE, RW_REBOOT);
@@ -406,9 +384,9 @@ static void a_reboot_without_the_gpu_is_not_proved(void **state)
 	w->ill[NODE] = RW_UNSEEN;
 	rw_run(w, 20 * HF_MINUTE);
 	assert_int_equal(w->boots[NODE], 1);
-	expect_message(w, ACT, "waits for device GPU-n003, of which the agent knows nothing");
+	rw_expect_message(w, ACT, "waits for device GPU-n003, of which the agent knows nothing");
 	rw_run(w, 20 * HF_MINUTE);
-	expect_message(w, ACT, "no proof within 1800 s");
+	rw_expect_message(w, ACT, "no proof within 1800 s");
 	assert_true(rw_tainted(w, NODE));
 }
 
@@ -434,13 +412,13 @@ static void put_plugin(struct rw *w, const char *pod, const char *app)
 static void plugins_of_other_hardware_stay(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	put_plugin(w, "a-sriov", "sriov-device-plugin");
 	put_plugin(w, "b-rdma", "rdma-shared-device-plugin");
 	ra_request(a, NODE, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
-	expect_message(w, ACT, "no pod of a GPU device plugin's DaemonSet runs on the node");
+	rw_expect_message(w, ACT, "no pod of a GPU device plugin's DaemonSet runs on the node");
 	put_plugin(w, "c-gpu", "nvidia-device-plugin-daemonset");
 	rw_run(w, HF_MINUTE);
 	assert_true(is_evicted(w, "c-gpu"));
@@ -451,7 +429,7 @@ static void plugins_of_other_hardware_stay(void **state)
 static void a_plugin_that_stays_away_is_not_proved(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	put_plugin(w, "gpu", "nvidia-device-plugin-daemonset");
 	rw_say(w, NODE, RW_PLUGIN);
@@ -461,7 +439,7 @@ static void a_plugin_that_stays_away_is_not_proved(void **state)
 	rw_say_again(w);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Verifying");
-	expect_message(w, ACT, "software");
+	rw_expect_message(w, ACT, "software");
 	rw_say(w, NODE, RW_WELL);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
@@ -470,7 +448,7 @@ static void a_plugin_that_stays_away_is_not_proved(void **state)
 static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->people_ask = true;
 	ra_all(a, RA_FAILS, RA_FAILS);
@@ -494,7 +472,7 @@ static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 static void an_object_that_cannot_be_read_stops_no_other_act(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	w->people_ask = true;
 	ra_request(a, NODE, 1, "reboot",
@@ -508,7 +486,7 @@ static void an_object_that_cannot_be_read_stops_no_other_act(void **state)
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_string_equal(rung_of(w, NAME "-2"), "reset-device");
-	assert_string_equal(message_of(w, ACT), "");
+	assert_string_equal(rw_message(w, ACT), "");
 	/* An act of it has begun, perhaps by another version: then no other may. */
 	rw_patch_status(w, &hf_remediations, ACT, "{'status':{'phase':'Draining'}}");
 	rw_say(w, 6, RW_RESET);
@@ -521,7 +499,7 @@ static void the_last_number_ends_no_acts(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, MEND);
+	(void)ra_begin(w, 10, MEND);
 	rw_create(w, &hf_remediations, NULL,
 		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'Remediation','metadata':{'name':"
 		  "'n003-2147483647'},'spec':{'node':'n003','rung':'reboot','attempt':2147483647,"
@@ -633,7 +611,7 @@ static void a_reset_ends_no_fault_that_needs_more(void **state)
 	rw_say_again(w);
 	rw_run(w, HF_SECOND);
 	assert_string_equal(ra_phase(a, NODE), "Verifying");
-	expect_message(w, ACT, "has a fault that a reset does not end: reboot");
+	rw_expect_message(w, ACT, "has a fault that a reset does not end: reboot");
 	rw_run(w, 2 * HF_HOUR);
 	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
 	assert_int_equal(w->boots[NODE], 1);
@@ -654,8 +632,8 @@ static void a_device_that_is_gone_is_not_well(void **state)
 		w->bare[NODE] = how == 2;
 		rw_say(w, NODE, how == 2 ? RW_WELL : RW_UNSEEN);
 		rw_run(w, HF_MINUTE);
-		if (strstr(message_of(w, ACT), "devices are well") != NULL)
-			fail_msg("%d: %s: %s", how, ra_phase(a, NODE), message_of(w, ACT));
+		if (strstr(rw_message(w, ACT), "devices are well") != NULL)
+			fail_msg("%d: %s: %s", how, ra_phase(a, NODE), rw_message(w, ACT));
 		rw_teardown((void **)&w);
 	}
 }
@@ -709,7 +687,7 @@ static void a_fault_that_outlives_its_reset_climbs(void **state)
 static void a_reset_of_one_gpu_mends_no_other_that_is_slow(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	w->gpus = 2;
 	w->sick[NODE] = 2;
@@ -739,7 +717,7 @@ static void expect_next_mended(struct rw *w)
 /* A person cancels an object of the quarantined node. The policy has created none. */
 static void cancel_by_person(struct rw *w, const char *rung, const char *more)
 {
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
 	rw_say(w, NODE, RW_RESET);
@@ -755,7 +733,7 @@ static void a_held_policy_does_not_say_go(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, MEND);
+	(void)ra_begin(w, 10, MEND);
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':true}}}");
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
@@ -770,7 +748,7 @@ static void a_held_policy_does_not_say_go(void **state)
 static void a_held_act_of_a_person_keeps_its_quarantine(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 	unsigned long long writes;
 
 	w->people_ask = true;
@@ -793,7 +771,7 @@ static void a_held_act_of_a_person_keeps_its_quarantine(void **state)
 static void a_failed_act_of_a_person_keeps_its_quarantine(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	w->people_ask = true;
 	ra_all(a, RA_FAILS, RA_MENDS);
@@ -830,7 +808,7 @@ static void a_device_without_a_uuid_keeps_no_place(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, MEND);
+	(void)ra_begin(w, 10, MEND);
 	w->old_agent[NODE] = true;
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, 20 * HF_SECOND);
@@ -841,7 +819,7 @@ static void a_device_without_a_uuid_keeps_no_place(void **state)
 static void a_suspicion_on_probation_reboots_no_node(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_LIES, RA_MENDS);
 	rw_say(w, NODE, RW_RESET);
@@ -880,7 +858,7 @@ static void order_second(struct rw *w, int attempt)
 static void the_reset_of_another_gpu_leaves_the_taint_of_a_failed_act(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->gpus = 2;
 	w->people_ask = true;
@@ -911,7 +889,7 @@ static void the_reset_of_another_gpu_leaves_the_taint_of_a_failed_act(void **sta
 static void a_gpu_that_fails_during_the_act_of_a_person_is_quarantined(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, "{'mode':'quarantine'," WIDE "}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'quarantine'," WIDE "}");
 
 	w->gpus = 2;
 	w->people_ask = w->by_hand = true;
@@ -932,7 +910,7 @@ static void a_gpu_that_fails_during_the_act_of_a_person_is_quarantined(void **st
 static void the_taint_of_a_failed_act_goes_with_the_success_of_a_policy(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	w->people_ask = true;
 	ra_all(a, RA_FAILS, RA_MENDS);

@@ -15,29 +15,9 @@
 	"{'mode':'remediate','mend':{'rungs':['external'],'external':{'template':{'apiVersion':"   \
 	"'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}"
 
-static struct ra *begin(struct rw *w, int nodes, const char *policy)
-{
-	struct ra *a = ra_create(w);
-
-	a->at_once = 1;
-	rw_begin(w, nodes, policy);
-	return a;
-}
-
 static const struct hf_json *remediation(struct ra *a, const char *name)
 {
 	return rw_get(a->w, &hf_remediations, NULL, name);
-}
-
-static const char *message_of(struct ra *a, const char *name)
-{
-	return hf_str_or(hf_json_path_str(remediation(a, name), "status", "message", NULL), "");
-}
-
-static void expect_message(struct ra *a, const char *name, const char *part)
-{
-	if (strstr(message_of(a, name), part) == NULL)
-		fail_msg("%s: '%s', expected '%s'", name, message_of(a, name), part);
 }
 
 /* The condition is not True, and its message has this part. */
@@ -64,7 +44,7 @@ static void expect_condition(struct ra *a, const char *name, const char *type, c
 static void a_reset_mends_the_node(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_SECOND);
@@ -73,7 +53,7 @@ static void a_reset_mends_the_node(void **state)
 	assert_int_equal(a->resets, 1);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
-	expect_message(a, "n003-1", "same UUID");
+	rw_expect_message(a->w, "n003-1", "same UUID");
 	assert_string_equal(hf_json_path_str(remediation(a, "n003-1"), "spec", "requestedBy", NULL),
 			    "policy");
 	assert_null(hf_json_path(remediation(a, "n003-1"), "metadata", "finalizers", NULL));
@@ -88,7 +68,7 @@ static void a_reset_mends_the_node(void **state)
 static void the_agent_learns_of_the_reset(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_KEEPS, RA_MENDS);
 	rw_say(w, 3, RW_RESET);
@@ -123,7 +103,7 @@ static const char *maintenance_of(struct rw *w, const char *node)
 static void other_tools_are_told_of_an_act(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 	bool told = false;
 
 	rw_say(w, 3, RW_RESET);
@@ -141,12 +121,12 @@ static void other_tools_are_told_of_an_act(void **state)
 static void a_reboot_mends_the_node(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_say(w, 3, RW_REBOOT);
 	rw_run(w, 30 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
-	expect_message(a, "n003-1", "rebooted into boot b-n003-1");
+	rw_expect_message(a->w, "n003-1", "rebooted into boot b-n003-1");
 	assert_false(rw_tainted(w, 3));
 	assert_int_equal(a->acts, 1);
 	assert_int_equal(a->resets, 0);
@@ -179,7 +159,7 @@ static void put_operator(struct rw *w, const char *ns, const char *name)
 static void the_operator_stays_on_a_node_that_it_reboots(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_create(w, &hf_namespaces, NULL,
 		  "{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'holdfast-system'}}");
@@ -190,14 +170,7 @@ static void the_operator_stays_on_a_node_that_it_reboots(void **state)
 	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
 	assert_true(is_evicted_in(w, "default", "copy"));
 	assert_string_equal(ra_phase(a, 3), "Draining");
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_pods,
-					   .ns = "default",
-					   .name = "copy",
-					   .grace_seconds = 0};
-	HF_AUTO_RESULT result = {0};
-
-	hf_memstore_apply(w->memstore, &request, &result);
+	(void)rw_remove(w, &hf_pods, "default", "copy", 0);
 	rw_run(w, 20 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
 	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
@@ -206,7 +179,7 @@ static void the_operator_stays_on_a_node_that_it_reboots(void **state)
 static void without_the_section_mend_nothing_is_done(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'remediate'," WIDE "}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'remediate'," WIDE "}");
 
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, HF_HOUR);
@@ -229,20 +202,20 @@ static void a_failed_reset_climbs_to_a_reboot_and_then_to_a_person(void **state)
 		struct ra *a;
 
 		rw_setup((void **)&w);
-		a = begin(w, 10, MEND);
+		a = ra_begin(w, 10, MEND);
 		ra_all(a, ends[i], RA_LIES);
 		rw_say(w, 3, RW_RESET);
 		for (int k = 0; k < 40 && a->failed == 0; k++)
 			rw_run(w, HF_MINUTE);
 		if (a->failed != 1)
-			fail_msg("%zu: %s: %s", i, ra_phase(a, 3), message_of(a, "n003-1"));
+			fail_msg("%zu: %s: %s", i, ra_phase(a, 3), rw_message(a->w, "n003-1"));
 		rw_run(w, 3 * HF_HOUR);
 		assert_true(a->resets <= 1);
 		assert_int_equal(a->failed, 2);
 		assert_int_equal(w->boots[3], 1);
 		assert_int_equal(a->persons, 1);
 		assert_string_equal(ra_phase(a, 3), "Pending");
-		expect_message(a, "n003-3", "a person has to repair the node");
+		rw_expect_message(a->w, "n003-3", "a person has to repair the node");
 		assert_true(rw_tainted(w, 3));
 		/* Nothing more is done. */
 		rw_run(w, 6 * HF_HOUR);
@@ -265,7 +238,7 @@ static void an_act_counts_in_the_second_of_its_quarantine(void **state)
 		struct ra *a;
 
 		rw_setup((void **)&w);
-		a = begin(w, 10, MEND);
+		a = ra_begin(w, 10, MEND);
 		ra_all(a, RA_FAILS, RA_MENDS);
 		rw_run(w, part * HF_SECOND / 10);
 		rw_say(w, 3, RW_RESET);
@@ -279,12 +252,12 @@ static void an_act_counts_in_the_second_of_its_quarantine(void **state)
 static void a_reboot_that_never_ends_is_a_matter_for_a_person(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_MENDS, RA_NEVER);
 	rw_say(w, 3, RW_REBOOT);
 	rw_run(w, 40 * HF_MINUTE);
-	expect_message(a, "n003-1", "no proof within 1800 s");
+	rw_expect_message(a->w, "n003-1", "no proof within 1800 s");
 	assert_string_equal(hf_json_path_str(remediation(a, "n003-2"), "spec", "rung", NULL),
 			    "person");
 	assert_string_equal(ra_phase(a, 3), "Pending");
@@ -301,7 +274,7 @@ static void a_reboot_that_never_ends_is_a_matter_for_a_person(void **state)
 static void a_hold_on_the_node_stops_everything_there(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_patch(w, &hf_nodes, "n003", "{'metadata':{'annotations':{'holdfast.dev/hold':''}}}");
 	rw_say(w, 3, RW_RESET);
@@ -310,7 +283,7 @@ static void a_hold_on_the_node_stops_everything_there(void **state)
 	ra_request(a, 3, 1, "reset-device", "");
 	rw_run(w, HF_HOUR);
 	assert_int_equal(a->acts, 0);
-	expect_message(a, "n003-1", "holdfast.dev/hold");
+	rw_expect_message(a->w, "n003-1", "holdfast.dev/hold");
 	rw_patch(w, &hf_nodes, "n003", "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(a->acts, 1);
@@ -319,7 +292,7 @@ static void a_hold_on_the_node_stops_everything_there(void **state)
 static void a_hold_withdraws_an_approval(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_say(w, 3, RW_RESET);
@@ -341,7 +314,7 @@ static void a_hold_withdraws_an_approval(void **state)
 static void an_act_waits_for_its_window(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(
+	struct ra *a = ra_begin(
 		w, 10,
 		"{'mode':'remediate','mend':{'windows':[{'days':['Wednesday'],'start':'01:00',"
 		"'end':'02:00'}]}," WIDE "}");
@@ -349,7 +322,7 @@ static void an_act_waits_for_its_window(void **state)
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 2 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
-	expect_message(a, "n003-1", "no window of the policy is open");
+	rw_expect_message(a->w, "n003-1", "no window of the policy is open");
 	rw_run(w, HF_HOUR);
 	assert_int_equal(a->acts, 1);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
@@ -359,7 +332,7 @@ static void an_act_waits_for_its_window(void **state)
 static void an_act_waits_for_the_maintenance_of_others(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	rw_patch_status(w, &hf_nodes, "n003",
 			"{'status':{'conditions':[{'type':'Ready','status':'True'},"
@@ -367,8 +340,9 @@ static void an_act_waits_for_the_maintenance_of_others(void **state)
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(a->acts, 0);
-	expect_message(a, "n003-1",
-		       "the tool that set condition MaintenanceInProgress is at work on the node");
+	rw_expect_message(
+		a->w, "n003-1",
+		"the tool that set condition MaintenanceInProgress is at work on the node");
 	rw_patch_status(w, &hf_nodes, "n003",
 			"{'status':{'conditions':[{'type':'Ready','status':'True'},"
 			"{'type':'MaintenanceInProgress','status':'False'}]}}");
@@ -379,7 +353,7 @@ static void an_act_waits_for_the_maintenance_of_others(void **state)
 static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_say(w, 3, RW_RESET);
@@ -388,7 +362,7 @@ static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
 	rw_say(w, 3, RW_WELL);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Cancelled");
-	expect_message(a, "n003-1", "the devices are well");
+	rw_expect_message(a->w, "n003-1", "the devices are well");
 	assert_int_equal(a->acts, 0);
 	assert_false(ra_has_lease(a, 3));
 }
@@ -396,7 +370,7 @@ static void an_act_on_a_node_that_is_well_ends_without_an_act(void **state)
 static void a_cancelled_act_is_not_made_again(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_say(w, 3, RW_RESET);
@@ -419,7 +393,7 @@ static void a_cancelled_act_is_not_made_again(void **state)
 static void two_leaders_act_once(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 20, MEND);
+	struct ra *a = ra_begin(w, 20, MEND);
 
 	rw_change_leaders(w);
 	for (int i = 0; i < 6; i++)
@@ -442,7 +416,7 @@ static bool count_read(const struct rw *w, const struct hf_request *request,
 static void two_waiting_acts_on_a_node_do_not_wake_each_other(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 	unsigned reads = 0;
 
 	ra_request(a, 3, 1, "external", "");
@@ -463,7 +437,7 @@ static void a_node_that_waits_keeps_no_other_waiting(void **state)
 		struct ra *a;
 
 		rw_setup((void **)&w);
-		a = begin(w, 10, MEND);
+		a = ra_begin(w, 10, MEND);
 		ra_all(a, RA_NO_START, RA_NO_START);
 		if (how == 0)
 			ra_request(a, 3, 1, "external", ",'policy':'p'");
@@ -507,7 +481,8 @@ static void pods_leave_before_the_act(void **state)
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 3 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Draining");
-	expect_message(a, "n003-1", "1 pod still uses the devices: default/serve: Cannot evict");
+	rw_expect_message(a->w, "n003-1",
+			  "1 pod still uses the devices: default/serve: Cannot evict");
 	expect_condition(a, "n003-1", "JobsMoved", "1 pod still uses the devices");
 	assert_true(pod_is_there(w, "serve"));
 	assert_int_equal(a->acts, 0);
@@ -518,16 +493,8 @@ static void pods_leave_before_the_act(void **state)
 
 		if (pod != NULL && hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL)
 			continue;
-		if (pod != NULL) {
-			const struct hf_request request = {.verb = HF_VERB_DELETE,
-							   .resource = &hf_pods,
-							   .ns = "default",
-							   .name = "serve",
-							   .grace_seconds = 0};
-			HF_AUTO_RESULT result = {0};
-
-			hf_memstore_apply(w->memstore, &request, &result);
-		}
+		if (pod != NULL)
+			(void)rw_remove(w, &hf_pods, "default", "serve", 0);
 		w->holder[3] = NULL;
 	}
 	assert_null(w->holder[3]);
@@ -544,7 +511,7 @@ static const char *label_of(struct rw *w, const char *key)
 
 static struct ra *begin_with_operands(struct rw *w)
 {
-	struct ra *a = begin(w, 10, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_patch(w, &hf_nodes, "n003",
@@ -594,7 +561,7 @@ static void operands_of_a_persons_act_are_turned_on_again(void **state)
 static void a_person_resets_a_node_without_a_fault(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->people_ask = true;
 	ra_request(a, 3, 1, "reset-device", "");
@@ -611,12 +578,12 @@ static void a_person_resets_a_node_without_a_fault(void **state)
 static void a_dry_run_says_what_it_would_do(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	ra_request(a, 3, 1, "reboot", ",'dryRun':true");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
-	expect_message(a, "n003-1", "dry run: the act would begin now");
+	rw_expect_message(a->w, "n003-1", "dry run: the act would begin now");
 	assert_false(rw_event(w, "Mended", "n003"));
 	assert_int_equal(a->acts, 0);
 	assert_false(rw_tainted(w, 3));
@@ -626,14 +593,14 @@ static void a_dry_run_says_what_it_would_do(void **state)
 static void a_process_that_keeps_the_device_costs_few_actors(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 	unsigned long long writes;
 
 	ra_all(a, RA_BUSY, RA_MENDS);
 	rw_say(w, 3, RW_RESET);
 	ra_request(a, 3, 1, "reset-device", "");
 	rw_run(w, HF_MINUTE);
-	expect_message(a, "n003-1", "1 process kept the devices open: dcgm (pid 42)");
+	rw_expect_message(a->w, "n003-1", "1 process kept the devices open: dcgm (pid 42)");
 	writes = w->writes;
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Failed");
@@ -646,7 +613,7 @@ static void a_process_that_keeps_the_device_costs_few_actors(void **state)
 /* A reset of node 3 by a person is at its end, as Remediation n003-1. */
 static struct ra *end_reset(struct rw *w)
 {
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	rw_say(w, 3, RW_RESET);
 	ra_request(a, 3, 1, "reset-device", "");
@@ -712,12 +679,13 @@ static void put_plugin(struct rw *w)
 static void a_plugin_restarts_by_an_eviction(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	ra_request(a, 3, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Pending");
-	expect_message(a, "n003-1", "no pod of a GPU device plugin's DaemonSet runs on the node");
+	rw_expect_message(a->w, "n003-1",
+			  "no pod of a GPU device plugin's DaemonSet runs on the node");
 	rw_say(w, 3, RW_RESET);
 	put_plugin(w);
 	rw_run(w, HF_MINUTE);
@@ -738,14 +706,14 @@ static void a_plugin_restarts_by_an_eviction(void **state)
 static void a_refused_act_fails_with_the_reason(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	put_plugin(w);
 	w->refuse_evictions = true;
 	ra_request(a, 3, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Failed");
-	expect_message(a, "n003-1", "the act failed with exit code 1: ");
+	rw_expect_message(a->w, "n003-1", "the act failed with exit code 1: ");
 	assert_false(is_evicted(w, "device-plugin"));
 }
 
@@ -761,7 +729,7 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 			struct ra *a;
 
 			rw_setup((void **)&w);
-			a = begin(w, 6, "{'mode':'observe'}");
+			a = ra_begin(w, 6, "{'mode':'observe'}");
 			put_plugin(w);
 			w->how = (enum rw_death)how;
 			w->die_at = w->writes + at;
@@ -793,17 +761,17 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 static void what_an_act_needs_and_is_not_there_is_named(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, EXTERNAL);
+	struct ra *a = ra_begin(w, 10, EXTERNAL);
 
 	ra_request(a, 3, 1, "external", "");
 	rw_run(w, HF_MINUTE);
-	expect_message(a, "n003-1", "the act names no policy with spec.mend.external");
+	rw_expect_message(a->w, "n003-1", "the act names no policy with spec.mend.external");
 	ra_request(a, 4, 1, "external", ",'policy':'p'");
 	rw_run(w, HF_MINUTE);
-	expect_message(a, "n004-1", "FixTemplate t does not exist");
+	rw_expect_message(a->w, "n004-1", "FixTemplate t does not exist");
 	ra_request(a, 5, 1, "restart-process", "");
 	rw_run(w, HF_MINUTE);
-	expect_message(a, "n005-1", "no rank of a job holds the devices");
+	rw_expect_message(a->w, "n005-1", "no rank of a job holds the devices");
 	/* No act begins, and no act delays another one. */
 	for (int i = 3; i <= 5; i++)
 		assert_string_equal(ra_phase(a, i), "Pending");
@@ -813,7 +781,7 @@ static void what_an_act_needs_and_is_not_there_is_named(void **state)
 static void the_external_controller_comes_before_a_person(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, EXTERNAL);
+	struct ra *a = ra_begin(w, 10, EXTERNAL);
 
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_MINUTE);
@@ -830,7 +798,7 @@ static void the_external_controller_comes_before_a_person(void **state)
 static void old_acts_are_deleted(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 10, "{'mode':'observe'}");
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	for (int i = 1; i <= 12; i++)
 		ra_request(a, 3, i, "reboot", ",'dryRun':true");
@@ -851,7 +819,8 @@ static void old_acts_are_deleted(void **state)
 static void a_thousand_nodes_are_mended_within_the_budget(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, 1000, "{'mode':'remediate','mend':{'maxConcurrent':4}," WIDE "}");
+	struct ra *a =
+		ra_begin(w, 1000, "{'mode':'remediate','mend':{'maxConcurrent':4}," WIDE "}");
 	int well = 0;
 
 	a->at_once = 4;
@@ -885,9 +854,10 @@ static void no_act_begins_before_the_breaker_has_counted(void **state)
 		struct ra *a;
 
 		rw_setup((void **)&w);
-		a = begin(w, 10,
-			  "{'mode':'remediate','mend':{},'budget':{'maxUnavailable':{'percent':50},"
-			  "'maxQuarantines':{'count':60}}}");
+		a = ra_begin(
+			w, 10,
+			"{'mode':'remediate','mend':{},'budget':{'maxUnavailable':{'percent':50},"
+			"'maxQuarantines':{'count':60}}}");
 		for (int i = 0; i < 7; i++) {
 			rw_say(w, i, RW_RESET);
 			rw_run(w, gap * HF_MS);
@@ -913,7 +883,7 @@ static void the_operator_may_die_at_each_write(void **state)
 			struct ra *a;
 
 			rw_setup((void **)&w);
-			a = begin(w, 6, MEND);
+			a = ra_begin(w, 6, MEND);
 			rw_patch(w, &hf_nodes, "n003",
 				 "{'metadata':{'labels':{'nvidia.com/gpu.deploy.dcgm':'true'}}}");
 			w->how = (enum rw_death)how;

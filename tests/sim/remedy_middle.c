@@ -43,20 +43,6 @@ static const char *phase_of_act(struct rw *w)
 	return hf_str_or(hf_json_path_str(get_act(w), "status", "phase", NULL), "");
 }
 
-static void remove_now(struct rw *w, const struct hf_resource *resource, const char *ns,
-		       const char *name)
-{
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = resource,
-					   .ns = ns,
-					   .name = name,
-					   .grace_seconds = 0};
-	HF_AUTO_RESULT result = {0};
-
-	/* The object may be gone already. */
-	hf_memstore_apply(w->memstore, &request, &result);
-}
-
 static void create_named(struct rw *w, const struct hf_resource *resource, const char *kind)
 {
 	char text[256];
@@ -91,7 +77,7 @@ static void keep_pod(struct middle *m)
 static void end_pod(struct middle *m)
 {
 	m->w->refuse_evictions = false;
-	remove_now(m->w, &hf_pods, "default", "serve");
+	(void)rw_remove(m->w, &hf_pods, "default", "serve", 0);
 	m->w->holder[NODE] = NULL;
 	rw_say_again(m->w);
 }
@@ -184,7 +170,7 @@ static void cancel_act(struct middle *m)
 
 static void delete_lease(struct middle *m)
 {
-	remove_now(m->w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
+	(void)rw_remove(m->w, &hf_leases, HF_MEND_NAMESPACE, LEASE, 0);
 }
 
 static void steal_lease(struct middle *m)
@@ -211,7 +197,7 @@ static void make_node_again(struct middle *m)
 {
 	char boot[40], text[256];
 
-	remove_now(m->w, &hf_nodes, NULL, NAME);
+	(void)rw_remove(m->w, &hf_nodes, NULL, NAME, 0);
 	rw_run(m->w, 20 * HF_SECOND);
 	rw_node(m->w, NODE);
 	rw_boot_id(m->w, NODE, boot);
@@ -233,20 +219,14 @@ static void replace_machine(struct middle *m)
 
 static void delete_health(struct middle *m)
 {
-	remove_now(m->w, &hf_devicehealths, NULL, NAME);
+	(void)rw_remove(m->w, &hf_devicehealths, NULL, NAME, 0);
 	create_named(m->w, &hf_devicehealths, "DeviceHealth");
 }
 
 static void delete_actor(struct middle *m)
 {
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_pods,
-					   .ns = HF_MEND_NAMESPACE,
-					   .name = HF_MEND_POD_PREFIX ACT,
-					   .grace_seconds = HF_GRACE_DEFAULT};
-	HF_AUTO_RESULT result = {0};
-
-	hf_memstore_apply(m->w->memstore, &request, &result);
+	(void)rw_remove(m->w, &hf_pods, HF_MEND_NAMESPACE, HF_MEND_POD_PREFIX ACT,
+			HF_GRACE_DEFAULT);
 }
 
 static void delete_policy(struct middle *m)
@@ -627,21 +607,14 @@ static void a_report_in_the_middle_of_a_pass_counts_at_once(void **state)
 	}
 }
 
-static const char *message_of(struct rw *w, const char *name)
-{
-	return hf_str_or(hf_json_path_str(rw_get(w, &hf_remediations, NULL, name), "status",
-					  "message", NULL),
-			 "");
-}
-
 static void expect_wait(struct rw *w, const char *name, const char *phase, const char *words)
 {
 	const char *is =
 		hf_json_path_str(rw_get(w, &hf_remediations, NULL, name), "status", "phase", NULL);
 
-	if (!hf_streq(is, phase) || strstr(message_of(w, name), words) == NULL)
+	if (!hf_streq(is, phase) || strstr(rw_message(w, name), words) == NULL)
 		fail_msg("%s is %s: '%s', not %s: '%s'", name, hf_str_or(is, "?"),
-			 message_of(w, name), phase, words);
+			 rw_message(w, name), phase, words);
 }
 
 /* A person removes the finalizer of an object whose actor is at work, and orders another act. */
@@ -653,13 +626,13 @@ static void no_act_begins_beside_an_actor_without_object(void **state)
 	begin(&m, &stages[3]);
 	assert_string_equal(phase_of_act(m.w), "Acting");
 	rw_patch(m.w, &hf_remediations, ACT, "{'metadata':{'finalizers':null}}");
-	remove_now(m.w, &hf_remediations, NULL, ACT);
+	(void)rw_remove(m.w, &hf_remediations, NULL, ACT, 0);
 	rw_delete(m.w, &hf_healthpolicies, "p");
 	ra_request(m.a, NODE, 7, "reset-device", "");
 	/* Fails if an act begins now. */
 	rw_run(m.w, HF_MINUTE);
 	expect_wait(m.w, NAME "-7", "Pending", "waits for the Lease");
-	remove_now(m.w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
+	(void)rw_remove(m.w, &hf_leases, HF_MEND_NAMESPACE, LEASE, 0);
 	rw_run(m.w, HF_MINUTE);
 	expect_wait(m.w, NAME "-7", "Draining",
 		    "the actor of Remediation " ACT " is still on the node");
@@ -827,7 +800,7 @@ static void an_act_that_waits_for_the_lease_leaves_the_node_alone(void **state)
 	ra_request(a, NODE, 1, "reboot", "");
 	rw_run(w, 20 * HF_MINUTE);
 	assert_int_equal(w->met.quarantines, 0);
-	remove_now(w, &hf_leases, HF_MEND_NAMESPACE, LEASE);
+	(void)rw_remove(w, &hf_leases, HF_MEND_NAMESPACE, LEASE, 0);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_int_equal(w->met.quarantines, 1);
@@ -919,7 +892,7 @@ static void a_fault_has_the_time_of_the_nodes_clock(void **state)
 	snprintf(more, sizeof(more), ",'fault':{'class':'gpu-reset','time':'%s'}", at);
 	ra_request(a, NODE, 2, "reset-device", more);
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(message_of(w, NAME "-2"),
+	assert_string_equal(rw_message(w, NAME "-2"),
 			    "1 device back with the same UUID and no new fault");
 }
 

@@ -16,28 +16,6 @@
 #define ACT NAME "-1"
 #define MEND "{'mode':'remediate','mend':{}," WIDE "}"
 
-static struct ra *begin(struct rw *w, const char *policy)
-{
-	struct ra *a = ra_create(w);
-
-	a->at_once = 1;
-	rw_begin(w, 10, policy);
-	return a;
-}
-
-static const char *message_of(struct rw *w, const char *act)
-{
-	return hf_str_or(
-		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "status", "message", NULL),
-		"");
-}
-
-static void expect_message(struct rw *w, const char *act, const char *part)
-{
-	if (strstr(message_of(w, act), part) == NULL)
-		fail_msg("%s: '%s', expected '%s'", act, message_of(w, act), part);
-}
-
 /* A request that the API server refuses. ns NULL: any. */
 struct refused {
 	const char *plural;
@@ -79,14 +57,14 @@ static void a_missing_right_is_named(void **state)
 		struct ra *a;
 
 		rw_setup((void **)&w);
-		a = begin(w, MEND);
+		a = ra_begin(w, 10, MEND);
 		refused = &all[i];
 		w->fault = refuse;
 		rw_say(w, NODE, RW_RESET);
 		rw_run(w, 3 * HF_MINUTE);
 		if (!hf_streq(ra_phase(a, NODE), all[i].phase))
 			fail_msg("%s: %s", all[i].plural, ra_phase(a, NODE));
-		expect_message(w, ACT, "refuses a request of the operator: no right");
+		rw_expect_message(w, ACT, "refuses a request of the operator: no right");
 		/* The message is written once. */
 		writes = w->writes;
 		rw_run(w, 5 * HF_MINUTE);
@@ -94,7 +72,7 @@ static void a_missing_right_is_named(void **state)
 		w->fault = NULL;
 		rw_run(w, 10 * HF_MINUTE);
 		assert_string_equal(ra_phase(a, NODE), "Succeeded");
-		assert_string_equal(message_of(w, ACT),
+		assert_string_equal(rw_message(w, ACT),
 				    "1 device back with the same UUID and no new fault");
 		rw_teardown((void **)&w);
 	}
@@ -107,7 +85,7 @@ static void a_missing_right_to_create_acts_is_an_event(void **state)
 
 	refused = &create;
 	w->fault = refuse;
-	(void)begin(w, MEND);
+	(void)ra_begin(w, 10, MEND);
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_true(rw_event(w, "MendRefused", NAME));
@@ -132,7 +110,7 @@ static void expect_no_release(struct rw *w, int code, int ill)
 static void nobody_releases_before_acts_are_listed(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_all(a, RA_NO_START, RA_NO_START);
 	rw_say(w, NODE, RW_RESET);
@@ -144,7 +122,7 @@ static void nobody_releases_before_acts_are_listed(void **state)
 static void without_the_right_to_list_acts_theirs_is_not_released(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	w->people_ask = true;
 	ra_all(a, RA_NO_START, RA_NO_START);
@@ -171,7 +149,7 @@ static void without_the_right_to_list_acts_none_is_created(void **state)
 
 	refused = &list_acts;
 	w->fault = refuse;
-	(void)begin(w, MEND);
+	(void)ra_begin(w, 10, MEND);
 	expect_no_act(w);
 }
 
@@ -182,7 +160,7 @@ static void without_the_right_to_list_acts_a_plan_is_shown(void **state)
 
 	refused = &list_acts;
 	w->fault = refuse;
-	(void)begin(w, "{'mode':'quarantine'," WIDE "}");
+	(void)ra_begin(w, 10, "{'mode':'quarantine'," WIDE "}");
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, 5 * HF_MINUTE);
 	assert_true(rw_tainted(w, NODE));
@@ -193,7 +171,7 @@ static void without_the_right_to_list_acts_a_plan_is_shown(void **state)
 static void beside_an_act_that_nobody_can_read_none_is_created(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = begin(w, MEND);
+	struct ra *a = ra_begin(w, 10, MEND);
 
 	ra_request(a, NODE + 1, 1, "reset-device", ",'deadlineSeconds':'long'");
 	rw_patch_status(w, &hf_remediations, "n004-1", "{'status':{'phase':'Draining'}}");

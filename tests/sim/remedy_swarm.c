@@ -90,7 +90,7 @@ static void renew_node(struct rs *s, int node)
 	if (rs_is_approved(s, node))
 		return;
 	rw_name(node, name);
-	rs_remove(s, &hf_nodes, NULL, name, 0);
+	(void)rw_remove(s->w, &hf_nodes, NULL, name, 0);
 	rw_run(s->w, (hf_time)rs_pick(s, 30) * HF_SECOND);
 	if (rw_get(s->w, &hf_nodes, NULL, name) == NULL)
 		rw_node(s->w, node);
@@ -109,7 +109,7 @@ static void delete_lease(struct rs *s, int node)
 
 	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
 	if (!rs_is_approved(s, node))
-		rs_remove(s, &hf_leases, HF_MEND_NAMESPACE, name, 0);
+		(void)rw_remove(s->w, &hf_leases, HF_MEND_NAMESPACE, name, 0);
 }
 
 static void change_act(struct rs *s)
@@ -121,10 +121,10 @@ static void change_act(struct rs *s)
 		return;
 	switch (rs_pick(s, 3)) {
 	case 0: rw_patch(s->w, &hf_remediations, name, "{'spec':{'cancel':true}}"); break;
-	case 1: rs_remove(s, &hf_remediations, NULL, name, HF_GRACE_DEFAULT); break;
+	case 1: (void)rw_remove(s->w, &hf_remediations, NULL, name, HF_GRACE_DEFAULT); break;
 	default:
 		snprintf(pod, sizeof(pod), HF_MEND_POD_PREFIX "%s", name);
-		rs_remove(s, &hf_pods, HF_MEND_NAMESPACE, pod, HF_GRACE_DEFAULT);
+		(void)rw_remove(s->w, &hf_pods, HF_MEND_NAMESPACE, pod, HF_GRACE_DEFAULT);
 	}
 }
 
@@ -176,7 +176,7 @@ static void end_pods(struct rs *s)
 		    (pod != NULL &&
 		     hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL))
 			continue;
-		rs_remove(s, &hf_pods, "default", s->pods[i], 0);
+		(void)rw_remove(s->w, &hf_pods, "default", s->pods[i], 0);
 		s->pods[i] = s->w->holder[i] = NULL;
 		if (!s->w->silent[i])
 			rw_say(s->w, i, s->w->ill[i]);

@@ -45,8 +45,6 @@ const char *rs_text_of(const struct hf_json *act, const char *key);
 bool rs_is_final(struct hf_doc *act);
 /* The Node object exists. */
 bool rs_has_node(struct rs *s, int node);
-void rs_remove(struct rs *s, const struct hf_resource *resource, const char *ns, const char *name,
-	       int64_t grace);
 /* An act on the node is approved and has not begun. */
 bool rs_is_approved(struct rs *s, int node);
 /* Prints the Node, its DeviceHealth, its acts and all open acts, so that a failure can be explained. */

@@ -165,7 +165,7 @@ static void replace_node(struct wild *wild, int node)
 	char name[16];
 
 	rw_name(node, name);
-	rs_remove(wild->s, &hf_nodes, NULL, name, 0);
+	(void)rw_remove(wild->s->w, &hf_nodes, NULL, name, 0);
 	wild_collect(wild, name);
 	wild->s->held[node] = false;
 	if (w->holder[node] != NULL)

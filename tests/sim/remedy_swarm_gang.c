@@ -233,7 +233,7 @@ static void tick_plugin(struct wild *wild, int node)
 		put_plugin(wild, name, node);
 	else if (pod != NULL && !w->silent[node] && wild_pick(wild, 4) == 0 &&
 		 (!wanted || hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL))
-		rs_remove(wild->s, &hf_pods, NS, name, 0);
+		(void)rw_remove(wild->s->w, &hf_pods, NS, name, 0);
 }
 
 bool gang_has_plugin(struct wild *wild, int node)
@@ -249,7 +249,7 @@ void gang_drop_plugin(struct wild *wild, int node)
 	char name[24];
 
 	snprintf(name, sizeof(name), "plugin-%d", node);
-	rs_remove(wild->s, &hf_pods, NS, name, 0);
+	(void)rw_remove(wild->s->w, &hf_pods, NS, name, 0);
 }
 
 /* ---- for the world ------------------------------------------------------------------------------- */

@@ -72,18 +72,6 @@ static int apply(struct rs *s, const struct hf_request *request)
 	return result.code;
 }
 
-void rs_remove(struct rs *s, const struct hf_resource *resource, const char *ns, const char *name,
-	       int64_t grace)
-{
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = resource,
-					   .ns = ns,
-					   .name = name,
-					   .grace_seconds = grace};
-
-	(void)apply(s, &request);
-}
-
 /* Between approval and intent only the operator could withdraw, and it may be dead at that moment. So nothing
  * that must prevent an act begins then. */
 bool rs_is_approved(struct rs *s, int node)
@@ -286,11 +274,11 @@ static void lose_node(struct rs *s, int node)
 	rw_name(node, name);
 	s->gone[node] = s->w->silent[node] = true;
 	s->changed_at = hf_loop_wall(s->w->loop);
-	rs_remove(s, &hf_nodes, NULL, name, 0);
+	(void)rw_remove(s->w, &hf_nodes, NULL, name, 0);
 	if (rs_pick(s, 2) == 0)
-		rs_remove(s, &hf_devicehealths, NULL, name, 0);
+		(void)rw_remove(s->w, &hf_devicehealths, NULL, name, 0);
 	if (s->pods[node] != NULL)
-		rs_remove(s, &hf_pods, "default", s->pods[node], 0);
+		(void)rw_remove(s->w, &hf_pods, "default", s->pods[node], 0);
 	s->pods[node] = s->w->holder[node] = NULL;
 }
 
@@ -366,8 +354,8 @@ void rs_calm_down_widely(struct rs *s, const char *policy)
 
 	s->w->refuse_evictions = false;
 	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
-		rs_remove(s, &hf_healthpolicies, NULL, others[i], HF_GRACE_DEFAULT);
-	rs_remove(s, &hf_healthpolicies, NULL, "p", HF_GRACE_DEFAULT);
+		(void)rw_remove(s->w, &hf_healthpolicies, NULL, others[i], HF_GRACE_DEFAULT);
+	(void)rw_remove(s->w, &hf_healthpolicies, NULL, "p", HF_GRACE_DEFAULT);
 	rw_policy(s->w, policy);
 	for (int i = 0; i < s->w->nodes; i++) {
 		if (s->gone[i])

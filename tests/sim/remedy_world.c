@@ -108,14 +108,26 @@ void rw_close_breaker(struct rw *w, int epoch)
 	rw_patch(w, &hf_healthpolicies, "p", text);
 }
 
-void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name)
+int rw_remove(struct rw *w, const struct hf_resource *resource, const char *ns, const char *name,
+	      int64_t grace)
 {
 	const struct hf_request request = {.verb = HF_VERB_DELETE,
 					   .resource = resource,
+					   .ns = ns,
 					   .name = name,
-					   .grace_seconds = HF_GRACE_DEFAULT};
+					   .grace_seconds = grace};
+	HF_AUTO_RESULT result = {0};
 
-	assert_int_equal(apply(w, &request), 0);
+	hf_memstore_apply(w->memstore, &request, &result);
+	return result.code;
+}
+
+void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name)
+{
+	int code = rw_remove(w, resource, NULL, name, HF_GRACE_DEFAULT);
+
+	if (code != 0)
+		fail_msg("%s is not deleted: code %d", name, code);
 }
 
 const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
@@ -643,6 +655,19 @@ void rw_next(struct rw *w, int node, char text[256])
 				 hf_str_or(hf_json_path_str(item, "next", NULL), "-"),
 				 hf_str_or(hf_json_path_str(item, "why", NULL), "-"));
 	}
+}
+
+const char *rw_message(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "status", "message", NULL),
+		"");
+}
+
+void rw_expect_message(struct rw *w, const char *act, const char *part)
+{
+	if (strstr(rw_message(w, act), part) == NULL)
+		fail_msg("%s: '%s', expected '%s'", act, rw_message(w, act), part);
 }
 
 struct wanted_event {

@@ -224,9 +224,7 @@ static void pods_leave_before_the_change(void **state)
 
 	rd_pod(d, "train-0", 0, "train");
 	rd_pod(d, "train-1", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST);
+	rd_roll(d, DRIVER FAST);
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_null(rw_get(w, &hf_pods, "default", "train-0"));
@@ -240,9 +238,7 @@ static void a_pod_without_a_controller_is_never_evicted(void **state)
 
 	rd_pod(d, "bare", 0, NULL);
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':60");
+	rd_roll(d, DRIVER FAST ",'emptySeconds':60");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 1);
@@ -260,9 +256,7 @@ static void a_disruption_budget_holds(void **state)
 
 	rd_pod(d, "train-0", 0, "train");
 	w->refuse_evictions = true;
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
+	rd_roll(d, DRIVER FAST ",'emptySeconds':600");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_int_equal(d->total_deletes, 0);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
@@ -277,9 +271,7 @@ static void waiting_moves_no_pod(void **state)
 	struct rd *d = rd_create(w, 1);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait'");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	rd_end_pod(d, "train-0");
@@ -548,9 +540,7 @@ static void a_cancel_puts_cordons_back(void **state)
 	struct rd *d = rd_create(w, 3);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait'");
 	rw_run(w, HF_MINUTE);
 	assert_true(rd_is_cordoned(d, 0));
 	rd_patch_spec(d, "r", "'cancel':true");
@@ -624,9 +614,7 @@ static void a_person_who_takes_the_cordon_off_is_obeyed(void **state)
 	struct rd *d = rd_create(w, 1);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','waves':[1,2]");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','waves':[1,2]");
 	rw_run(w, HF_MINUTE);
 	assert_true(rd_is_cordoned(d, 0));
 	patch_node(d, 0, "{'spec':{'unschedulable':null}}");
@@ -641,9 +629,7 @@ static void a_node_that_is_deleted_in_the_middle_is_skipped(void **state)
 	struct rd *d = rd_create(w, 3);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait'");
 	rw_run(w, HF_MINUTE);
 	d->bare[0] = true;
 	w->silent[0] = w->by_test[0] = true;

@@ -233,9 +233,7 @@ static void errors_of_programs_are_no_faults_of_devices(void **state)
 
 	w->gpus = 8;
 	w->sick[0] = 0xff;
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER SLOW);
+	rd_roll(d, DRIVER SLOW);
 	rw_run(w, 4 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
 	rw_say(w, 0, RW_PROGRAM);
@@ -296,9 +294,7 @@ static void a_device_that_fails_before_the_change_is_not_blamed_on_it(void **sta
 	struct rd *d = rd_create(w, 4);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':600");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':600");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	rw_say(w, 0, RW_RESET);
@@ -320,9 +316,7 @@ static void a_node_that_is_not_ready_is_not_changed(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':3600");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':3600");
 	rw_run(w, HF_MINUTE);
 	set_ready(d, 0, "Unknown");
 	rd_end_pod(d, "train-0");
@@ -344,9 +338,7 @@ static void a_node_with_a_silent_agent_is_not_changed(void **state)
 
 	w->silent[0] = true;
 	rw_run(w, HF_HOUR);
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
+	rd_roll(d, DRIVER FAST ",'emptySeconds':600");
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 0);
@@ -364,9 +356,7 @@ static void a_fault_from_before_the_change_is_not_blamed_on_it(void **state)
 	d->effect[0][2] = RD_BREAKS_DEVICE;
 	d->breaks_after = 100 * HF_HOUR;
 	rw_say(w, 0, RW_SLOW);
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST);
+	rd_roll(d, DRIVER FAST);
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 4);
@@ -398,9 +388,7 @@ static void a_node_whose_agent_falls_silent_is_not_changed(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait','emptySeconds':7200");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':7200");
 	rw_run(w, HF_MINUTE);
 	w->silent[0] = true;
 	rw_run(w, 20 * HF_MINUTE);
@@ -422,9 +410,7 @@ static void a_skipped_node_is_no_canary(void **state)
 	struct rd *d = rd_create(w, 20);
 
 	rd_pod(d, "bare", 0, NULL);
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER SLOW ",'emptySeconds':60,'atOnce':10,'waves':['1','50%','100%']");
+	rd_roll(d, DRIVER SLOW ",'emptySeconds':60,'atOnce':10,'waves':['1','50%','100%']");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
 	rd_expect_phase(d, "Soaking");

@@ -120,9 +120,7 @@ static void pods_leave_before_the_first_canary(void **state)
 
 	canaries(d, 30, 0, 30, 0);
 	rd_pod(d, "train-0", 0, "set");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", SPEC(",'empty':'Wait'", SLOWER));
+	rd_roll(d, SPEC(",'empty':'Wait'", SLOWER));
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	assert_int_equal(d->canaries_made, 0);
@@ -467,9 +465,7 @@ static bool run_with_death(struct rw *w, unsigned long long at, enum rw_death ho
 	d->at_once = 1;
 	w->how = how;
 	w->die_at = at;
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", SPEC(",'onFailure':'Rollback','waves':['100%']", SLOWER));
+	rd_roll(d, SPEC(",'onFailure':'Rollback','waves':['100%']", SLOWER));
 	for (int i = 0; i < 40; i++) {
 		rw_run(w, 30 * HF_SECOND);
 		if (w->op == NULL)

@@ -202,14 +202,7 @@ static void end_container(struct rd *d, int node)
 
 static void remove_pod(struct rd *d, const char *name)
 {
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_pods,
-					   .ns = NS,
-					   .name = name,
-					   .grace_seconds = 0};
-	HF_AUTO_RESULT result = {0};
-
-	hf_memstore_apply(d->w->memstore, &request, &result);
+	(void)rw_remove(d->w, &hf_pods, NS, name, 0);
 }
 
 struct leaving {
@@ -437,6 +430,13 @@ void rd_rollout(struct rd *d, const char *name, const char *spec)
 		 "'%s'},'spec':{%s}}",
 		 name, spec);
 	rw_create(d->w, &hf_devicerollouts, NULL, text);
+}
+
+void rd_roll(struct rd *d, const char *spec)
+{
+	rw_start(d->w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", spec);
 }
 
 struct rd *rd_begin(struct rw *w, int nodes, const char *spec)

@@ -87,6 +87,8 @@ struct rd {
 struct rd *rd_create(struct rw *w, int nodes);
 /* The same with an operator, a new version of the driver, and DeviceRollout "r" with this spec. */
 struct rd *rd_begin(struct rw *w, int nodes, const char *spec);
+/* Starts the operator, changes the template to version 2, and creates DeviceRollout "r" with this spec. */
+void rd_roll(struct rd *d, const char *spec);
 /* A person changes the template to this version. */
 void rd_set_version(struct rd *d, int version);
 /* In this text ' stands for ". Creates the DeviceRollout; spec without its braces. */

@@ -213,17 +213,11 @@ static bool collect_orphan(struct rd *d, struct hf_doc *doc)
 	const struct hf_json *owner = hf_find_controller(hf_doc_json(doc));
 	const struct hf_json *job =
 		rw_get(d->w, &hf_pytorchjobs, NS, hf_json_path_str(owner, "name", NULL));
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_pods,
-					   .ns = NS,
-					   .name = hf_doc_name(doc),
-					   .grace_seconds = 0};
-	HF_AUTO_RESULT result = {0};
 
 	if (hf_streq(hf_json_path_str(job, "metadata", "uid", NULL),
 		     hf_json_path_str(owner, "uid", NULL)))
 		return false;
-	hf_memstore_apply(d->w->memstore, &request, &result);
+	(void)rw_remove(d->w, &hf_pods, NS, hf_doc_name(doc), 0);
 	return true;
 }
 
@@ -324,15 +318,7 @@ static void name_canary(void *arg, struct hf_doc *doc)
 void rd_delete_canary(struct rd *d)
 {
 	char name[64] = "";
-	HF_AUTO_RESULT result = {0};
 
 	hf_memstore_each(d->w->memstore, &hf_pytorchjobs, NS, name_canary, name);
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_pytorchjobs,
-					   .ns = NS,
-					   .name = name,
-					   .grace_seconds = HF_GRACE_DEFAULT};
-
-	hf_memstore_apply(d->w->memstore, &request, &result);
-	assert_int_equal(result.code, 0);
+	assert_int_equal(rw_remove(d->w, &hf_pytorchjobs, NS, name, HF_GRACE_DEFAULT), 0);
 }

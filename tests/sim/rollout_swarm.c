@@ -6,6 +6,7 @@
 #include "sim/seeds.h"
 
 #include "api/device_rollout.h"
+#include "api/node_locks.h"
 #include "api/remediation.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -339,17 +340,11 @@ static void renew_node(struct swarm *s, int node)
 static void delete_lease(struct swarm *s, int node)
 {
 	char name[40];
-	HF_AUTO_RESULT result = {0};
 
-	snprintf(name, sizeof(name), "holdfast-mend-n%03d", node);
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_leases,
-					   .ns = "holdfast-mend",
-					   .name = name};
-
+	snprintf(name, sizeof(name), HF_NODE_LEASE_PREFIX "n%03d", node);
 	/* Without its Lease a node in work may be mended. */
 	if (s->a == NULL && !is_changing(s, node))
-		hf_memstore_apply(s->w->memstore, &request, &result);
+		(void)rw_remove(s->w, &hf_leases, HF_MEND_NAMESPACE, name, 0);
 }
 
 static void put_pod(struct swarm *s, int node)
@@ -683,17 +678,12 @@ static void collect_garbage(struct swarm *s)
 		hf_memstore_each(s->w->memstore, kinds[i], NULL, collect_orphan, orphans);
 	for (size_t i = 0; i < orphans->len; i++) {
 		struct hf_doc *doc = orphans->docs[i];
-		const struct hf_request request = {
-			.verb = HF_VERB_DELETE,
-			.resource = hf_resource_by_kind(
-				hf_json_path_str(hf_doc_json(doc), "apiVersion", NULL),
-				hf_json_path_str(hf_doc_json(doc), "kind", NULL)),
-			.ns = hf_doc_namespace(doc),
-			.name = hf_doc_name(doc),
-			.grace_seconds = HF_GRACE_DEFAULT};
-		HF_AUTO_RESULT result = {0};
+		const struct hf_resource *resource =
+			hf_resource_by_kind(hf_json_path_str(hf_doc_json(doc), "apiVersion", NULL),
+					    hf_json_path_str(hf_doc_json(doc), "kind", NULL));
 
-		hf_memstore_apply(s->w->memstore, &request, &result);
+		(void)rw_remove(s->w, resource, hf_doc_namespace(doc), hf_doc_name(doc),
+				HF_GRACE_DEFAULT);
 		hf_doc_unref(doc);
 	}
 	free(orphans);

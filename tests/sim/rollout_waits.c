@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "sim/rollout_driver.h"
 
+#include "api/node_locks.h"
+#include "api/remediation.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@
 
 #define DRIVER "'change':{'daemonSet':{'namespace':'default','name':'driver'}}"
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
+#define LEASE HF_NODE_LEASE_PREFIX "n000"
 
 /* ---- rights ---------------------------------------------------------------------------------------- */
 
@@ -121,9 +124,7 @@ static void a_disruption_budget_is_named(void **state)
 
 	rd_pod(d, "train-0", 0, "train");
 	w->refuse_evictions = true;
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':600");
+	rd_roll(d, DRIVER FAST ",'emptySeconds':600");
 	rw_run(w, HF_MINUTE);
 	if (strstr(entry_message(d),
 		   "eviction of pod default/train-0: Cannot evict pod as it would "
@@ -335,23 +336,15 @@ static void a_halted_rollout_changes_no_marked_node(void **state)
 /* A person deletes the Lease of a node in work. */
 static void no_condition_is_left_on_a_node_whose_lease_was_deleted(void **state)
 {
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_leases,
-					   .ns = "holdfast-mend",
-					   .name = "holdfast-mend-n000"};
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 1);
-	HF_AUTO_RESULT result = {0};
 
 	rd_pod(d, "train-0", 0, "train");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait'");
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	rd_patch_spec(d, "r", "'paused':true");
-	hf_memstore_apply(w->memstore, &request, &result);
-	assert_int_equal(result.code, 0);
+	assert_int_equal(rw_remove(w, &hf_leases, HF_MEND_NAMESPACE, LEASE, 0), 0);
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
 	rd_patch_spec(d, "r", "'cancel':true");
@@ -363,10 +356,6 @@ static void no_condition_is_left_on_a_node_whose_lease_was_deleted(void **state)
 /* A person deletes the Lease of a node that is being proved, and another rollout waits for the node. */
 static void a_deleted_lease_lets_no_other_rollout_in(void **state)
 {
-	const struct hf_request request = {.verb = HF_VERB_DELETE,
-					   .resource = &hf_leases,
-					   .ns = "holdfast-mend",
-					   .name = "holdfast-mend-n000"};
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 1);
 
@@ -381,10 +370,7 @@ static void a_deleted_lease_lets_no_other_rollout_in(void **state)
 	rw_run(w, 4 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "b", 0), "Waiting");
 	for (int i = 0; i < 3; i++) {
-		HF_AUTO_RESULT result = {0};
-
-		hf_memstore_apply(w->memstore, &request, &result);
-		assert_int_equal(result.code, 0);
+		assert_int_equal(rw_remove(w, &hf_leases, HF_MEND_NAMESPACE, LEASE, 0), 0);
 		rw_run(w, 20 * HF_SECOND);
 		if (!hf_streq(rd_node_phase(d, "b", 0), "Waiting"))
 			fail_msg("%s beside %s", rd_node_phase(d, "b", 0),
@@ -477,9 +463,7 @@ static void no_lease_is_left_by_a_list_that_is_lost(void **state)
 
 	rd_pod(d, "train", 0, "ReplicaSet");
 	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':true}}");
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'empty':'Wait'");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait'");
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
 	rd_patch_spec(d, "r", "'paused':true");
