@@ -655,6 +655,9 @@ static const char *find_unknown_target(const struct fleet_mend *mend,
 
 static const char *find_why_not(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
+	const char *unknown =
+		mend->rung == HF_MEND_RESET_DEVICE ? find_unknown_target(mend, facts) : NULL;
+
 	if (facts->act_missing != NULL)
 		return facts->act_missing;
 	if (facts->view.node_exists && facts->marks.paused)
@@ -664,8 +667,8 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	if (mend->others.unreadable != NULL)
 		return hf_arena_printf(mend->arena, "Remediation %s cannot be read",
 				       mend->others.unreadable);
-	if (mend->rung == HF_MEND_RESET_DEVICE && find_unknown_target(mend, facts) != NULL)
-		return find_unknown_target(mend, facts);
+	if (unknown != NULL)
+		return unknown;
 	if (facts->other_actor != NULL)
 		return hf_arena_printf(mend->arena,
 				       "the actor of Remediation %s is still on the node",
@@ -723,17 +726,16 @@ static const char *print_holder(const struct fleet_mend *mend,
 static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	const struct hf_remediation_status *s = &mend->r.status;
+	const struct hf_remediation_condition *withdrawn =
+		hf_fleet_mend_find_condition(&mend->r, "Approved", "False");
+	const struct hf_remediation_condition *open =
+		hf_fleet_mend_find_condition(&mend->r, "HoldersGone", "False");
 	struct hf_mend_view *view = &facts->view;
 
-	view->withdrawn_at = HF_TIME_NONE;
 	view->approved_at = s->approval.at;
 	view->approved_boot_id = s->approval.boot_id;
-	for (size_t i = 0; i < s->conditions.len; i++)
-		if (hf_streq(s->conditions.items[i].type, "Approved") &&
-		    hf_streq(s->conditions.items[i].status, "False")) {
-			view->withdrawn_at = s->conditions.items[i].since;
-			view->withdrawn_why = s->conditions.items[i].message;
-		}
+	view->withdrawn_at = withdrawn == NULL ? HF_TIME_NONE : withdrawn->since;
+	view->withdrawn_why = withdrawn == NULL ? NULL : withdrawn->message;
 	view->act_started_at = convert_act_time(mend, s->act.started_at, facts->now);
 	view->act_ended_at = convert_act_time(mend, s->act.ended_at, facts->now);
 	/* The clock of the node may differ after the reboot. The proof of a reboot is the report of
@@ -749,10 +751,7 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 	view->act_holders = s->act.holders.len;
 	if (s->act.holders.len > 0)
 		view->act_holder = print_holder(mend, &s->act.holders.items[0]);
-	for (size_t i = 0; i < s->conditions.len; i++)
-		if (hf_streq(s->conditions.items[i].type, "HoldersGone") &&
-		    hf_streq(s->conditions.items[i].status, "False"))
-			view->kept_open = s->conditions.items[i].message;
+	view->kept_open = open == NULL ? NULL : open->message;
 }
 
 /* A person has the time from the agent's report, which is of the node's clock. A policy has converted it. */

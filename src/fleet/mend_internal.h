@@ -186,9 +186,9 @@ struct mend_facts {
 	const char *request;
 	/* why nothing asks for the act any more; NULL: a cancel, if any, comes from spec.cancel */
 	const char *cancel_why;
-	/* Acts without an actor: the object of the act. */
 	/* Remediation whose actor is still on the node, though it has no such object or act; NULL: there is none */
 	const char *other_actor;
+	/* Acts without an actor: the object of the act. */
 	const char *act_missing; /* why the act has no object; NULL: the act has an object */
 	const char *act_job;     /* key of the job whose rank restarts */
 	size_t act_pod;          /* index of pods */
@@ -288,6 +288,10 @@ const struct hf_cache_entry *hf_fleet_mend_find_old(const struct fleet_mend *men
 /* Notes an attempt of a node, whose highest number the next act exceeds. A person may have chosen the last number that
  * there is: it does not count, else it would end all acts of the node. */
 void hf_fleet_mend_note_attempt(int32_t *highest, int64_t attempt);
+/* Returns the stored condition if it has this status; NULL: the status differs, or the condition is missing. */
+const struct hf_remediation_condition *hf_fleet_mend_find_condition(const struct hf_remediation *r,
+								    const char *type,
+								    const char *status);
 /* Returns since when the stored condition has this status; NONE: the status differs, or the condition is missing. */
 hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
 				     const char *status);

@@ -41,10 +41,9 @@ static bool holds_target(const struct fleet_mend *mend, const struct hf_device_h
 {
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		bool wanted = mend->r.spec.devices.len == 0;
+		bool wanted = mend->r.spec.devices.len == 0 ||
+			      hf_fleet_mend_names(&mend->r, device->uuid);
 
-		for (size_t k = 0; k < mend->r.spec.devices.len; k++)
-			wanted |= hf_streq(device->uuid, mend->r.spec.devices.items[k].uuid);
 		for (size_t h = 0; wanted && h < device->holders.len; h++)
 			if (device->holders.items[h].until == HF_TIME_NONE &&
 			    hf_streq(device->holders.items[h].uid, uid))
@@ -65,9 +64,10 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
 }
 
-/* True if the pod has to leave the node before the act. A reboot ends every pod, and the devices of every pod that asks
- * for some, whether the agent has reported it or not. Two kinds of pods that hold no device may stay, because the kubelet starts them again after the reboot. An eviction would lose a pod without a controller.
- * The operator may find no other node, and then nothing would take the taint off. */
+/* True if the pod has to leave the node before the act. A reboot ends every pod. So a pod that asks for devices leaves,
+ * whether the agent has reported it or not. Two kinds of pods that hold no device may stay, because the kubelet starts
+ * them again after the reboot. An eviction would lose a pod without a controller. The operator may find no other node,
+ * and then nothing would take the taint off. */
 static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
 		       const struct hf_json *pod)
 {

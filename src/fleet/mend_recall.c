@@ -240,16 +240,25 @@ void hf_fleet_mend_note_attempt(int32_t *highest, int64_t attempt)
 		*highest = (int32_t)attempt;
 }
 
-hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
-				     const char *status)
+const struct hf_remediation_condition *hf_fleet_mend_find_condition(const struct hf_remediation *r,
+								    const char *type,
+								    const char *status)
 {
 	for (size_t i = 0; i < r->status.conditions.len; i++) {
 		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
 
 		if (hf_streq(c->type, type) && hf_streq(c->status, status))
-			return c->since;
+			return c;
 	}
-	return HF_TIME_NONE;
+	return NULL;
+}
+
+hf_time hf_fleet_mend_condition_time(const struct hf_remediation *r, const char *type,
+				     const char *status)
+{
+	const struct hf_remediation_condition *c = hf_fleet_mend_find_condition(r, type, status);
+
+	return c == NULL ? HF_TIME_NONE : c->since;
 }
 
 /* No actor of the object does anything any more. */

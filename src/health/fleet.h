@@ -185,47 +185,47 @@ enum hf_health_doing {
 };
 
 /* The reasons for and against a decision, as X(name, text).  Metrics use the part of the text before the colon. */
-#define HF_HEALTH_WHYS(X)                                                                                   \
-	X(WELL, "well: no fault counts against the node")                                                   \
-	X(EVIDENCE, "evidence: the fault's class asks for it")                                              \
-	X(ESCALATED, "escalated: milder remedies have been tried")                                          \
-	X(MENDED, "mended: the node's faults have ended")                                                   \
-	X(PODS,                                                                                             \
-	  "pods: a driver's or plugin's pod mends the fault, and a taint would keep the pod away")          \
-	X(EXHAUSTED, "exhausted: every remedy has been tried as often as allowed")                          \
-	X(LOST, "lost: nothing is heard of the node since a remedy has failed")                             \
-	X(TIMED_OUT, "timed-out: the remedy has not helped in time")                                        \
-	X(RUNNING, "running: a remedy is under way")                                                        \
-	X(OF_ACT,                                                                                           \
-	  "of-act: a Remediation has quarantined the node; its success, a later one or a person ends that") \
-	X(SETTLING, "settling: on probation, or too soon after the last remedy")                            \
-	X(EXCLUDED, "excluded: the policy leaves the node out")                                             \
-	X(FAILED_STATE, "failed: a person must look at the node")                                           \
-	X(SILENT, "silent: the node's agent has not reported")                                              \
-	X(UNCONFIRMED, "unconfirmed: the fault is only suspected")                                          \
-	X(STALE,                                                                                            \
-	  "stale: the evidence is older than this boot, the last quarantine or the breaker's closing")      \
-	X(FOREIGN, "foreign: a person or another tool has taken the node out")                              \
-	X(PAUSED, "paused: the policy is paused")                                                           \
-	X(BREAKER, "breaker: too many nodes failed at once; a person must close it")                        \
-	X(REFUSED, "refused: the API server has refused the write; Holdfast tries again")                   \
-	X(WINDOW, "window: the policy allows it only at other times of the week")                           \
-	X(NO_CAPACITY,                                                                                      \
-	  "no-capacity: no free node could take the work, and the node may still work")                     \
-	X(UNAVAILABLE, "unavailable: too many nodes are out of use")                                        \
-	X(RATE, "rate: too many quarantines within the window")                                             \
-	X(FLAPS,                                                                                            \
-	  "flaps: quarantined three times within the window; the node stays as it is until one is past")    \
-	X(HELD,                                                                                             \
-	  "held: a person holds acts back, by spec.mend.hold or by annotation holdfast.dev/hold")           \
-	X(NO_REMEDY,                                                                                        \
-	  "no-remedy: an act waits for what is missing or cannot be read, or a person has cancelled "       \
-	  "one in this quarantine")                                                                         \
-	X(CONCURRENT, "concurrent: too many remedies are under way")                                        \
-	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                            \
-	X(JOB, "job: the node's job has been disturbed often enough")                                       \
-	X(JOB_RESTARTING, "job-restarting: the node's job restarts anyway")                                 \
-	X(DEVICE_BUSY, "device-busy: a process uses the device")                                            \
+#define HF_HEALTH_WHYS(X)                                                                                \
+	X(WELL, "well: no fault counts against the node")                                                \
+	X(EVIDENCE, "evidence: the fault's class asks for it")                                           \
+	X(ESCALATED, "escalated: milder remedies have been tried")                                       \
+	X(MENDED, "mended: the node's faults have ended")                                                \
+	X(PODS,                                                                                          \
+	  "pods: a driver's or plugin's pod mends the fault, and a taint would keep the pod away")       \
+	X(EXHAUSTED, "exhausted: every remedy has been tried as often as allowed")                       \
+	X(LOST, "lost: nothing is heard of the node since a remedy has failed")                          \
+	X(TIMED_OUT, "timed-out: the remedy has not helped in time")                                     \
+	X(RUNNING, "running: a remedy is under way")                                                     \
+	X(OF_ACT, "of-act: a Remediation has quarantined the node; its success, a later one or a "       \
+		  "person ends that")                                                                    \
+	X(SETTLING, "settling: on probation, or too soon after the last remedy")                         \
+	X(EXCLUDED, "excluded: the policy leaves the node out")                                          \
+	X(FAILED_STATE, "failed: a person must look at the node")                                        \
+	X(SILENT, "silent: the node's agent has not reported")                                           \
+	X(UNCONFIRMED, "unconfirmed: the fault is only suspected")                                       \
+	X(STALE,                                                                                         \
+	  "stale: the evidence is older than this boot, the last quarantine or the breaker's closing")   \
+	X(FOREIGN, "foreign: a person or another tool has taken the node out")                           \
+	X(PAUSED, "paused: the policy is paused")                                                        \
+	X(BREAKER, "breaker: too many nodes failed at once; a person must close it")                     \
+	X(REFUSED, "refused: the API server has refused the write; Holdfast tries again")                \
+	X(WINDOW, "window: the policy allows it only at other times of the week")                        \
+	X(NO_CAPACITY,                                                                                   \
+	  "no-capacity: no free node could take the work, and the node may still work")                  \
+	X(UNAVAILABLE, "unavailable: too many nodes are out of use")                                     \
+	X(RATE, "rate: too many quarantines within the window")                                          \
+	X(FLAPS,                                                                                         \
+	  "flaps: quarantined three times within the window; the node stays as it is until one is past") \
+	X(HELD,                                                                                          \
+	  "held: a person holds acts back, by spec.mend.hold or by annotation holdfast.dev/hold")        \
+	X(NO_REMEDY,                                                                                     \
+	  "no-remedy: an act waits for what is missing or cannot be read, or a person has cancelled "    \
+	  "one in this quarantine")                                                                      \
+	X(CONCURRENT, "concurrent: too many remedies are under way")                                     \
+	X(DOMAIN, "domain: too many nodes of the failure domain are out of use")                         \
+	X(JOB, "job: the node's job has been disturbed often enough")                                    \
+	X(JOB_RESTARTING, "job-restarting: the node's job restarts anyway")                              \
+	X(DEVICE_BUSY, "device-busy: a process uses the device")                                         \
 	X(UNDRAINABLE, "undrainable: pods remain that cannot be drained")
 
 enum hf_health_why {

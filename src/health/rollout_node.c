@@ -446,7 +446,7 @@ static bool prove_health(const struct hf_rollout_node_view *view, struct hf_roll
 	if (!p->health_exists || p->observed_at == HF_TIME_NONE ||
 	    p->observed_at <= p->complete_at || p->observed_at <= view->changed_at) {
 		set_message(step, "no report of the agent from after the change");
-		/* Two rollouts that ask on one node replace each other's request without a pause. */
+		/* If two rollouts ask on one node, each replaces the request of the other again and again. */
 		(void)ask_for(step,
 			      p->health_exists && !p->report_asked &&
 				      view->lease == HF_ROLLOUT_LEASE_OURS,

@@ -176,7 +176,7 @@ static void count_candidate(const struct hf_rollout_member *m, struct tally *tal
 		tally->fresh++;
 		return;
 	}
-	/* The skipped ones among them count as skipped. */
+	/* A node with an entry was skipped, and counts as skipped. */
 	tally->blocked_len += !m->listed;
 	if (tally->blocked == NULL)
 		tally->blocked = m;

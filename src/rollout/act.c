@@ -64,8 +64,9 @@ static bool write_condition(struct ro *ro, const struct ro_facts *facts, bool is
 {
 	*ret_body = hf_node_maintenance_patch(
 		ro->pass.docs[RO_READ_NODE], is_true, is_true ? "DeviceRollout" : "Ended",
-		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s%s", ro->pass.name,
-				is_true ? "" : " has ended its work"),
+		is_true ? hf_ro_print_work(ro)
+			: hf_arena_printf(ro->pass.arena, "%s has ended its work",
+					  hf_ro_print_work(ro)),
 		facts->view.now);
 	*ret_request = (struct hf_request){.verb = HF_VERB_PATCH,
 					   .resource = &hf_nodes,
@@ -178,8 +179,7 @@ static bool evict_pod(struct ro *ro, const struct ro_facts *facts, struct hf_req
 
 	if (pod == NULL)
 		return false;
-	ro->pass.evictee =
-		hf_arena_printf(ro->pass.arena, "%s/%s", hf_doc_namespace(pod), hf_doc_name(pod));
+	ro->pass.evictee = hf_ro_print_pod(ro, pod);
 	*ret_body = hf_eviction(hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 	*ret_request = (struct hf_request){.verb = HF_VERB_CREATE,
 					   .resource = &hf_pods,

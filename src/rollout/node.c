@@ -117,14 +117,10 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 		    !hf_asks_for_devices(hf_json_get(pod, "spec")))
 			continue;
 		if (view->pods_left++ == 0)
-			view->left_pod = hf_arena_printf(pass->arena, "%s/%s",
-							 hf_doc_namespace(pass->pods[i]),
-							 hf_doc_name(pass->pods[i]));
+			view->left_pod = hf_ro_print_pod(ro, pass->pods[i]);
 		stuck = find_why_stuck(ro, pass->pods[i]);
 		if (stuck != NULL && view->stuck_pod == NULL) {
-			view->stuck_pod = hf_arena_printf(pass->arena, "%s/%s",
-							  hf_doc_namespace(pass->pods[i]),
-							  hf_doc_name(pass->pods[i]));
+			view->stuck_pod = hf_ro_print_pod(ro, pass->pods[i]);
 			view->stuck_why = stuck;
 		}
 		if (facts->evictee == NULL && may_evict(ro, pass->pods[i]))
@@ -226,9 +222,7 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->own_cordon = hf_streq(
 		hf_json_path_str(node, "metadata", "annotations", HF_ROLLOUT_ANNOTATION, NULL),
 		ro->pass.name);
-	view->in_maintenance = hf_streq(
-		hf_node_maintenance_message(node),
-		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name));
+	view->in_maintenance = hf_streq(hf_node_maintenance_message(node), hf_ro_print_work(ro));
 	/* Without the right to write the condition, the work goes on without it. */
 	if (ro->no_condition)
 		view->in_maintenance = facts->view.phase < HF_ROLLOUT_RESTORING;

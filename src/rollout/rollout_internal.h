@@ -38,8 +38,6 @@
 #define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
 #define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
 #define RO_UNSEEN_TEMPLATE "the controller of DaemonSets has not seen the newest template"
-#define RO_MAINTENANCE_PREFIX                                                                      \
-	"DeviceRollout " /* message of the Node's condition, before the name */
 #define RO_ARENA_MAX ((size_t)64 << 20)
 /* An agent that does not report for longer is silent: it reports every five minutes at least. */
 #define RO_SILENT_MAX (15 * HF_MINUTE)
@@ -199,6 +197,9 @@ struct ro_facts {
 hf_time hf_ro_now(const struct ro *ro);
 /* The holder of the Leases of this rollout. */
 const char *hf_ro_print_holder(const struct ro *ro);
+/* The message of the Node's condition while the rollout works on the node. */
+const char *hf_ro_print_work(const struct ro *ro);
+const char *hf_ro_print_pod(const struct ro *ro, struct hf_doc *pod); /* "namespace/name" */
 void hf_ro_drop_reads(struct ro *ro);
 /* True if cordons are put back: cancelled or deleted. */
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec);

@@ -24,6 +24,16 @@ const char *hf_ro_print_holder(const struct ro *ro)
 	return hf_arena_printf(ro->pass.arena, "devicerollouts/%s", ro->pass.name);
 }
 
+const char *hf_ro_print_work(const struct ro *ro)
+{
+	return hf_arena_printf(ro->pass.arena, "DeviceRollout %s", ro->pass.name);
+}
+
+const char *hf_ro_print_pod(const struct ro *ro, struct hf_doc *pod)
+{
+	return hf_arena_printf(ro->pass.arena, "%s/%s", hf_doc_namespace(pod), hf_doc_name(pod));
+}
+
 bool hf_ro_ends(const struct hf_rollout *r, const struct hf_rollout_spec *spec)
 {
 	return r->deleting || spec->cancel;

@@ -820,14 +820,13 @@ static struct hf_rollout_node make_lost_entry(struct ro *ro, const char *name,
 		.message = "the status has lost what was done on this node"};
 }
 
-/* Lists the nodes that this rollout has cordoned or works on, and that have no entry: another program has written the status, or a
- * rollout of the same name was deleted without its finalizer. Returns true if there is one. */
+/* Lists the nodes that this rollout has cordoned or works on, and that have no entry: another program has written the
+ * status, or a rollout of the same name was deleted without its finalizer. Returns true if there is one. */
 static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 {
 	size_t len = status->nodes.len, max = len + HF_ROLLOUT_BEGIN_MAX;
 	struct hf_rollout_node *list = HF_ARENA_ARRAY(ro->pass.arena, struct hf_rollout_node, max);
-	const char *work =
-		hf_arena_printf(ro->pass.arena, RO_MAINTENANCE_PREFIX "%s", ro->pass.name);
+	const char *work = hf_ro_print_work(ro);
 	const struct hf_cache_entry *cached;
 
 	for (size_t i = 0; i < len; i++)
@@ -884,7 +883,7 @@ static hf_time find_wait_end(const struct whole *whole)
 		since = pass->r.status.wave > 1 && soaked <= whole->view.now ? soaked : newest;
 	if (whole->ro->seen_since > since)
 		since = whole->ro->seen_since;
-	return since == HF_TIME_NONE ? HF_TIME_NONE : hf_time_add(since, pass->spec.empty_for);
+	return hf_time_add(since, pass->spec.empty_for);
 }
 
 bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **ret_body,
