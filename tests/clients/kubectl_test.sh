@@ -230,9 +230,10 @@ if $pods_run; then
 		--for=condition=Succeeded --timeout=90s
 	expect 'the job is Succeeded' 'done +Succeeded' kubectl get pytorchjobs
 	expect 'the log of the job' 'rank 0' kubectl logs done-master-0
-	# An event is sent after the status, and may arrive later.
-	until_true 100 sh -c "kubectl describe pytorchjob done | grep -q PyTorchJobSucceeded"
-	expect 'the events of the job' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
+	# An event is sent after the status, and may arrive later. The condition has the same reason, so the pattern has the type
+	# of the event too.
+	expect 'the events of the job' '' until_true 100 \
+		sh -c 'kubectl describe pytorchjob "done" | grep -q "Normal *PyTorchJobSucceeded"'
 	for how in background foreground orphan; do
 		job "by-$how" 1 'exec sleep 1000' | kubectl create -f - >/dev/null
 		until_true 600 sh -c "kubectl get pods by-$how-worker-0 | grep -q Running"
