@@ -3,7 +3,10 @@
 #include "api/device_rollout.h"
 
 #include "api/writer_internal.h"
+#include "base/str.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -440,6 +443,21 @@ static const struct hf_field mark_fields[] = {
 	HF_FIELD_BOOL("rolledBack", struct mark, rolled_back, 0),
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct mark);
+
+const char *hf_rollout_mark_key(const struct hf_rollout_spec *spec,
+				char ret_key[HF_ROLLOUT_MARK_KEY_MAX])
+{
+	HF_AUTO_STRBUF what = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
+
+	if (spec->label.key != NULL)
+		hf_strbuf_addf(&what, "label %s", spec->label.key);
+	else
+		hf_strbuf_addf(&what, "daemonset %s/%s", hf_str_or(spec->daemon_set.ns, ""),
+			       hf_str_or(spec->daemon_set.name, ""));
+	snprintf(ret_key, HF_ROLLOUT_MARK_KEY_MAX, HF_ROLLOUT_MARK_PREFIX "%016" PRIx64,
+		 hf_hash_str(what.data));
+	return ret_key;
+}
 
 struct hf_json *hf_rollout_mark_json(const struct hf_rollout_mark *mark)
 {

@@ -25,8 +25,11 @@ HF_BEGIN_DECLS
 #define HF_ROLLOUT_FINALIZER "holdfast.dev/rollout"
 /* On a Node: the DeviceRollout that has cordoned the node. */
 #define HF_ROLLOUT_ANNOTATION "holdfast.dev/rollout"
-/* On a Node: JSON of struct hf_rollout_mark, written before the node is changed. */
+/* On a Node: JSON of struct hf_rollout_mark, written before the node is changed. A dot and a hash of what changes follow
+ * (hf_rollout_mark_key), so that a rollout of a driver does not replace the mark of a rollout of a label. */
 #define HF_ROLLOUT_MARK_ANNOTATION "holdfast.dev/rollout-change"
+#define HF_ROLLOUT_MARK_PREFIX HF_ROLLOUT_MARK_ANNOTATION "."
+#define HF_ROLLOUT_MARK_KEY_MAX 64 /* bytes, with the final NUL */
 /* On a Node: JSON of struct hf_canary_history (api/canary.h): how long a canary took on the node. */
 #define HF_ROLLOUT_CANARY_ANNOTATION "holdfast.dev/rollout-canary"
 
@@ -180,6 +183,10 @@ struct hf_rollout_mark {
 	const char *pod;  /* UID of the DaemonSet's pod before; NULL: there was none */
 	bool rolled_back; /* the rollout has taken its change back */
 };
+/* Writes the key of the annotation into ret_key and returns it. Rollouts of the same DaemonSet or of the same label have
+ * the same key. */
+const char *hf_rollout_mark_key(const struct hf_rollout_spec *spec,
+				char ret_key[HF_ROLLOUT_MARK_KEY_MAX]);
 struct hf_json *hf_rollout_mark_json(const struct hf_rollout_mark *mark);
 /* Reads the text of the annotation. Returns false if the text is no mark. */
 bool hf_rollout_mark_read(const char *text, struct hf_arena *arena,

@@ -353,6 +353,21 @@ static void a_mark_is_read_as_it_was_written(void **state)
 	assert_false(hf_rollout_mark_read("r u", arena, &got));
 }
 
+static void rollouts_of_one_thing_share_the_key_of_the_mark(void **state)
+{
+	const struct hf_rollout_spec driver = {.daemon_set = {.ns = "gpu", .name = "driver"}},
+				     plugin = {.daemon_set = {.ns = "gpu", .name = "plugin"}},
+				     label = {.label = {.key = "x.y/driver", .value = "1"}},
+				     newer = {.label = {.key = "x.y/driver", .value = "2"}};
+	char a[HF_ROLLOUT_MARK_KEY_MAX], b[HF_ROLLOUT_MARK_KEY_MAX];
+
+	(void)state;
+	assert_string_equal(hf_rollout_mark_key(&label, a), hf_rollout_mark_key(&newer, b));
+	assert_string_not_equal(hf_rollout_mark_key(&driver, a), hf_rollout_mark_key(&plugin, b));
+	assert_string_not_equal(hf_rollout_mark_key(&driver, a), hf_rollout_mark_key(&label, b));
+	assert_int_equal(strlen(a), strlen(HF_ROLLOUT_MARK_PREFIX) + 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +378,7 @@ int main(void)
 		cmocka_unit_test(a_phase_of_a_wrong_type_is_an_error),
 		cmocka_unit_test(long_lists_and_texts_are_cut),
 		cmocka_unit_test(a_mark_is_read_as_it_was_written),
+		cmocka_unit_test(rollouts_of_one_thing_share_the_key_of_the_mark),
 	};
 
 	return cmocka_run_group_tests_name("device_rollout", tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void a_node_names_the_rollout_that_works_on_it(void **state)
 		w,
 		"{'apiVersion':'v1','kind':'Node','metadata':{'name':'gpu-1',"
 		"'annotations':{'holdfast.dev/rollout':'driver','holdfast.dev/"
-		"rollout-change':'{\\\"rollout\\\":\\\"driver\\\",\\\"uid\\\":\\\"u\\\","
+		"rollout-change.0123456789abcdef':'{\\\"rollout\\\":\\\"driver\\\",\\\"uid\\\":\\\"u\\\","
 		"\\\"time\\\":\\\"2023-11-14T22:09:00Z\\\"}'}},'spec':{'unschedulable':true},"
 		"'status':{'conditions':[{'type':'Ready','status':'True'},{'type':"
 		"'holdfast.dev/MaintenanceInProgress','status':'True','message':'rollout driver',"

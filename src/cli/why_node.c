@@ -160,12 +160,8 @@ static void add_cordon_reason(struct account *a)
 			   HF_ROLLOUT_ANNOTATION);
 }
 
-/* The mark stays on a node that a rollout has changed, also when the rollout does not list the node any
- * more. */
-static void add_change_reason(struct account *a)
+static void add_change_reason(struct account *a, const char *text)
 {
-	const char *text = hf_json_path_str(a->node, "metadata", "annotations",
-					    HF_ROLLOUT_MARK_ANNOTATION, NULL);
 	struct hf_rollout_mark mark;
 	char at[HF_TIME_TEXT_MAX];
 
@@ -174,6 +170,19 @@ static void add_change_reason(struct account *a)
 			   mark.rollout,
 			   mark.rolled_back ? "changed the node and took the change back"
 					    : "changed the node");
+}
+
+/* The marks stay on a node that rollouts have changed, also when a rollout does not list the node any
+ * more. */
+static void add_change_reasons(struct account *a)
+{
+	const struct hf_json *annotations = hf_json_path(a->node, "metadata", "annotations", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(annotations, it, &key, &value));)
+		if (hf_str_has_prefix(key, HF_ROLLOUT_MARK_PREFIX))
+			add_change_reason(a, hf_json_str(value, NULL));
 }
 
 /* Other tools write conditions of the same names, with their own prefixes, while they work on a node. */
@@ -449,7 +458,7 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	others = hf_json_len(a.reasons);
 	hf_cli_mend_reasons(cli, name, add_mend_reason, &a);
 	add_maintenance_reasons(&a);
-	add_change_reason(&a);
+	add_change_reasons(&a);
 	hf_cli_rollout_reasons(cli, name, add_rollout_reason, &a);
 	acts = hf_json_len(a.reasons) - others;
 	add_jobs_reasons(&a);

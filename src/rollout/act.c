@@ -132,9 +132,11 @@ static bool write_mark(struct ro *ro, const struct ro_facts *facts, struct hf_re
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
 	HF_AUTO_JSON json = hf_rollout_mark_json(&mark);
 	struct hf_json *patch = hf_json_object();
+	char annotation[HF_ROLLOUT_MARK_KEY_MAX];
 
 	hf_json_write(json, HF_JSON_COMPACT, &text);
-	hf_json_set_str(annotations_of(patch), HF_ROLLOUT_MARK_ANNOTATION, text.data);
+	hf_json_set_str(annotations_of(patch), hf_rollout_mark_key(&ro->pass.spec, annotation),
+			text.data);
 	return patch_node(ro, patch, ret_request, ret_body);
 }
 

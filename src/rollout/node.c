@@ -200,11 +200,9 @@ static const char *find_other_rollout(const struct ro *ro)
 
 static void see_mark(struct ro *ro, struct ro_facts *facts)
 {
-	const char *text = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "annotations",
-					    HF_ROLLOUT_MARK_ANNOTATION, NULL);
-
-	facts->has_mark = hf_rollout_mark_read(text, ro->pass.arena, &facts->mark) &&
-			  hf_streq(facts->mark.uid, ro->pass.r.uid);
+	facts->has_mark = hf_ro_find_mark(
+		&ro->pass, hf_json_path(json_of(ro, RO_READ_NODE), "metadata", "annotations", NULL),
+		&facts->mark);
 	facts->view.marked = facts->has_mark && facts->mark.rolled_back == facts->view.backwards;
 }
 

@@ -65,8 +65,7 @@ struct ro_node {
 	hf_time alone_at; /* monotonic time since when this process sees the node not attended; NONE: it is attended */
 	const char *owner; /* the DeviceRollout that has cordoned the node; NULL: none */
 	const char *work; /* message of the condition MaintenanceInProgress; NULL: it is not True */
-	struct hf_rollout_mark mark;
-	bool marked;
+	struct hf_json *marks; /* annotations that begin with HF_ROLLOUT_MARK_PREFIX */
 };
 
 /* A rank that reports how long it works in a step. */
@@ -195,6 +194,9 @@ struct ro_facts {
 
 /* --- state.c --- */
 hf_time hf_ro_now(const struct ro *ro);
+/* Finds the mark of this rollout among annotations of a Node. False: there is none. */
+bool hf_ro_find_mark(const struct ro_pass *pass, const struct hf_json *annotations,
+		     struct hf_rollout_mark *ret_mark);
 /* The holder of the Leases of this rollout. */
 const char *hf_ro_print_holder(const struct ro *ro);
 /* The message of the Node's condition while the rollout works on the node. */

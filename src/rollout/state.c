@@ -19,6 +19,17 @@ hf_time hf_ro_now(const struct ro *ro)
 	return ro->env.now(ro->env.arg);
 }
 
+bool hf_ro_find_mark(const struct ro_pass *pass, const struct hf_json *annotations,
+		     struct hf_rollout_mark *ret_mark)
+{
+	char key[HF_ROLLOUT_MARK_KEY_MAX];
+	const char *text =
+		hf_json_path_str(annotations, hf_rollout_mark_key(&pass->spec, key), NULL);
+
+	return hf_rollout_mark_read(text, pass->arena, ret_mark) &&
+	       hf_streq(ret_mark->uid, pass->r.uid);
+}
+
 const char *hf_ro_print_holder(const struct ro *ro)
 {
 	return hf_arena_printf(ro->pass.arena, "devicerollouts/%s", ro->pass.name);

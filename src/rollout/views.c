@@ -54,6 +54,17 @@ static bool has_leaving_taint(const struct hf_node_marks *marks)
 	return false;
 }
 
+static struct hf_json *copy_marks(const struct hf_json *annotations)
+{
+	struct hf_json *marks = hf_json_object(), *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(annotations, it, &key, &value));)
+		if (hf_str_has_prefix(key, HF_ROLLOUT_MARK_PREFIX))
+			hf_json_set(marks, key, hf_json_copy(value));
+	return marks;
+}
+
 void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 {
 	HF_AUTO_ARENA scratch = hf_arena_create(VIEW_MAX);
@@ -61,8 +72,6 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 	struct hf_node_marks marks;
 	HF_AUTO_JSON metadata = hf_doc_member_json(doc, "metadata");
 	HF_AUTO_JSON status = hf_json_object();
-	const char *mark =
-		hf_json_path_str(metadata, "annotations", HF_ROLLOUT_MARK_ANNOTATION, NULL);
 
 	(void)arg;
 	hf_node_marks_read(doc, scratch, &marks);
@@ -84,7 +93,7 @@ void *hf_ro_read_node(void *arg, struct hf_doc *doc)
 			 hf_node_is_in_maintenance(status) ||
 			 hf_node_find_maintenance(status) != NULL;
 	view->alone_at = HF_TIME_NONE;
-	view->marked = hf_rollout_mark_read(copy_text(view->arena, mark), view->arena, &view->mark);
+	view->marks = copy_marks(hf_json_get(metadata, "annotations"));
 	return view;
 }
 
@@ -93,6 +102,7 @@ void hf_ro_free_node(void *arg)
 	struct ro_node *view = arg;
 
 	hf_json_unref(view->labels);
+	hf_json_unref(view->marks);
 	hf_arena_destroy(view->arena);
 	free(view);
 }

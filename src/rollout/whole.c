@@ -377,6 +377,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	const struct hf_rollout_node *entry = hf_ro_find_entry(&ro->pass.r.status, cached->name);
 	const struct ro_driver *driver = find_driver(&ro->pass, cached->name);
 	struct hf_rollout_member *m = &whole->members[whole->view.members_len];
+	struct hf_rollout_mark mark;
 	bool ours;
 
 	if (!is_selected(whole, node, entry, driver))
@@ -384,8 +385,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	*m = (struct hf_rollout_member){.name = cached->name,
 					.group = find_group(whole, node),
 					.changed = is_changed(whole, node, driver),
-					.marked = node->marked &&
-						  hf_streq(node->mark.uid, ro->pass.r.uid),
+					.marked = hf_ro_find_mark(&ro->pass, node->marks, &mark),
 					.changed_at = HF_TIME_NONE,
 					.blocked = find_block(whole, cached->name, node, health),
 					.out = health != NULL && health->sick != NULL,
@@ -394,8 +394,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);
 	if (m->marked) {
-		m->back = node->mark.rolled_back;
-		m->changed_at = node->mark.at;
+		m->back = mark.rolled_back;
+		m->changed_at = mark.at;
 	}
 	ours = m->marked && m->changed;
 	if (is_taken_away(whole, m))
@@ -806,15 +806,15 @@ static bool make_status(struct ro *ro, const struct whole *whole,
 static struct hf_rollout_node make_lost_entry(struct ro *ro, const char *name,
 					      const struct ro_node *node)
 {
-	bool marked =
-		node->marked && !node->mark.rolled_back && hf_streq(node->mark.uid, ro->pass.r.uid);
+	struct hf_rollout_mark mark;
+	bool marked = hf_ro_find_mark(&ro->pass, node->marks, &mark) && !mark.rolled_back;
 
 	return (struct hf_rollout_node){
 		.name = name,
 		.phase = hf_rollout_phase_name(HF_ROLLOUT_RESTORING),
 		.outcome = hf_rollout_phase_name(marked ? HF_ROLLOUT_FAILED : HF_ROLLOUT_SKIPPED),
 		.since = hf_ro_now(ro),
-		.changed_at = marked ? node->mark.at : HF_TIME_NONE,
+		.changed_at = marked ? mark.at : HF_TIME_NONE,
 		.cordoned_by_us = hf_streq(node->owner, ro->pass.name),
 		.tries = 1,
 		.message = "the status has lost what was done on this node"};

@@ -554,6 +554,56 @@ static void a_skipped_node_does_not_spoil_a_rollback(void **state)
 	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
 }
 
+/* ---- two rollouts on the same nodes ------------------------------------------------------------------ */
+
+/* Rollout "l" of a label has proved nodes 0 and 1.  Then rollout "r" of the driver changes them too. */
+static struct rd *change_twice(struct rw *w, const char *label_spec)
+{
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	rd_rollout(d, "l", label_spec);
+	rw_run(w, 3 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "l", 1), "Done");
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'waves':[2,'100%']");
+	rw_run(w, 3 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 1), "Done");
+	return d;
+}
+
+static void a_rollback_takes_back_what_another_rollout_has_changed_too(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = change_twice(
+		w, LABEL ",'soakSeconds':3600,'waves':[2,'100%'],'onFailure':'Rollback'");
+
+	set_ready(d, 1, "Unknown");
+	rw_run(w, 4 * HF_MINUTE);
+	set_ready(d, 1, "True");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rd_phase(d, "l"), "Failed");
+	assert_string_equal(rd_node_phase(d, "l", 0), "RolledBack");
+	for (int i = 0; i < 6; i++) {
+		char name[16];
+
+		rw_name(i, name);
+		assert_null(hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata", "labels",
+					     "example.com/driver", NULL));
+	}
+}
+
+static void a_device_that_fails_speaks_against_both_rollouts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = change_twice(w, LABEL ",'soakSeconds':3600,'waves':[2,'100%']");
+
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_phase(d, "l"), "Halted");
+	assert_string_equal(rd_phase(d, "r"), "Halted");
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
 int main(int argc, char **argv)
@@ -586,6 +636,8 @@ int main(int argc, char **argv)
 		T(a_rollback_goes_on_beside_broken_devices),
 		T(a_held_node_keeps_the_change_and_is_named),
 		T(a_skipped_node_does_not_spoil_a_rollback),
+		T(a_rollback_takes_back_what_another_rollout_has_changed_too),
+		T(a_device_that_fails_speaks_against_both_rollouts),
 	};
 
 	/* One test alone, by a pattern. */

@@ -3,6 +3,7 @@
 #include "sim/front_store.h"
 #include "sim/rollout_driver.h"
 
+#include "api/device_rollout.h"
 #include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -303,6 +304,17 @@ static void find_holder(void *arg, struct hf_doc *doc)
 			hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), count->node);
 }
 
+const char *rd_mark(const struct hf_json *node, const char *label)
+{
+	const struct hf_rollout_spec spec = {
+		.daemon_set = {.ns = "default", .name = label == NULL ? "driver" : NULL},
+		.label = {.key = label}};
+	char key[HF_ROLLOUT_MARK_KEY_MAX];
+
+	return hf_json_path_str(node, "metadata", "annotations", hf_rollout_mark_key(&spec, key),
+				NULL);
+}
+
 /* A pod of the driver is deleted. */
 static void check_change(struct rd *d, const struct hf_json *pod)
 {
@@ -318,8 +330,7 @@ static void check_change(struct rd *d, const struct hf_json *pod)
 		return;
 	if (!hf_json_true(hf_json_path(object, "spec", "unschedulable", NULL), false))
 		rw_break(d->w, "the node is changed without a cordon", node);
-	if (hf_json_path_str(object, "metadata", "annotations", "holdfast.dev/rollout-change",
-			     NULL) == NULL)
+	if (rd_mark(object, NULL) == NULL)
 		rw_break(d->w, "the node is changed without a mark", node);
 	hf_memstore_each(d->w->memstore, &hf_pods, NULL, find_holder, &count);
 	if (count.holds && !d->beside_pods)

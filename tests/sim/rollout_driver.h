@@ -106,6 +106,8 @@ const struct hf_json *rd_entry(struct rd *d, const char *name, int node);
 /* "True ReasonOfIt message"; "": no such condition. */
 const char *rd_condition(struct rd *d, const char *name, const char *type);
 int rd_count(struct rd *d, const char *name, const char *key);
+/* Text of the mark that a rollout of the driver has left on the Node, or a rollout of this label; NULL: none. */
+const char *rd_mark(const struct hf_json *node, const char *label);
 bool rd_is_cordoned(struct rd *d, int node);
 int rd_count_running(struct rd *d, int version);
 /* Fails if a cordon, an annotation of a cordon, a Lease or a condition True of the rollout is left. */

@@ -201,8 +201,7 @@ static int count_changed(const struct swarm *s)
 		const char *mark;
 
 		rw_name(i, name);
-		mark = hf_json_path_str(rw_get(s->w, &hf_nodes, NULL, name), "metadata",
-					"annotations", "holdfast.dev/rollout-change", NULL);
+		mark = rd_mark(rw_get(s->w, &hf_nodes, NULL, name), NULL);
 		count += s->d->runs[i] == s->d->version && mark != NULL &&
 			 strstr(mark, "\"rollout\":\"r\"") != NULL;
 	}

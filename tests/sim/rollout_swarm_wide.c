@@ -5,6 +5,7 @@
 #include "api/condition.h"
 #include "api/device_rollout.h"
 #include "api/lifetime.h"
+#include "api/remediation.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -102,8 +103,7 @@ static void check_label(struct rsw *s, const struct hf_json *node)
 
 	if (!hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false))
 		rw_break(s->w, "the label is changed without a cordon", name);
-	if (hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/rollout-change",
-			     NULL) == NULL)
+	if (rd_mark(node, KEY) == NULL)
 		rw_break(s->w, "the label is changed without a mark", name);
 }
 
@@ -128,6 +128,17 @@ static void find_bare(void *arg, struct hf_doc *doc)
 			 hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), search->node);
 }
 
+static bool is_locked_by_rollout(const struct rsw *s, const char *node)
+{
+	char lease[64];
+	const char *holder;
+
+	snprintf(lease, sizeof(lease), "holdfast-mend-%s", node);
+	holder = hf_json_path_str(rw_get(s->w, &hf_leases, HF_MEND_NAMESPACE, lease), "spec",
+				  "holderIdentity", NULL);
+	return holder != NULL && hf_str_has_prefix(holder, "devicerollouts/");
+}
+
 /* A pod that requests a device is to leave. */
 static void check_eviction(struct rsw *s, const struct hf_json *pod)
 {
@@ -136,8 +147,9 @@ static void check_eviction(struct rsw *s, const struct hf_json *pod)
 	if (!requests_device(pod) || hf_has_pod_ended(pod) ||
 	    hf_str_has_prefix(hf_json_path_str(pod, "metadata", "name", NULL), "canary-"))
 		return;
-	/* A Remediation empties a node by rules of its own, and moves pods without a controller before a reboot. */
-	if (owner_of(rw_get(s->w, &hf_nodes, NULL, search.node)) == NULL)
+	/* A Remediation empties a node by rules of its own, and moves pods without a controller before a reboot. A node that a
+	 * rollout has failed on keeps its cordon meanwhile. */
+	if (!is_locked_by_rollout(s, search.node))
 		return;
 	if (hf_find_controller(pod) == NULL)
 		rw_break(s->w, "a pod without a controller is moved", search.node);

@@ -219,10 +219,9 @@ class Story:
             with contextlib.suppress(client.Refused):
                 w.api.delete("leases", MEND_NS, found["metadata"]["name"])
         for name in ALL:
+            notes = w.api.get("nodes", None, name)["metadata"].get("annotations", {})
             w.api.patch("nodes", None, name, {"spec": {"unschedulable": None, "taints": None}, "metadata": {
-                "annotations": {"holdfast.dev/rollout": None, "holdfast.dev/rollout-change": None,
-                                "holdfast.dev/rollout-canary": None, "holdfast.dev/hold": None,
-                                "holdfast.dev/quarantine": None}}})
+                "annotations": {key: None for key in notes if key.startswith("holdfast.dev/")}}})
             # A rollout of the next check has the same name, and takes it for its own.
             others = [c for c in w.api.get("nodes", None, name)["status"].get("conditions", []) if c["type"] != CONDITION]
             w.api.patch("nodes", None, name, {"status": {"conditions": others}}, "status")
