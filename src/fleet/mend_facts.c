@@ -464,15 +464,21 @@ static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *vi
 
 /* ---- the policy ------------------------------------------------------------------------------ */
 
-static bool in_windows(const struct hf_policy_mend *mend, hf_time now)
+/* Returns that no window is open, and when the next one opens. NULL: one is open. */
+static const char *find_closed(const struct hf_policy_mend *mend, hf_time now,
+			       struct hf_arena *arena)
 {
 	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
+	char opening[HF_TIME_TEXT_MAX];
 
 	for (size_t i = 0; i < mend->windows_len; i++)
 		windows[i] = (struct hf_health_window){.days = mend->windows[i].days,
 						       .from_minute = mend->windows[i].from_minute,
 						       .to_minute = mend->windows[i].to_minute};
-	return hf_health_in_window(windows, mend->windows_len, now);
+	if (hf_health_in_window(windows, mend->windows_len, now))
+		return NULL;
+	hf_time_format(hf_health_find_opening(windows, mend->windows_len, now), opening);
+	return hf_arena_printf(arena, "no window of the policy is open before %s", opening);
 }
 
 /* Counts the nodes of this failure domain that are out of use, without the node of this
@@ -591,12 +597,13 @@ static const char *find_others_node(const struct fleet_mend *mend, const struct 
 static const char *find_limit(const struct fleet_mend *mend, const struct mend_facts *facts,
 			      struct fleet_policy *policy)
 {
-	const char *full;
+	const char *full, *closed;
 
 	if (is_excluded(policy, facts))
 		return "the policy excludes the node";
-	if (!in_windows(&policy->spec.mend, facts->now))
-		return "no window of the policy is open";
+	closed = find_closed(&policy->spec.mend, facts->now, mend->arena);
+	if (closed != NULL)
+		return closed;
 	if (is_limit_reached(mend, policy))
 		return "as many acts are at work as spec.mend.maxConcurrent of the policy allows";
 	if (is_domain_full(mend, facts, policy))

@@ -168,6 +168,22 @@ bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_
 	return len == 0;
 }
 
+hf_time hf_health_find_opening(const struct hf_health_window *windows, size_t len, hf_time now)
+{
+	int64_t today = now / HF_DAY;
+	hf_time first = HF_TIME_NONE;
+
+	for (size_t i = 0; i < len; i++)
+		for (int64_t day = today; day <= today + 7; day++) {
+			hf_time at = day * HF_DAY + windows[i].from_minute * HF_MINUTE;
+
+			if (windows[i].days & 1u << (unsigned)((day + 4) % 7) && at > now &&
+			    (first == HF_TIME_NONE || at < first))
+				first = at;
+		}
+	return first;
+}
+
 static hf_time at_most(hf_time at, hf_time most)
 {
 	return at == HF_TIME_NONE || at < most ? at : most;

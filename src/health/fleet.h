@@ -260,6 +260,8 @@ const char *hf_health_why_text(enum hf_health_why why);
 
 /* Whether the time is in one of the windows; true if there are no windows. */
 bool hf_health_in_window(const struct hf_health_window *windows, size_t len, hf_time now);
+/* When the next window opens, within 8 days after `now`; HF_TIME_NONE: none does. */
+hf_time hf_health_find_opening(const struct hf_health_window *windows, size_t len, hf_time now);
 
 /* Converts a time of a node's clock to the API server's clock.  observed_at: time of the node's newest report, by the
  * node's clock; heard_at: arrival of this report, by the API server's clock.  If one of them is NONE, the result is

@@ -668,6 +668,23 @@ static void windows_hold_what_can_wait(void **state)
 	EXPECT(0, GO, QUARANTINE, EVIDENCE);
 }
 
+static void the_next_window_is_found(void **state)
+{
+	const hf_time thursday = 1001 * HF_DAY;
+	const struct hf_health_window windows[] = {
+		{.days = 1u << 2, .from_minute = 1320, .to_minute = 60},
+		{.days = 1u << 4, .from_minute = 60, .to_minute = 120}};
+
+	(void)state;
+	assert_int_equal(hf_health_find_opening(windows, 2, thursday), thursday + HF_HOUR);
+	assert_int_equal(hf_health_find_opening(windows, 2, thursday + HF_HOUR),
+			 thursday + 5 * HF_DAY + 22 * HF_HOUR);
+	/* In a week, because the window of today is open already. */
+	assert_int_equal(hf_health_find_opening(windows + 1, 1, thursday + HF_HOUR),
+			 thursday + 7 * HF_DAY + HF_HOUR);
+	assert_int_equal(hf_health_find_opening(windows, 0, thursday), HF_TIME_NONE);
+}
+
 static void shares_are_rounded_down(void **state)
 {
 	const struct hf_health_limit share = {.count = -1, .percent = 10};
@@ -782,6 +799,7 @@ int main(void)
 		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),
+		cmocka_unit_test(the_next_window_is_found),
 		TEST(shares_are_rounded_down),
 		cmocka_unit_test(times_of_a_nodes_clock_are_converted),
 		TEST(the_order_of_the_nodes_does_not_matter),

@@ -155,6 +155,8 @@ static const char *find_template_hold(const struct ro_pass *pass,
 static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 			     const struct hf_node_marks *marks)
 {
+	const char *closed;
+
 	if (marks->held)
 		return "annotation " HF_MEND_HOLD_ANNOTATION " of the node";
 	if (marks->paused)
@@ -168,9 +170,9 @@ static const char *find_hold(struct ro *ro, const struct ro_facts *facts,
 		return "the node is not Ready";
 	if (hf_ro_is_stale(ro, ro->pass.node))
 		return RO_SILENT;
-	if (facts->view.phase <= HF_ROLLOUT_LOCKED &&
-	    !hf_ro_in_windows(&ro->pass.spec, facts->view.now))
-		return "no window of the rollout is open";
+	closed = facts->view.phase <= HF_ROLLOUT_LOCKED ? hf_ro_find_closed(ro) : NULL;
+	if (closed != NULL)
+		return closed;
 	/* The cordon takes the node out of use. Afterwards only an open breaker would hold it, until the change. */
 	return facts->view.phase <= HF_ROLLOUT_CHANGING && !facts->view.marked
 		       ? hf_ro_find_limit(ro, ro->pass.node)

@@ -215,8 +215,8 @@ bool hf_ro_is_observed(const struct ro_pass *pass);
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
 /* True for the name of an extended resource such as nvidia.com/gpu. */
 bool hf_ro_is_extended(const char *resource);
-/* True if a window of the spec is open. */
-bool hf_ro_in_windows(const struct hf_rollout_spec *spec, hf_time now);
+/* Returns that no window of the rollout is open, and when the next one opens. NULL: one is open. */
+const char *hf_ro_find_closed(const struct ro *ro);
 
 /* --- views.c --- */
 void *hf_ro_read_object(void *arg, struct hf_doc *doc);

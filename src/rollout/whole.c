@@ -549,8 +549,8 @@ static void see_whole(struct whole *whole)
 		see_daemon_set(whole);
 	if (whole->waits)
 		whole->view.closed = RO_UNSEEN_TEMPLATE;
-	else if (!hf_ro_in_windows(spec, whole->view.now) && pass->state != HF_ROLLOUT_ROLLING_BACK)
-		whole->view.closed = "no window of the rollout is open";
+	else if (pass->state != HF_ROLLOUT_ROLLING_BACK)
+		whole->view.closed = hf_ro_find_closed(whole->ro);
 }
 
 /* Takes the nodes out of the plan that their HealthPolicy does not permit. Returns the first limit; NULL: none. */

@@ -322,7 +322,8 @@ static void an_act_waits_for_its_window(void **state)
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 2 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
-	rw_expect_message(a->w, "n003-1", "no window of the policy is open");
+	rw_expect_message(a->w, "n003-1",
+			  "no window of the policy is open before 2023-11-15T01:00:00Z");
 	rw_run(w, HF_HOUR);
 	assert_int_equal(a->acts, 1);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
