@@ -136,6 +136,8 @@ enum {
 	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
 #define UNMARKED "{'metadata':{'annotations':{'holdfast.dev/quarantine':null}}}"
 
+/* The arguments of a program of tests, [-x] PATTERN: it runs only the tests whose names match, or with -x all others. */
+void rw_choose_tests(int argc, char **argv);
 int rw_setup(void **state);
 int rw_teardown(void **state);
 

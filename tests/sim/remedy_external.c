@@ -315,8 +315,6 @@ int main(int argc, char **argv)
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -964,8 +964,6 @@ int main(int argc, char **argv)
 		T(the_taint_of_a_failed_act_goes_with_the_success_of_a_policy),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

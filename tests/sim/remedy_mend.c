@@ -951,8 +951,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_operator_may_die_at_each_write),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

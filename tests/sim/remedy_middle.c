@@ -919,8 +919,6 @@ int main(int argc, char **argv)
 		T(a_fault_has_the_time_of_the_nodes_clock),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,8 +192,6 @@ int main(int argc, char **argv)
 		T(beside_an_act_that_nobody_can_read_none_is_created),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -702,6 +702,14 @@ static void fill_random(void *arg, void *bytes, size_t len)
 		((unsigned char *)bytes)[i] = (unsigned char)hf_rng_below(&w->uids, 256);
 }
 
+void rw_choose_tests(int argc, char **argv)
+{
+	if (argc > 2 && hf_streq(argv[1], "-x"))
+		cmocka_set_skip_filter(argv[2]);
+	else if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+}
+
 int rw_setup(void **state)
 {
 	struct rw *w = hf_xcalloc(1, sizeof(*w));

@@ -640,8 +640,6 @@ int main(int argc, char **argv)
 		T(a_device_that_fails_speaks_against_both_rollouts),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

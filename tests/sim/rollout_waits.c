@@ -497,8 +497,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_hour_without_an_operator_does_not_halt),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	rw_choose_tests(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
