@@ -64,16 +64,27 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
 }
 
+/* The pod's time to end is over, and no kubelet can confirm its end: the machine is for another controller now. */
+static bool is_given_away(const struct fleet_mend *mend, const struct mend_facts *facts,
+			  const struct hf_json *pod)
+{
+	const char *until = hf_json_path_str(pod, "metadata", "deletionTimestamp", NULL);
+	hf_time at;
+
+	return mend->rung == HF_MEND_EXTERNAL && !facts->view.node_ready && until != NULL &&
+	       hf_time_parse(until, &at, NULL) == 0 && at <= facts->now;
+}
+
 /* True if the pod has to leave the node before the act. A reboot ends every pod. So a pod that asks for devices leaves,
  * whether the agent has reported it or not. Two kinds of pods that hold no device may stay, because the kubelet starts
  * them again after the reboot. An eviction would lose a pod without a controller. The operator may find no other node,
  * and then nothing would take the taint off. */
 static bool must_leave(const struct fleet_mend *mend, const struct hf_device_health *health,
-		       const struct hf_json *pod)
+		       const struct mend_facts *facts, const struct hf_json *pod)
 {
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
 
-	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) ||
+	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || is_given_away(mend, facts, pod) ||
 	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))
@@ -167,7 +178,7 @@ void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_devic
 	for (size_t i = 0; i < mend->pods_len; i++) {
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
-		if (must_leave(mend, health, pod))
+		if (must_leave(mend, health, facts, pod))
 			add_left(mend, facts, pod, i);
 		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
 			 is_operand_pod(pod))

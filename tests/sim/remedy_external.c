@@ -262,9 +262,10 @@ static void a_node_that_never_comes_back_is_given_away(void **state)
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(w, 10,
-		 "{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"
-		 "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"
+		"'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
 	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, HF_MINUTE);
@@ -302,6 +303,32 @@ static void a_gpu_that_never_comes_back_is_a_task_of_a_person(void **state)
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* The node dies during a reset, with pods of other devices on it. No kubelet can confirm that they have ended. */
+static void pods_of_a_dead_node_do_not_keep_it_from_being_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'rungs':['reset-device','external'],'external':{"
+		"'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE
+		"}");
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_pod(w, "other", NODE, "ReplicaSet");
+	w->holder[NODE] = NULL;
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(phase_of(w), "Acting");
+	w->silent[NODE] = true;
+	rw_patch_status(w, &hf_nodes, NAME,
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -313,6 +340,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_fault_from_before_the_act_is_mended),
 		T(a_node_that_never_comes_back_is_given_away),
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
+		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
 
 	rw_choose_tests(argc, argv);
