@@ -123,19 +123,21 @@ static bool fill_spec(struct fleet_mend *mend, const struct fleet_seen *seen, si
 {
 	const struct hf_health_node *node = &seen->nodes[i];
 	char *nonce = hf_arena_alloc(mend->arena, HF_REMEDIATION_NONCE_LEN + 1);
-	struct hf_device_health health;
+	struct hf_device_health health = {0};
 
-	if (mend->docs[MEND_READ_HEALTH] == NULL ||
-	    find_fault_time(node, rung) == HF_TIME_NONE ||
-	    mend->others.attempt == INT32_MAX ||
+	/* A node that is given away may have no report. */
+	if ((mend->docs[MEND_READ_HEALTH] == NULL && !gives_up(rung)) ||
+	    find_fault_time(node, rung) == HF_TIME_NONE || mend->others.attempt == INT32_MAX ||
 	    hf_random_hex(nonce, HF_REMEDIATION_NONCE_LEN, NULL) != 0)
 		return false;
-	hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
+	if (mend->docs[MEND_READ_HEALTH] != NULL)
+		hf_device_health_read(mend->docs[MEND_READ_HEALTH], mend->arena, &health);
 	*spec = (struct hf_remediation_spec){
 		.node = mend->node,
 		.rung = hf_mend_rung_name(rung),
 		.fault = {.cls = find_class(seen, i, rung), .at = find_fault_time(node, rung)},
-		.boot_id = rung == HF_MEND_PERSON ? NULL : health.boot_id,
+		/* The last report of a silent node may be of an earlier boot. */
+		.boot_id = rung == HF_MEND_PERSON ? NULL : seen->items[i].node->marks.boot_id,
 		.attempt = mend->others.attempt + 1,
 		.nonce = nonce,
 		.policy = mend->policy,

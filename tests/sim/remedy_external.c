@@ -329,6 +329,45 @@ static void pods_of_a_dead_node_do_not_keep_it_from_being_given_away(void **stat
 	assert_int_equal(fixes->creates, 1);
 }
 
+#define LADDER                                                                                     \
+	"{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"       \
+	"'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}"
+
+/* The node has rebooted, and its agent does not start. */
+static void a_node_whose_agent_stays_away_after_a_reboot_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10, LADDER);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_SECOND);
+	w->mute[NODE] = true;
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+}
+
+/* The report of the dead agent is deleted. */
+static void a_node_without_a_report_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10, LADDER);
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_MINUTE);
+	rw_delete(w, &hf_devicehealths, NAME);
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+	rw_run(w, 2 * HF_HOUR);
+	assert_string_equal(rung_of(w, NAME "-3"), "person");
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -340,6 +379,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_fault_from_before_the_act_is_mended),
 		T(a_node_that_never_comes_back_is_given_away),
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
+		T(a_node_whose_agent_stays_away_after_a_reboot_is_given_away),
+		T(a_node_without_a_report_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
 
