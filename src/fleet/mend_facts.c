@@ -74,7 +74,7 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 					   : hf_cache_get(mend->fleet->nodes, NULL, mend->node);
 	const struct fleet_node *node = entry == NULL ? NULL : entry->view;
 
-	return node != NULL && node->marked && hf_fleet_mend_created_at(r) >= node->mark.at;
+	return node != NULL && node->marked && hf_fleet_mend_created_at(r, node) >= node->mark.at;
 }
 
 /* A proved act on the node: faults from before its end are mended. */
@@ -445,13 +445,28 @@ static bool is_well_target(const struct hf_mend_view *view,
 	return false; /* it is gone */
 }
 
+static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_facts *facts,
+			    const struct fleet_policy *policy)
+{
+	const struct hf_mend_view *view = &facts->view;
+
+	return mend->r.spec.fault.cls != NULL &&
+	       (!view->health_exists || view->observed_at == HF_TIME_NONE ||
+		facts->now - view->observed_at > policy->spec.stale_after);
+}
+
 /* True if the act answers a fault, and the agent reports that the devices of the act are well. An act that names no
  * devices is about all. */
-static bool is_well(const struct fleet_mend *mend, const struct hf_mend_view *view)
+static bool is_well(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
 	const struct hf_remediation_spec *spec = &mend->r.spec;
+	const struct hf_mend_view *view = &facts->view;
 
 	if (spec->fault.cls == NULL || !view->health_exists)
+		return false;
+	/* The last report of a node of which nothing is heard is no news. */
+	if (mend->rung == HF_MEND_EXTERNAL && facts->policy != NULL &&
+	    is_agent_silent(mend, facts, facts->policy))
 		return false;
 	for (size_t i = 0; i < spec->devices.len; i++)
 		if (!is_well_target(view, &spec->devices.items[i]))
@@ -563,16 +578,6 @@ static const char *find_rule(const struct fleet_mend *mend, const struct fleet_p
 		return "the policy does not allow this rung";
 	hf_health_policy_read_memory(mend->docs[MEND_READ_POLICY], mend->arena, &memory);
 	return memory.breaker_open ? "the breaker of the policy is open" : NULL;
-}
-
-static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_facts *facts,
-			    const struct fleet_policy *policy)
-{
-	const struct hf_mend_view *view = &facts->view;
-
-	return mend->r.spec.fault.cls != NULL &&
-	       (!view->health_exists || view->observed_at == HF_TIME_NONE ||
-		facts->now - view->observed_at > policy->spec.stale_after);
 }
 
 /* An act that a policy has ordered is not for a node that the policy selects no more, or that a person or another tool
@@ -761,14 +766,18 @@ static void see_act(struct fleet_mend *mend, struct mend_facts *facts)
 	view->kept_open = open == NULL ? NULL : open->message;
 }
 
-/* A person has the time from the agent's report, which is of the node's clock. A policy has converted it. */
+/* A person has the time from the agent's report, which is of the node's clock. A policy has converted it. When a task of a
+ * person was created, the node was not well, whatever its last report says. */
 static hf_time fault_time(const struct fleet_mend *mend, hf_time now)
 {
 	const struct hf_remediation_spec *spec = &mend->r.spec;
 
 	if (spec->fault.cls == NULL || spec->fault.at == HF_TIME_NONE)
 		return HF_TIME_NONE;
-	return is_of_policy(mend) ? spec->fault.at : convert_time(mend, spec->fault.at, now);
+	if (!is_of_policy(mend))
+		return convert_time(mend, spec->fault.at, now);
+	return mend->rung == HF_MEND_PERSON ? latest_of(spec->fault.at, mend->r.created_at)
+					    : spec->fault.at;
 }
 
 static void see_object(struct fleet_mend *mend, struct mend_facts *facts)
@@ -825,7 +834,7 @@ static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts 
 	if (!mend->before_act || view->cancel || view->deleting ||
 	    view->act_started_at != HF_TIME_NONE || mend->rung == HF_MEND_PERSON)
 		return;
-	if (is_well(mend, view))
+	if (is_well(mend, facts))
 		facts->cancel_why = "the devices are well: nothing has to be mended";
 	else if (is_of_policy(mend) && view->node_exists && !view->quarantined &&
 		 !facts->devices_out)

@@ -319,8 +319,9 @@ hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_rem
 			       enum hf_mend_rung rung, const struct fleet_health *health);
 /* When the object was created, for a comparison with the mark of a quarantine. The API server writes whole seconds, and
  * a mark has microseconds. An object of a policy follows the mark of its quarantine, so it counts as created at the end
- * of its second. A person may create an object before the mark. */
-hf_time hf_fleet_mend_created_at(const struct hf_remediation *r);
+ * of its second. A person may create an object before the mark: if the mark is of this object, the object has the time
+ * of the mark. */
+hf_time hf_fleet_mend_created_at(const struct hf_remediation *r, const struct fleet_node *node);
 /* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);
 

@@ -195,8 +195,10 @@ bool hf_fleet_mend_is_covered(const struct fleet_mend *mend, const struct mend_o
 	return false;
 }
 
-hf_time hf_fleet_mend_created_at(const struct hf_remediation *r)
+hf_time hf_fleet_mend_created_at(const struct hf_remediation *r, const struct fleet_node *node)
 {
+	if (node->marked && hf_streq(hf_quarantine_act(node->mark.policy), r->name))
+		return node->mark.at;
 	if (r->created_at == HF_TIME_NONE || !hf_streq(r->spec.requested_by, "policy"))
 		return r->created_at;
 	return hf_time_add(r->created_at, HF_SECOND - 1);
@@ -210,11 +212,13 @@ static bool is_attempt(const struct mend_object *object)
 }
 
 static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **ret_list,
-			const struct mend_object *object, struct hf_arena *arena)
+			const struct mend_object *object, const struct fleet_item *item,
+			struct hf_arena *arena)
 {
-	const struct hf_health_attempt attempt = {.action = hf_fleet_action_of(object->rung),
-						  .at = hf_fleet_mend_created_at(&object->r),
-						  .failed = object->phase == HF_MEND_FAILED};
+	const struct hf_health_attempt attempt = {
+		.action = hf_fleet_action_of(object->rung),
+		.at = hf_fleet_mend_created_at(&object->r, item->node),
+		.failed = object->phase == HF_MEND_FAILED};
 	struct hf_health_attempt *list = *ret_list;
 	size_t at;
 
@@ -304,7 +308,7 @@ static bool prevents_acts(const struct hf_fleet *fleet, const struct mend_object
 		return false;
 	if (object->phase == HF_MEND_CANCELLED)
 		return r->spec.cancel && item->node->marked &&
-		       hf_fleet_mend_created_at(r) >= item->node->mark.at;
+		       hf_fleet_mend_created_at(r, item->node) >= item->node->mark.at;
 	if (object->rung == HF_MEND_PERSON)
 		return false;
 	if (!hf_mend_is_final(object->phase))
@@ -383,7 +387,7 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		seen->nodes[i].no_remedy |=
 			prevents_acts(fleet, object, &seen->items[i], seen->nodes[i].evidence_at);
 		if (is_attempt(object))
-			add_attempt(&seen->nodes[i], &lists[i], object, arena);
+			add_attempt(&seen->nodes[i], &lists[i], object, &seen->items[i], arena);
 		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))
 			set_running(&seen->nodes[i], object);
 	}

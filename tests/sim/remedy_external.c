@@ -368,6 +368,32 @@ static void a_node_without_a_report_is_given_away(void **state)
 	assert_string_equal(rung_of(w, NAME "-3"), "person");
 }
 
+/* The node dies during the act of a person, which has quarantined it. Its last report says that all is well. */
+static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	w->people_ask = true;
+	rw_begin(w, 10, LADDER);
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_run(w, HF_SECOND / 3);
+	ra_request(fixes->actors, NODE, 1, "reset-device", "");
+	rw_run(w, HF_MINUTE);
+	rw_report(w, NODE);
+	w->silent[NODE] = true;
+	rw_patch_status(w, &hf_nodes, NAME,
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+	rw_run(w, 5 * HF_HOUR);
+	assert_string_equal(rung_of(w, NAME "-3"), "person");
+	assert_string_equal(ra_phase(fixes->actors, NODE), "Pending");
+	assert_int_equal(ra_count(fixes->actors), 3);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -381,6 +407,7 @@ int main(int argc, char **argv)
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
 		T(a_node_whose_agent_stays_away_after_a_reboot_is_given_away),
 		T(a_node_without_a_report_is_given_away),
+		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
 
