@@ -294,6 +294,7 @@ static void follow_health(const struct hf_fleet *fleet, const struct fleet_healt
 			: spoke       ? hf_loop_mono(fleet->env.loop)
 			: was != NULL ? was->seen_at
 				      : HF_TIME_NONE;
+	view->got_at = was != NULL && !spoke ? was->got_at : hf_loop_mono(fleet->env.loop);
 	view->weighed_by = was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 	if (was != NULL)
 		hf_fleet_ease_health(was, view);

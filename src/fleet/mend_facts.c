@@ -580,6 +580,16 @@ static const char *find_rule(const struct fleet_mend *mend, const struct fleet_p
 	return memory.breaker_open ? "the breaker of the policy is open" : NULL;
 }
 
+static bool is_report_awaited(const struct fleet_mend *mend, const struct fleet_policy *policy)
+{
+	const struct hf_cache_entry *entry =
+		mend->fleet->health == NULL ? NULL
+					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
+
+	return entry != NULL &&
+	       hf_fleet_is_awaited(mend->fleet, entry->view, policy->spec.stale_after);
+}
+
 /* An act that a policy has ordered is not for a node that the policy selects no more, or that a person or another tool
  * has taken out of use meanwhile. A person who orders an act knows the node. */
 static const char *find_others_node(const struct fleet_mend *mend, const struct mend_facts *facts,
@@ -617,7 +627,8 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 	if (full != NULL)
 		return full;
 	/* Another controller is asked for a node of which nothing is heard. */
-	if (mend->rung != HF_MEND_EXTERNAL && is_agent_silent(mend, facts, policy))
+	if (is_agent_silent(mend, facts, policy) &&
+	    (mend->rung != HF_MEND_EXTERNAL || is_report_awaited(mend, policy)))
 		return "the last report of the node's agent is too old";
 	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
 }

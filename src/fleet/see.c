@@ -190,6 +190,12 @@ hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_h
 	return hf_health_convert_time(at, health->observed_at, heard_at, now);
 }
 
+bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const struct fleet_health *health,
+			 hf_time stale_after)
+{
+	return hf_loop_mono(fleet->env.loop) - health->got_at <= stale_after;
+}
+
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,
 		      struct hf_health_node *to)
 {
@@ -316,6 +322,7 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	to->excluded |= node->tainted && !node->marked;
 	if (health == NULL)
 		return;
+	to->awaited = hf_fleet_is_awaited(fleet, health, seen->rules.stale_after);
 	to->state = health->state;
 	to->cls = health->cls;
 	to->action = health->action;

@@ -107,6 +107,8 @@ struct hf_health_node {
 	bool foreign;        /* the node is unavailable, and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
+	/* the operator has not waited for the node's next report for stale_after yet */
+	bool awaited;
 	bool of_act; /* the quarantine is of a Remediation that has not succeeded: the policy does not end it */
 	bool excluded;
 	/* the API server refused a write about the node: no other try before this time; 0: none was refused */

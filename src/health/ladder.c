@@ -131,7 +131,8 @@ static bool is_lost(const struct hf_health_node *node, const struct hf_health_fl
 	for (size_t i = 0; i < node->attempts_len && node->owned && !node->excluded; i++)
 		failed |= node->attempts[i].failed && node->attempts[i].at >= node->owned_at &&
 			  node->attempts[i].action >= HF_HEALTH_RESET_DEVICE;
-	return failed && is_silent(node, fleet, policy);
+	return failed && is_silent(node, fleet, policy) &&
+	       (node->state == HF_HEALTH_UNKNOWN || !node->awaited);
 }
 
 static bool is_left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,

@@ -394,6 +394,30 @@ static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **stat
 	assert_int_equal(ra_count(fixes->actors), 3);
 }
 
+/* The clock of the node is behind, and the operator starts after a failed reset. The agent is not silent. */
+static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	w->clock[NODE] = -HF_HOUR;
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
+		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
+		"'t'}}}," WIDE "}");
+	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
+	rw_say(w, NODE, RW_RESET);
+	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
+		rw_run(w, HF_SECOND / 10);
+	assert_string_equal(phase_of(w), "Failed");
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_int_equal(fixes->creates, 0);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -407,6 +431,7 @@ int main(int argc, char **argv)
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
 		T(a_node_whose_agent_stays_away_after_a_reboot_is_given_away),
 		T(a_node_without_a_report_is_given_away),
+		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
