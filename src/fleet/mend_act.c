@@ -254,6 +254,12 @@ static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 	const struct hf_policy_mend *rules = rules_of(mend);
 
 	facts->own_external = object != NULL && hf_is_owned_by(hf_doc_json(object), mend->r.uid);
+	if (facts->own_external &&
+	    hf_json_path(hf_doc_json(object), "metadata", "deletionTimestamp", NULL) != NULL)
+		facts->external_leaves = hf_arena_printf(
+			mend->arena, "%.64s %s is deleted, but its finalizers keep it",
+			hf_str_or(hf_json_path_str(hf_doc_json(object), "kind", NULL), "object"),
+			mend->node);
 	if (rules == NULL)
 		facts->act_missing = "the act names no policy with spec.mend.external";
 	else if (mend->external_problem != NULL)

@@ -56,7 +56,7 @@ static bool may_create(const struct fleet_mend *mend, const struct fleet_policy 
 	const struct hf_json *node = hf_doc_json(mend->docs[MEND_READ_NODE]);
 
 	if (rung == HF_MEND_PERSON)
-		return !o->person_on_node && !o->open_on_node && !o->cancelled_on_node;
+		return !o->person_on_node && !o->busy_on_node && !o->cancelled_on_node;
 	return !o->open_on_node && !o->cancelled_on_node && o->unreadable == NULL &&
 	       o->open < policy->spec.mend.at_once && !policy->spec.mend.hold &&
 	       !hf_paused(hf_json_path_str(node, "metadata", "annotations", HF_MEND_HOLD_ANNOTATION,

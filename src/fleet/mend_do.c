@@ -112,7 +112,8 @@ static const char *choose_message(const struct fleet_mend *mend, const struct me
 	if (mend->phase == HF_MEND_RESTORING)
 		return hf_fleet_mend_print_end(
 			mend, held ? "held by annotation " HF_MEND_HOLD_ANNOTATION " on the node"
-				   : refusal);
+			      : refusal != NULL ? refusal
+						: facts->external_leaves);
 	if (refusal != NULL)
 		return hf_fleet_mend_print_wait(mend, refusal);
 	if (facts->cancel_why != NULL && step->outcome == HF_MEND_CANCELLED)
@@ -345,6 +346,8 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 		return patch_object(
 			&hf_nodes, mend->node, ret_request, ret_body,
 			hf_node_quarantine_patch(mend->docs[MEND_READ_NODE], NULL, facts->now));
+	if (facts->external_leaves != NULL)
+		return false;
 	if (facts->own_external)
 		return hf_fleet_mend_remove_external(mend, ret_request);
 	status.saved.labels.len = status.saved.persistence.len = 0;
@@ -529,9 +532,10 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 }
 
 /* The step is one request that is done at once: what it changes shows in the status of the next step. */
-static bool is_act_enough(const struct hf_mend_step *step, enum hf_mend_phase phase)
+static bool is_act_enough(const struct mend_facts *facts, const struct hf_mend_step *step,
+			  enum hf_mend_phase phase)
 {
-	return step->next == phase &&
+	return step->next == phase && facts->external_leaves == NULL &&
 	       (step->act == HF_MEND_TAKE_LEASE || step->act == HF_MEND_CREATE_POD ||
 		step->act == HF_MEND_DELETE_POD || step->act == HF_MEND_ASK_REPORT ||
 		step->act == HF_MEND_RESTORE || step->act == HF_MEND_RELEASE_LEASE);
@@ -553,7 +557,7 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 	}
 	if (step->act == HF_MEND_ACT_HERE)
 		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
-	if (make_status(mend, facts, step, &status) && !is_act_enough(step, mend->phase)) {
+	if (make_status(mend, facts, step, &status) && !is_act_enough(facts, step, mend->phase)) {
 		if (step->next != mend->phase)
 			*ret_what = hf_mend_phase_name(step->next);
 		return write_status(mend, &status, ret_request, ret_body);

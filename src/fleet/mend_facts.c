@@ -116,6 +116,8 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	if (r->spec.dry_run || !open)
 		return;
 	o->open_on_node = true;
+	o->busy_on_node |=
+		phase != HF_MEND_RESTORING || hf_fleet_mend_takes_place(mend->fleet, r, phase);
 	if (phase != HF_MEND_PENDING)
 		o->on_node = hf_arena_strdup(mend->arena, r->name);
 }

@@ -89,6 +89,8 @@ struct mend_others {
 	const char *on_node;
 	/* the same node has a Remediation that is not at an end and does not wait for a person */
 	bool open_on_node;
+	/* ... and does not wait in phase Restoring for long, which a task of a person need not wait for */
+	bool busy_on_node;
 	/* since the quarantine a person has cancelled a Remediation of this node */
 	bool cancelled_on_node;
 	/* since the quarantine a Remediation of rung person was created for this node */
@@ -193,6 +195,8 @@ struct mend_facts {
 	const char *act_job;     /* key of the job whose rank restarts */
 	size_t act_pod;          /* index of pods */
 	bool own_external;       /* the object that the act created exists */
+	/* ... and is deleted, but finalizers keep it; NULL: it is not deleted */
+	const char *external_leaves;
 	struct fleet_policy *policy;
 	/* The pods that have to leave the node, as indexes of fleet_mend.pods. */
 	size_t left[HF_MEND_PODS_MAX];

@@ -32,6 +32,7 @@ struct fixes {
 	struct hf_doc *template, *object;
 	unsigned creates, deletes;
 	bool loses; /* the reply to the next create */
+	bool stays; /* a finalizer keeps the deleted object */
 	struct ra *actors;
 };
 
@@ -46,6 +47,16 @@ static struct hf_doc *make_object(struct fixes *fixes, struct hf_doc *body)
 	return hf_doc_from_json(json);
 }
 
+static void mark_deleted(struct fixes *fixes)
+{
+	struct hf_json *json = hf_doc_copy_json(fixes->object);
+
+	hf_json_set_str(hf_json_ensure_object(json, "metadata"), "deletionTimestamp",
+			"2023-11-14T22:13:20Z");
+	hf_doc_unref(fixes->object);
+	fixes->object = hf_doc_from_json(json);
+}
+
 /* Performs the request. Returns a code of HF_E_*. */
 static int perform(struct fixes *fixes, const struct front_call *call, struct hf_doc **ret_doc)
 {
@@ -56,7 +67,10 @@ static int perform(struct fixes *fixes, const struct front_call *call, struct hf
 	} else if (call->verb == HF_VERB_DELETE && fixes->object != NULL) {
 		assert_string_equal(call->uid, hf_doc_uid(fixes->object));
 		fixes->deletes++;
-		hf_doc_unref(hf_steal(&fixes->object));
+		if (!fixes->stays)
+			hf_doc_unref(hf_steal(&fixes->object));
+		else
+			mark_deleted(fixes);
 		return 0;
 	}
 	*ret_doc = hf_streq(call->plural, "fixtemplates") ? fixes->template : fixes->object;
@@ -394,6 +408,29 @@ static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **stat
 	assert_int_equal(ra_count(fixes->actors), 3);
 }
 
+/* The other controller is broken, and its finalizer keeps the object. */
+static void an_object_that_does_not_go_is_a_task_of_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = begin(w);
+
+	fixes->stays = true;
+	rw_run(w, 35 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Restoring");
+	rw_expect_message(w, ACT, "not put back: Fix n003 is deleted, but its finalizers keep it");
+	assert_int_equal(fixes->deletes, 1);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	hf_doc_unref(hf_steal(&fixes->object));
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(fixes->actors, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+	assert_int_equal(ra_count(fixes->actors), 2);
+}
+
 /* The clock of the node is behind, and the operator starts after a failed reset. The agent is not silent. */
 static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 {
@@ -431,6 +468,7 @@ int main(int argc, char **argv)
 		T(a_gpu_that_never_comes_back_is_a_task_of_a_person),
 		T(a_node_whose_agent_stays_away_after_a_reboot_is_given_away),
 		T(a_node_without_a_report_is_given_away),
+		T(an_object_that_does_not_go_is_a_task_of_a_person),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
