@@ -61,6 +61,8 @@ struct fleet_policy {
 	struct hf_map *told;  /* node → message of its last event (char *) */
 	struct hf_json *sent; /* last written status; NULL: none */
 	hf_time sent_at;      /* monotonic time at which `sent` was written */
+	/* the decision of the plan from which on the next round asks for acts */
+	size_t wants_from;
 	/* Result of the last round, from which the metrics are made. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];
@@ -134,6 +136,8 @@ struct fleet_item {
 	/* true: limits in percent refer to a number of nodes that includes this node; false: the
 	 * node has no report of devices, and the budgets only count it as out of use */
 	bool counts;
+	/* a person has a task for the node already, or has called one off: no other is created */
+	bool asked;
 };
 
 struct fleet_seen {

@@ -774,28 +774,7 @@ static void on_timer(void *arg)
 
 void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen)
 {
-	const struct fleet_policy *policy = seen->policy;
-
-	if (!policy->spec.mend.allowed || seen->memory_moved)
-		return;
-	for (size_t i = 0; i < mend->wanted_len;) {
-		if (hf_streq(mend->wanted[i].policy, policy->name))
-			mend->wanted[i] = mend->wanted[--mend->wanted_len];
-		else
-			i++;
-	}
-	for (size_t i = 0; i < seen->plan.len && mend->wanted_len < HF_MEND_WANTED_MAX; i++) {
-		const struct hf_health_decision *d = &seen->plan.decisions[i];
-		struct mend_wanted *wanted = &mend->wanted[mend->wanted_len];
-
-		if (d->answer != HF_HEALTH_GO ||
-		    (d->doing != HF_HEALTH_DO_REMEDY && d->doing != HF_HEALTH_DO_GIVE_UP) ||
-		    strlen(d->node) > HF_REMEDIATION_NODE_MAX)
-			continue;
-		snprintf(wanted->node, sizeof(wanted->node), "%s", d->node);
-		snprintf(wanted->policy, sizeof(wanted->policy), "%s", policy->name);
-		mend->wanted_len++;
-	}
+	hf_fleet_mend_list_wanted(mend, seen);
 	if (mend->wanted_len > 0)
 		look_soon(mend, 0);
 }

@@ -8,6 +8,9 @@
 #include "fleet/impact.h"
 #include "store/resource.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /*
  * Creates the Remediation that the plan of a policy asks for.
  *
@@ -197,4 +200,43 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 		return true;
 	}
 	return false;
+}
+
+/* ---- which acts are asked for ------------------------------------------------------------------ */
+
+static bool is_wanted(const struct fleet_seen *seen, size_t i)
+{
+	const struct hf_health_decision *d = &seen->plan.decisions[i];
+
+	return d->answer == HF_HEALTH_GO && strlen(d->node) <= HF_REMEDIATION_NODE_MAX &&
+	       (d->doing == HF_HEALTH_DO_REMEDY ||
+		(d->doing == HF_HEALTH_DO_GIVE_UP && !seen->items[i].asked));
+}
+
+/* The list may be too short for all nodes, and some of them may get no act. So each round begins after the last node of
+ * the former one. */
+void hf_fleet_mend_list_wanted(struct fleet_mend *mend, const struct fleet_seen *seen)
+{
+	struct fleet_policy *policy = seen->policy;
+	size_t from = policy->wants_from;
+
+	if (!policy->spec.mend.allowed || seen->memory_moved)
+		return;
+	for (size_t i = 0; i < mend->wanted_len;) {
+		if (hf_streq(mend->wanted[i].policy, policy->name))
+			mend->wanted[i] = mend->wanted[--mend->wanted_len];
+		else
+			i++;
+	}
+	for (size_t n = 0; n < seen->plan.len && mend->wanted_len < HF_MEND_WANTED_MAX; n++) {
+		size_t i = (from + n) % seen->plan.len;
+		struct mend_wanted *wanted = &mend->wanted[mend->wanted_len];
+
+		if (!is_wanted(seen, i))
+			continue;
+		snprintf(wanted->node, sizeof(wanted->node), "%s", seen->plan.decisions[i].node);
+		snprintf(wanted->policy, sizeof(wanted->policy), "%s", policy->name);
+		mend->wanted_len++;
+		policy->wants_from = i + 1;
+	}
 }

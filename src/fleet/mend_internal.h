@@ -265,6 +265,8 @@ void hf_fleet_mend_save_external(const struct fleet_mend *mend,
 bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *ret_request);
 
 /* --- mend_create.c --- */
+/* Takes the acts that the plan of the policy asks for into fleet_mend.wanted. */
+void hf_fleet_mend_list_wanted(struct fleet_mend *mend, const struct fleet_seen *seen);
 /* Makes the request that creates the Remediation of the plan, from live facts. Returns false if the
  * plan asks for none now. */
 bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,

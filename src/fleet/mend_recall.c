@@ -370,6 +370,12 @@ static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 	}
 }
 
+static bool is_open_task(const struct mend_object *object)
+{
+	return object->rung == HF_MEND_PERSON && !hf_mend_is_final(object->phase) &&
+	       !object->r.spec.dry_run;
+}
+
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_attempt **lists =
@@ -381,11 +387,15 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;) {
 		const struct mend_object *object = entry->view;
 		size_t i = object->readable ? find_node(seen, object->r.spec.node) : seen->len;
+		bool prevents;
 
 		if (i == seen->len)
 			continue;
-		seen->nodes[i].no_remedy |=
+		prevents =
 			prevents_acts(fleet, object, &seen->items[i], seen->nodes[i].evidence_at);
+		seen->nodes[i].no_remedy |= prevents;
+		seen->items[i].asked |=
+			object->phase == HF_MEND_CANCELLED ? prevents : is_open_task(object);
 		if (is_attempt(object))
 			add_attempt(&seen->nodes[i], &lists[i], object, &seen->items[i], arena);
 		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))

@@ -12,7 +12,8 @@
 #include <string.h>
 
 /*
- * Rung external: the object for another controller, from the template of the policy to its deletion.
+ * The end of the ladder: rung external, with the object for another controller from the template of the policy to its
+ * deletion, and tasks of persons.
  *
  * The embedded store knows no kinds of fix.example, so a store in front of it keeps the template and one object.
  * The node of each test is n003.
@@ -431,6 +432,75 @@ static void an_object_that_does_not_go_is_a_task_of_a_person(void **state)
 	assert_int_equal(ra_count(fixes->actors), 2);
 }
 
+/* The template does not exist, so the acts wait. */
+static void acts_that_wait_for_a_template_keep_no_other_waiting(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	hf_doc_unref(hf_steal(&fixes->template));
+	fixes->actors->at_once = 50;
+	rw_begin(
+		w, 60,
+		"{'mode':'remediate','mend':{'rungs':['reset-device','external'],'maxConcurrent':50,"
+		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
+		"'t'}}}," WIDE "}");
+	for (int i = 0; i < 20; i++)
+		rw_say(w, i, RW_REBOOT);
+	rw_run(w, 10 * HF_MINUTE);
+	for (int i = 0; i < 20; i++)
+		assert_string_equal(ra_phase(fixes->actors, i), "Pending");
+	rw_say(w, 30, RW_RESET);
+	rw_run(w, 30 * HF_MINUTE);
+	assert_string_equal(ra_phase(fixes->actors, 30), "Succeeded");
+}
+
+static bool count_lists(const struct rw *w, const struct hf_request *request,
+			struct hf_fault *fault)
+{
+	(void)fault;
+	*w->reads += request->verb == HF_VERB_LIST && request->resource == &hf_remediations;
+	return false;
+}
+
+static void cancel_task(struct rw *w, int node)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "n%03d-1", node);
+	rw_patch(w, &hf_remediations, name, "{'spec':{'cancel':true}}");
+}
+
+/* The controller asks for sixteen acts at a time. */
+static void nodes_that_wait_for_persons_keep_no_other_waiting(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a =
+		ra_begin(w, 60, "{'mode':'remediate','mend':{'rungs':['reset-device']}," WIDE "}");
+	unsigned lists = 0;
+
+	for (int i = 0; i < 20; i++)
+		rw_say(w, i, RW_REBOOT);
+	rw_run(w, 10 * HF_MINUTE);
+	for (int i = 0; i < 20; i++)
+		assert_string_equal(ra_phase(a, i), "Pending");
+	rw_say(w, 30, RW_RESET);
+	rw_run(w, 30 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 30), "Succeeded");
+	for (int i = 0; i < 20; i++)
+		cancel_task(w, i);
+	rw_run(w, HF_MINUTE);
+	w->reads = &lists;
+	w->fault = count_lists;
+	rw_say(w, 31, RW_RESET);
+	rw_run(w, HF_HOUR);
+	w->fault = NULL;
+	assert_string_equal(ra_phase(a, 0), "Cancelled");
+	assert_string_equal(ra_phase(a, 31), "Succeeded");
+	/* No round asks for an act that would be refused. */
+	assert_true(lists < 100);
+}
+
 /* The clock of the node is behind, and the operator starts after a failed reset. The agent is not silent. */
 static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 {
@@ -469,6 +539,8 @@ int main(int argc, char **argv)
 		T(a_node_whose_agent_stays_away_after_a_reboot_is_given_away),
 		T(a_node_without_a_report_is_given_away),
 		T(an_object_that_does_not_go_is_a_task_of_a_person),
+		T(nodes_that_wait_for_persons_keep_no_other_waiting),
+		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
