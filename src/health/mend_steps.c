@@ -821,9 +821,16 @@ static void set_condition(struct hf_mend_condition *condition, bool is_true, con
 	condition->reason = is_true ? when_true : when_false;
 }
 
+static bool is_permitted(const struct hf_mend_view *view)
+{
+	return !view->held && view->other_lock == NULL && view->allowed;
+}
+
 static void set_before_act(const struct hf_mend_view *view, const struct hf_mend_step *step,
 			   struct hf_mend_condition *conditions)
 {
+	bool permitted = is_permitted(view);
+
 	if (hf_mend_disturbs_work(view->rung))
 		set_condition(&conditions[HF_MEND_COND_QUARANTINED], view->quarantined, "Tainted",
 			      "NotTainted");
@@ -832,10 +839,10 @@ static void set_before_act(const struct hf_mend_view *view, const struct hf_mend
 		      view->lease == HF_MEND_LEASE_OTHERS ? "LeaseOfOther" : "LeaseFree");
 	/* The time for the drain counts from here on: it does not pass while something holds the act back. */
 	if (view->phase != HF_MEND_PENDING || step->next == HF_MEND_DRAINING)
-		set_condition(&conditions[HF_MEND_COND_PERMITTED],
-			      !view->held && view->other_lock == NULL && view->allowed,
-			      "NothingHolds", "Held");
-	if (hf_mend_disturbs_work(view->rung) && view->phase != HF_MEND_PENDING)
+		set_condition(&conditions[HF_MEND_COND_PERMITTED], permitted, "NothingHolds",
+			      "Held");
+	/* While something holds the act back, pods come and go. */
+	if (hf_mend_disturbs_work(view->rung) && view->phase != HF_MEND_PENDING && permitted)
 		set_condition(&conditions[HF_MEND_COND_JOBS_MOVED], are_jobs_moved(view), "NoPods",
 			      "PodsLeft");
 	if (view->act_holders > 0 || view->pod_exit == HF_MEND_EXIT_BUSY)
