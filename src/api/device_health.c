@@ -212,6 +212,22 @@ struct hf_doc *hf_device_health_note(struct hf_doc *health, const char *key, con
 	return hf_doc_from_json(patch);
 }
 
+bool hf_report_is_asked(struct hf_doc *health, const char *wanted)
+{
+	const char *stored = health == NULL
+				     ? NULL
+				     : hf_json_path_str(hf_doc_json(health), "metadata",
+							"annotations", HF_REPORT_ANNOTATION, NULL);
+	const char *a = stored == NULL ? NULL : strrchr(stored, ' '), *b = strrchr(wanted, ' ');
+	int64_t later, seconds;
+
+	return a != NULL && b != NULL && a - stored == b - wanted &&
+	       strncmp(stored, wanted, (size_t)(b - wanted)) == 0 &&
+	       hf_str_to_i64(a + 1, 0, HF_REPORT_SECONDS_MAX, &later, NULL) == 0 &&
+	       hf_str_to_i64(b + 1, 0, HF_REPORT_SECONDS_MAX, &seconds, NULL) == 0 &&
+	       later >= seconds;
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 /* A text that is longer than the agent ever writes counts as absent. */

@@ -49,6 +49,10 @@ HF_BEGIN_DECLS
 /* Most seconds of that wait; as the longest spec.mend.settleSeconds of a HealthPolicy. */
 #define HF_REPORT_SECONDS_MAX 3600
 
+/* True if the stored request is the wanted one, or asks for a later report. Two leaders that know different versions of a
+ * policy would else replace each other's request without a pause. health NULL: there is no report. */
+bool hf_report_is_asked(struct hf_doc *health, const char *wanted);
+
 /* Limits of the CRD's schema. A writer leaves out entries beyond them, the mildest first, and
  * counts the devices it leaves out. */
 /* the 64 devices that the agent knows, and the node */

@@ -3,6 +3,7 @@
 #include "api/device_health.h"
 
 #include "base/str.h"
+#include "harness/json_text.h"
 #include "harness/test.h"
 #include "json/patch.h"
 
@@ -470,9 +471,34 @@ static void no_more_processes_are_read_than_a_node_can_have(void **state)
 	assert_null(health.processes.items[0].message);
 }
 
+static bool is_asked(const char *annotations, const char *wanted)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	HF_AUTO_DOC doc = NULL;
+
+	hf_strbuf_addf(&text, "{'metadata':{'annotations':{%s}}}", annotations);
+	doc = json_doc_of(text.data);
+	return hf_report_is_asked(doc, wanted);
+}
+
+static void a_request_for_a_later_report_is_enough(void **state)
+{
+	(void)state;
+	assert_true(is_asked("'holdfast.dev/report':'n-1 T 10'", "n-1 T 10"));
+	assert_true(is_asked("'holdfast.dev/report':'n-1 T 16'", "n-1 T 10"));
+	assert_false(is_asked("'holdfast.dev/report':'n-1 T 9'", "n-1 T 10"));
+	assert_false(is_asked("'holdfast.dev/report':'n-1 U 10'", "n-1 T 10"));
+	assert_false(is_asked("'holdfast.dev/report':'n-1 T 9999'", "n-1 T 10"));
+	assert_false(is_asked("'holdfast.dev/report':'n-1 T'", "n-1 T 10"));
+	assert_false(is_asked("'holdfast.dev/report':''", "n-1 T 10"));
+	assert_false(is_asked("", "n-1 T 10"));
+	assert_false(hf_report_is_asked(NULL, "n-1 T 10"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_for_a_later_report_is_enough),
 		cmocka_unit_test(processes_are_read_with_their_limits),
 		cmocka_unit_test(no_more_processes_are_read_than_a_node_can_have),
 		cmocka_unit_test(ranks_are_read_as_they_were_written),

@@ -871,10 +871,7 @@ static void see_request(struct fleet_mend *mend, struct mend_facts *facts)
 						 (long long)(seconds < HF_REPORT_SECONDS_MAX
 								     ? seconds
 								     : HF_REPORT_SECONDS_MAX));
-	facts->view.report_asked =
-		hf_streq(hf_json_path_str(json_of(mend, MEND_READ_HEALTH), "metadata",
-					  "annotations", HF_REPORT_ANNOTATION, NULL),
-			 facts->request);
+	facts->view.report_asked = hf_report_is_asked(mend->docs[MEND_READ_HEALTH], facts->request);
 }
 
 /* Returns the text of the annotation that ends mended faults, or NULL if there is nothing to write.

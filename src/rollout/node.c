@@ -363,9 +363,7 @@ static void see_request(struct ro *ro, struct ro_facts *facts)
 	hf_time_format_micro(facts->request_at, at);
 	facts->request = hf_arena_printf(ro->pass.arena, "%s %s 0", ro->pass.name, at);
 	facts->view.proof.report_asked =
-		hf_streq(hf_json_path_str(json_of(ro, RO_READ_HEALTH), "metadata", "annotations",
-					  HF_REPORT_ANNOTATION, NULL),
-			 facts->request);
+		hf_report_is_asked(ro->pass.docs[RO_READ_HEALTH], facts->request);
 }
 
 /* ---- the entry and the rollout ------------------------------------------------------------------- */
