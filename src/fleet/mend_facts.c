@@ -91,6 +91,22 @@ static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 		mend->others.mended_at = latest_of(mend->others.mended_at, at);
 }
 
+static void count_in_quarantine(struct fleet_mend *mend, const struct hf_remediation *r,
+				enum hf_mend_phase phase, enum hf_mend_rung rung)
+{
+	struct mend_others *o = &mend->others;
+	bool acts = !r->spec.dry_run;
+
+	/* One that ended by a report that was wrong is made again, but not at once. */
+	o->person_on_node |= rung == HF_MEND_PERSON &&
+			     (phase == HF_MEND_CANCELLED ||
+			      hf_fleet_now(mend->fleet) - r->created_at < PERSON_AGAIN);
+	o->failed_on_node |= acts && phase == HF_MEND_FAILED &&
+			     hf_fleet_action_of(rung) >= HF_HEALTH_RESET_DEVICE;
+	o->external_on_node |= acts && rung == HF_MEND_EXTERNAL;
+	o->cancelled_on_node |= acts && r->spec.cancel && phase == HF_MEND_CANCELLED;
+}
+
 static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *r,
 			  enum hf_mend_phase phase, enum hf_mend_rung rung)
 {
@@ -100,15 +116,8 @@ static void count_on_node(struct fleet_mend *mend, const struct hf_remediation *
 	hf_fleet_mend_note_attempt(&o->attempt, r->spec.attempt);
 	if (phase == HF_MEND_SUCCEEDED && !r->spec.dry_run)
 		note_mended(mend, r, rung);
-	if (is_since_quarantine(mend, r)) {
-		/* One that ended by a report that was wrong is made again, but not at once. */
-		o->person_on_node |= rung == HF_MEND_PERSON &&
-				     (phase == HF_MEND_CANCELLED ||
-				      hf_fleet_now(mend->fleet) - r->created_at < PERSON_AGAIN);
-		o->external_on_node |= rung == HF_MEND_EXTERNAL && !r->spec.dry_run;
-		o->cancelled_on_node |=
-			r->spec.cancel && !r->spec.dry_run && phase == HF_MEND_CANCELLED;
-	}
+	if (is_since_quarantine(mend, r))
+		count_in_quarantine(mend, r, phase, rung);
 	if (rung == HF_MEND_PERSON) {
 		o->person_on_node |= open;
 		return;
@@ -838,6 +847,14 @@ static const char *find_end_of_rule(const struct fleet_mend *mend, const struct 
 		       : "spec.mend.rungs of the policy does not allow this rung any more";
 }
 
+/* As the plan finds it: then the node goes to another controller or to a person. */
+static bool is_lost(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	return facts->policy != NULL && mend->others.failed_on_node &&
+	       mend->rung != HF_MEND_EXTERNAL && is_agent_silent(mend, facts, facts->policy) &&
+	       !is_report_awaited(mend, facts->policy);
+}
+
 /* Ends an act that has not begun and that nothing asks for any more. Without this it would be held
  * back for ever. */
 static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts *facts)
@@ -853,7 +870,9 @@ static void see_whether_wanted(const struct fleet_mend *mend, struct mend_facts 
 		 !facts->devices_out)
 		facts->cancel_why = "the quarantine of the node was removed";
 	else if (is_of_policy(mend) && !hf_str_is_empty(mend->policy))
-		facts->cancel_why = find_end_of_rule(mend, facts);
+		facts->cancel_why = is_lost(mend, facts)
+					    ? "nothing is heard of the node since an act has failed"
+					    : find_end_of_rule(mend, facts);
 	view->cancel = facts->cancel_why != NULL;
 }
 

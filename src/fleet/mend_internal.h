@@ -95,6 +95,8 @@ struct mend_others {
 	bool cancelled_on_node;
 	/* since the quarantine a Remediation of rung person was created for this node */
 	bool person_on_node;
+	/* since the quarantine a reset, or an act of a later rung, has failed on this node */
+	bool failed_on_node;
 	/* since the quarantine a Remediation of rung external was created for this node */
 	bool external_on_node;
 	/* name of a Remediation that cannot be read; NULL: all can be read */

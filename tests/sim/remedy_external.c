@@ -501,6 +501,36 @@ static void nodes_that_wait_for_persons_keep_no_other_waiting(void **state)
 	assert_true(lists < 100);
 }
 
+/* The agent dies after a failed act, while the act of the next rung waits for a pod. */
+static void an_act_that_waits_for_a_dead_agent_makes_way(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
+		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
+		"'t'}}},'drain':{'timeoutSeconds':3600}," WIDE "}");
+	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
+	w->refuse_evictions = true;
+	rw_pod(w, "other", NODE, "ReplicaSet");
+	w->holder[NODE] = NULL;
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	w->mute[NODE] = true;
+	rw_run(w, HF_HOUR);
+	rw_expect_message(w, NAME "-2", "nothing is heard of the node since an act has failed");
+	assert_string_equal(rung_of(w, NAME "-3"), "external");
+	w->refuse_evictions = false;
+	(void)rw_remove(w, &hf_pods, "default", "other", 0);
+	rw_run(w, HF_HOUR);
+	assert_int_equal(fixes->creates, 1);
+	assert_string_equal(rung_of(w, NAME "-4"), "person");
+}
+
 /* The clock of the node is behind, and the operator starts after a failed reset. The agent is not silent. */
 static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 {
@@ -541,6 +571,7 @@ int main(int argc, char **argv)
 		T(an_object_that_does_not_go_is_a_task_of_a_person),
 		T(nodes_that_wait_for_persons_keep_no_other_waiting),
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
+		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
