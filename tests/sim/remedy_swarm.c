@@ -150,6 +150,8 @@ static void speak_old(struct rs *s, int node)
 	char name[16];
 
 	rw_name(node, name);
+	if (rw_get(s->w, &hf_devicehealths, NULL, name) == NULL)
+		return;
 	rw_patch_status(s->w, &hf_devicehealths, name,
 			"{'status':{'bootID':null,'devices':[{'id':'node','kind':'node','state':"
 			"'Healthy'},{'id':'0000:1a:00.0','kind':'gpu','state':'Healthy'}]}}");
@@ -172,9 +174,11 @@ static void end_pods(struct rs *s)
 		const struct hf_json *pod =
 			s->pods[i] == NULL ? NULL : rw_get(s->w, &hf_pods, "default", s->pods[i]);
 
+		/* No kubelet ends the pods of a machine that is off. */
 		if (s->pods[i] == NULL ||
 		    (pod != NULL &&
-		     hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL))
+		     (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL ||
+		      (s->w->silent[i] && rs_has_node(s, i)))))
 			continue;
 		(void)rw_remove(s->w, &hf_pods, "default", s->pods[i], 0);
 		s->pods[i] = s->w->holder[i] = NULL;

@@ -70,6 +70,17 @@ static void check_create(struct wild *wild, struct hf_doc *body)
 		rw_break(s->w, "an object without the spec of the template", act);
 }
 
+static void mark_deleted(struct fix *fix)
+{
+	struct hf_json *json = hf_doc_copy_json(fix->doc);
+
+	hf_json_set_str(hf_json_ensure_object(json, "metadata"), "deletionTimestamp",
+			"2023-11-14T22:13:20Z");
+	hf_doc_unref(fix->doc);
+	fix->doc = hf_doc_from_json(json);
+	fix->leaves = true;
+}
+
 static int perform_fix(struct wild *wild, const struct front_call *call, struct hf_doc **ret_doc)
 {
 	struct fixes *fixes = &wild->fixes;
@@ -87,7 +98,10 @@ static int perform_fix(struct wild *wild, const struct front_call *call, struct 
 		if (fix->foreign)
 			rw_break(wild->s->w, "the object of another program is deleted", fix->node);
 		fixes->deletes++;
-		remove_fix(fixes, fix);
+		if (fixes->linger)
+			mark_deleted(fix);
+		else
+			remove_fix(fixes, fix);
 		return 0;
 	}
 	*ret_doc = fix == NULL ? NULL : fix->doc;
@@ -226,6 +240,9 @@ void fix_tick(struct wild *wild)
 {
 	for (size_t i = 0; i < wild->fixes.len; i++)
 		step_fix(wild, &wild->fixes.objects[i]);
+	for (size_t i = wild->fixes.len; i > 0; i--)
+		if (wild->fixes.objects[i - 1].leaves && wild_pick(wild, 600) == 0)
+			remove_fix(&wild->fixes, &wild->fixes.objects[i - 1]);
 	finish_lost(wild);
 }
 
@@ -289,6 +306,17 @@ void fix_disturb(struct wild *wild, int node)
 	}
 }
 
+void fix_switch_off(struct wild *wild, int node)
+{
+	if (wild->s->a->ends_at[node] == 0 && !rs_is_approved(wild->s, node))
+		switch_off(wild, node);
+}
+
+void fix_linger(struct wild *wild)
+{
+	wild->fixes.linger = !wild->fixes.linger;
+}
+
 /* ---- the end ------------------------------------------------------------------------------------- */
 
 void fix_calm(struct wild *wild)
@@ -296,6 +324,7 @@ void fix_calm(struct wild *wild)
 	struct fixes *fixes = &wild->fixes;
 
 	fixes->refuse = 0;
+	fixes->linger = false;
 	fixes->lose_permille = 0;
 	fix_create_template(wild);
 	for (size_t i = 0; i < fixes->len; i++)

@@ -406,13 +406,25 @@ static bool is_foreign_locked(struct wild *wild, const struct hf_json *node, con
 	       wild->in_maintenance[rw_index_of(wild->s->w, name)];
 }
 
+/* The pod was asked to leave, its time is over, and no kubelet can end it. */
+static bool is_left_behind(struct wild *wild, int node)
+{
+	struct rw *w = wild->s->w;
+	const char *until = hf_json_path_str(rw_get(w, &hf_pods, "default", w->holder[node]),
+					     "metadata", "deletionTimestamp", NULL);
+	hf_time at;
+
+	return w->silent[node] && until != NULL && hf_time_parse(until, &at, NULL) == 0 &&
+	       (at <= hf_loop_wall(w->loop) || wild->s->clocks_step);
+}
+
 static void check_external(struct wild *wild, const char *act, int node)
 {
 	struct rs *s = wild->s;
 
 	if (!rw_tainted(s->w, node))
 		rw_break(s->w, "an act on a node that is not quarantined", act);
-	if (s->w->holder[node] != NULL)
+	if (s->w->holder[node] != NULL && !is_left_behind(wild, node))
 		rw_break(s->w, "an act on a node with a pod on its device", act);
 	/* A machine that has not come back from a reboot is what an external controller is for. */
 	if (s->a->ends_at[node] != 0 &&
@@ -502,8 +514,9 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		gang_forget(wild, hf_doc_uid(change->before));
 	if (change->resource != &hf_remediations || after == NULL)
 		return;
-	/* The message of a process restart that waits follows the job. */
-	if (!hf_streq(rs_text_of(after, "rung"), "restart-process"))
+	/* The message of a process restart that waits follows the job. Two leaders that know different clocks undo each
+	 * other's messages, some writes a second, for as long as both lead. */
+	if (!hf_streq(rs_text_of(after, "rung"), "restart-process") && wild->s->w->second == NULL)
 		count_write(wild, change->after);
 	if (hf_streq(is, "Acting") && !hf_streq(was, "Acting"))
 		check_intent(wild, after);
@@ -543,9 +556,31 @@ static void request_act(struct wild *wild, int node)
 		   more[wild_pick(wild, HF_ARRAY_LEN(more))]);
 }
 
+/* A person deletes the report. The agent writes it anew. */
+static void delete_health(struct wild *wild, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	if (!rs_is_approved(wild->s, node))
+		(void)rw_remove(wild->s->w, &hf_devicehealths, NULL, name, 0);
+}
+
+static void disturb_machine(struct wild *wild, int node, unsigned kind)
+{
+	switch (kind) {
+	case 15: fix_switch_off(wild, node); break;
+	case 16: delete_health(wild, node); break;
+	case 17: fix_linger(wild); break;
+	default: fall_ill_gravely(wild, node); break;
+	}
+}
+
 static void disturb_once(struct wild *wild, int node)
 {
-	switch (wild_pick(wild, 15)) {
+	unsigned kind = wild_pick(wild, 18);
+
+	switch (kind) {
 	case 0:
 	case 1: fix_disturb(wild, node); break;
 	case 2:
@@ -558,7 +593,7 @@ static void disturb_once(struct wild *wild, int node)
 	case 8: change_driver(wild, node); break;
 	case 9: change_rule(wild); break;
 	case 10: request_act(wild, node); break;
-	default: fall_ill_gravely(wild, node); break;
+	default: disturb_machine(wild, node, kind); break;
 	}
 }
 
@@ -609,8 +644,9 @@ void rs_wild_create(struct rs *s, unsigned seed, char *policy)
 	s->clocks_step = wild_pick(wild, 4) == 0;
 	/* "{'mode':'remediate','mend':{...": the sections go in front. */
 	snprintf(text, sizeof(text), "%s", strstr(policy, "'maxConcurrent'"));
-	snprintf(policy, 1024, "{'mode':'remediate','quarantine':'%s','mend':{%s%s%s",
-		 wild_pick(wild, 2) == 0 ? "Device" : "Node",
+	snprintf(policy, 1024,
+		 "{'mode':'remediate','staleAfterSeconds':%u,'quarantine':'%s','mend':{%s%s%s",
+		 360 + wild_pick(wild, 600), wild_pick(wild, 2) == 0 ? "Device" : "Node",
 		 wild_pick(wild, 3) > 0 ? EXTERNAL "," : "",
 		 wild_pick(wild, 2) == 0 ? "'diagnostic':{'command':['dcgmi'],'timeoutSeconds':5},"
 					 : "",

@@ -25,6 +25,7 @@ struct fix {
 	struct hf_doc *doc;
 	char node[16];
 	bool foreign;      /* a person or another program has created it */
+	bool leaves;       /* it is deleted, and a finalizer keeps it */
 	bool began, ended; /* the controller has begun with the machine, is done with it */
 	hf_time due;       /* of the next step */
 };
@@ -36,6 +37,7 @@ struct fixes {
 	size_t len;
 	int refuse;    /* code for each write; 0: accepted */
 	hf_time delay; /* of each answer */
+	bool linger;
 	unsigned lose_permille, uids, creates, deletes, foreign;
 };
 
@@ -97,6 +99,10 @@ void fix_tick(struct wild *wild);
 void fix_destroy(struct wild *wild);
 /* People change templates, objects and rights. */
 void fix_disturb(struct wild *wild, int node);
+/* The machine loses its power, and comes back some time. */
+void fix_switch_off(struct wild *wild, int node);
+/* From here on deleted objects stay for a while, or go at once. */
+void fix_linger(struct wild *wild);
 void fix_calm(struct wild *wild);
 void fix_expect_end(struct wild *wild, unsigned seed);
 

@@ -161,19 +161,26 @@ void rw_node(struct rw *w, int node)
 	rw_patch_in(w, &hf_nodes, NULL, name, "status", text);
 }
 
+static void create_health(struct rw *w, const char *name)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
+		 "'name':'%s'}}",
+		 name);
+	rw_create(w, &hf_devicehealths, NULL, text);
+}
+
 void rw_fleet(struct rw *w, int nodes)
 {
-	char text[TEXT_MAX], name[16];
+	char name[16];
 
 	w->nodes = nodes;
 	for (int i = 0; i < nodes; i++) {
 		rw_node(w, i);
 		rw_name(i, name);
-		snprintf(text, sizeof(text),
-			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
-			 "'name':'%s'}}",
-			 name);
-		rw_create(w, &hf_devicehealths, NULL, text);
+		create_health(w, name);
 		rw_say(w, i, RW_WELL);
 	}
 }
@@ -302,6 +309,8 @@ static void say(struct rw *w, int node)
 		w->ranks(w->ranks_arg, node, &health);
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	body = hf_doc_from_json(root);
+	if (rw_get(w, &hf_devicehealths, NULL, name) == NULL)
+		create_health(w, name);
 	patch_doc(w, &hf_devicehealths, NULL, name, "status", body);
 }
 
