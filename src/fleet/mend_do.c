@@ -531,11 +531,13 @@ bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
-/* The step is one request that is done at once: what it changes shows in the status of the next step. */
-static bool is_act_enough(const struct mend_facts *facts, const struct hf_mend_step *step,
-			  enum hf_mend_phase phase)
+/* The step is one request that is done at once: what it changes shows in the status of the next step. If the request was
+ * refused, or waits for others, the conditions are written meanwhile. */
+static bool is_act_enough(const struct fleet_mend *mend, const struct mend_facts *facts,
+			  const struct hf_mend_step *step)
 {
-	return step->next == phase && facts->external_leaves == NULL &&
+	return step->next == mend->phase && facts->external_leaves == NULL &&
+	       hf_fleet_mend_refusal(mend) == NULL &&
 	       (step->act == HF_MEND_TAKE_LEASE || step->act == HF_MEND_CREATE_POD ||
 		step->act == HF_MEND_DELETE_POD || step->act == HF_MEND_ASK_REPORT ||
 		step->act == HF_MEND_RESTORE || step->act == HF_MEND_RELEASE_LEASE);
@@ -557,7 +559,7 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 	}
 	if (step->act == HF_MEND_ACT_HERE)
 		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
-	if (make_status(mend, facts, step, &status) && !is_act_enough(facts, step, mend->phase)) {
+	if (make_status(mend, facts, step, &status) && !is_act_enough(mend, facts, step)) {
 		if (step->next != mend->phase)
 			*ret_what = hf_mend_phase_name(step->next);
 		return write_status(mend, &status, ret_request, ret_body);

@@ -34,6 +34,7 @@ struct fixes {
 	unsigned creates, deletes;
 	bool loses; /* the reply to the next create */
 	bool stays; /* a finalizer keeps the deleted object */
+	bool keeps; /* the operator may not delete the object */
 	struct ra *actors;
 };
 
@@ -65,6 +66,8 @@ static int perform(struct fixes *fixes, const struct front_call *call, struct hf
 		if (fixes->object != NULL)
 			return HF_E_EXISTS;
 		fixes->object = make_object(fixes, call->body);
+	} else if (call->verb == HF_VERB_DELETE && fixes->keeps) {
+		return HF_E_FORBIDDEN;
 	} else if (call->verb == HF_VERB_DELETE && fixes->object != NULL) {
 		assert_string_equal(call->uid, hf_doc_uid(fixes->object));
 		fixes->deletes++;
@@ -432,6 +435,26 @@ static void an_object_that_does_not_go_is_a_task_of_a_person(void **state)
 	assert_int_equal(ra_count(fixes->actors), 2);
 }
 
+/* The operator has no right to delete the object. */
+static void an_object_that_may_not_be_deleted_is_a_task_of_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = begin(w);
+
+	fixes->keeps = true;
+	rw_run(w, 45 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Restoring");
+	rw_expect_message(w, ACT, "the API server refuses a request of the operator");
+	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	/* It takes no place of others. The store in front knows one object. */
+	rw_expect_message(w, "n004-1", "the act failed");
+	fixes->keeps = false;
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(phase_of(w), "Failed");
+}
+
 /* The template does not exist, so the acts wait. */
 static void acts_that_wait_for_a_template_keep_no_other_waiting(void **state)
 {
@@ -570,6 +593,7 @@ int main(int argc, char **argv)
 		T(a_node_without_a_report_is_given_away),
 		T(an_object_that_does_not_go_is_a_task_of_a_person),
 		T(nodes_that_wait_for_persons_keep_no_other_waiting),
+		T(an_object_that_may_not_be_deleted_is_a_task_of_a_person),
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
