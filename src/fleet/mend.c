@@ -30,6 +30,8 @@
 #define LOOK_AT_WORK_MIN (HF_SECOND / 4)
 #define LOOK_AT_WORK (5 * HF_SECOND)
 #define LOOK_WAITING (30 * HF_SECOND)
+/* A task of a person may wait for weeks, and ends by a report, which wakes it. */
+#define LOOK_AT_TASK (5 * HF_MINUTE)
 /* The most writes for one Remediation in a row without a change of its phase. More mean that
  * another writer undoes them. */
 #define WRITES_MAX 12
@@ -394,7 +396,7 @@ static hf_time next_look(const struct fleet_mend *mend, const struct mend_facts 
 	hf_time wait = LOOK_AT_WORK;
 
 	if (mend->phase == HF_MEND_PENDING)
-		wait = LOOK_WAITING;
+		wait = mend->rung == HF_MEND_PERSON ? LOOK_AT_TASK : LOOK_WAITING;
 	else if (mend->phase == HF_MEND_DRAINING)
 		wait = drain_look(mend, facts->now);
 	if (step->wake_at > facts->now && step->wake_at - facts->now < wait)

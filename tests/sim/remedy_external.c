@@ -510,11 +510,15 @@ static void nodes_that_wait_for_persons_keep_no_other_waiting(void **state)
 	rw_say(w, 30, RW_RESET);
 	rw_run(w, 30 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 30), "Succeeded");
+	/* A task is looked at every five minutes, and after each report. */
+	w->reads = &lists;
+	w->fault = count_lists;
+	rw_run(w, HF_HOUR);
+	assert_in_range(lists, 1, 20 * 30);
 	for (int i = 0; i < 20; i++)
 		cancel_task(w, i);
 	rw_run(w, HF_MINUTE);
-	w->reads = &lists;
-	w->fault = count_lists;
+	lists = 0;
 	rw_say(w, 31, RW_RESET);
 	rw_run(w, HF_HOUR);
 	w->fault = NULL;
