@@ -164,6 +164,8 @@ static void report_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 	there.kind = HF_HEALTH_GPU;
 	memcpy(there.id, gpu->address, sizeof(there.id));
 	memcpy(there.above, gpu->above, sizeof(there.above));
+	/* NVML names the devices of NVIDIA. */
+	snprintf(there.uuid, sizeof(there.uuid), "%s", gpu->unique_id);
 	hf_intake_device(p->intake, &there);
 	(void)hf_intake_sample(p->intake, &s);
 	if (gpu->width > 0 || gpu->speed > 0) {

@@ -42,6 +42,8 @@ bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
 /* NVIDIA's file "information" in procfs has the line "GPU Excluded: Yes": NVreg_ExcludedGpus
  * excludes the device. */
 bool hf_sysfs_excluded(const char *text);
+/* Takes AMD's hexadecimal number of a device, such as "deff74a0c5f5d080\n"; "": none, or another text. */
+void hf_sysfs_unique_id(const char *text, char ret_id[HF_SYSFS_NAME_MAX]);
 /* Parses the state of a port: "4: ACTIVE" is 4; -1 for other texts. */
 int hf_sysfs_state(const char *text);
 /* Finds the version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …"; "":
@@ -70,8 +72,9 @@ struct hf_sysfs_gpu {
 	uint32_t width, width_max, speed, speed_max;
 	/* Error counts since the device came up; HF_SYSFS_NOT_KNOWN: not known. */
 	uint64_t aer_corrected, aer_nonfatal, aer_fatal;
-	/* The next two members are known for AMD devices only. */
-	uint64_t ras_uncorrectable; /* sum over all blocks */
+	/* The next three members are known for AMD devices only. */
+	char unique_id[HF_SYSFS_NAME_MAX]; /* hexadecimal; "": not known */
+	uint64_t ras_uncorrectable;        /* sum over all blocks */
 	struct hf_amd_throttle throttle;
 };
 

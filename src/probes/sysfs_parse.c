@@ -108,6 +108,18 @@ bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable)
 	return hf_sysfs_line(text, "ue:", ret_uncorrectable);
 }
 
+void hf_sysfs_unique_id(const char *text, char ret_id[HF_SYSFS_NAME_MAX])
+{
+	size_t len = strspn(text, "0123456789abcdefABCDEF");
+
+	ret_id[0] = '\0';
+	if (len == 0 || len >= HF_SYSFS_NAME_MAX || (text[len] != '\n' && text[len] != '\0') ||
+	    strspn(text, "0") == len)
+		return;
+	memcpy(ret_id, text, len);
+	ret_id[len] = '\0';
+}
+
 int hf_sysfs_state(const char *text)
 {
 	uint64_t state;

@@ -168,9 +168,11 @@ static uint64_t ras_at(const char *device)
 
 static void look_amd(const char *dir, struct hf_sysfs_gpu *gpu)
 {
-	char bytes[HF_SYSFS_FILE_MAX + 1];
+	char bytes[HF_SYSFS_FILE_MAX + 1], text[HF_SYSFS_FILE_MAX + 1];
 	ssize_t len = read_bytes_at(dir, "gpu_metrics", bytes);
 
+	if (read_at(dir, "unique_id", text))
+		hf_sysfs_unique_id(text, gpu->unique_id);
 	gpu->ras_uncorrectable = ras_at(dir);
 	hf_amd_metrics(bytes, len > 0 ? (size_t)len : 0, &gpu->throttle);
 }
@@ -467,6 +469,8 @@ static void render_gpu(const struct hf_sysfs_gpu *gpu, struct hf_strbuf *sb)
 	render_number(sb, "aer_nonfatal", gpu->aer_nonfatal);
 	render_number(sb, "aer_fatal", gpu->aer_fatal);
 	render_number(sb, "ras_uncorrectable", gpu->ras_uncorrectable);
+	if (gpu->unique_id[0] != '\0')
+		hf_strbuf_addf(sb, "  unique_id: %s\n", gpu->unique_id);
 	if (gpu->vendor == HF_SYSFS_AMD)
 		render_throttle(&gpu->throttle, sb);
 }

@@ -352,6 +352,26 @@ static void ras_counts_are_summed_or_not_known(void **state)
 	assert_true(b->gpus.items[0].ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
 }
 
+static void the_number_of_an_amd_device_is_its_uuid(void **state)
+{
+	static const char *const none[] = {"", "0000000000000000\n", "N/A\n", "0x12\n",
+					   "0123456789abcdef0123456789abcdef0\n"};
+	struct bench *b = *state;
+
+	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
+	assert_string_equal(b->gpus.items[0].unique_id, "");
+	for (size_t i = 0; i < HF_ARRAY_LEN(none); i++) {
+		put(b, "/bus/pci/devices/0000:05:00.0/unique_id", none[i]);
+		hf_sysfs_gpus(b->root, b->root, &b->gpus);
+		assert_string_equal(b->gpus.items[0].unique_id, "");
+	}
+	put(b, "/bus/pci/devices/0000:05:00.0/unique_id", "deff74a0c5f5d080\n");
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
+	assert_string_equal(b->gpus.items[0].unique_id, "deff74a0c5f5d080");
+}
+
 static void a_pipe_in_the_place_of_a_file_does_not_make_it_wait(void **state)
 {
 	struct bench *b = *state;
@@ -771,8 +791,11 @@ static void amds_counts_are_told(void **state)
 	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
 	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/umc_err_count", "ue: 2\nce: 9\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/unique_id", "deff74a0c5f5d080\n");
 	start(b, false);
 	pass(b, HF_SECOND);
+	/* A reset names its devices by UUID. */
+	assert_string_equal(hf_intake_devices(b->intake, &count)->uuid, "deff74a0c5f5d080");
 	s = last(b, HF_HEALTH_AMD, &count);
 	assert_true(s && s->amd.counted && s->amd.uncorrectable == 2 && !s->amd.timed);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
@@ -864,6 +887,7 @@ int main(void)
 		T(a_device_that_went_while_no_agent_ran_is_lost),
 		T(a_device_without_a_driver_counts_unless_it_is_kept_for_another),
 		T(ras_counts_are_summed_or_not_known),
+		T(the_number_of_an_amd_device_is_its_uuid),
 		T(a_pipe_in_the_place_of_a_file_does_not_make_it_wait),
 		T(drivers_are_found_by_their_modules),
 		T(nothing_there_is_not_known_and_no_error),
