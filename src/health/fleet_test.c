@@ -169,6 +169,25 @@ static void a_reset_needs_a_device_and_keeps_no_place_without(void **state)
 	EXPECT(1, GO, REMEDY, EVIDENCE);
 }
 
+/* The UUID may still come, from a driver that starts; later the next rung follows. */
+static void without_a_reset_the_next_rung_follows(void **state)
+{
+	(void)state;
+	policy.mode = HF_HEALTH_REMEDIATES;
+	policy.concurrent = 3;
+	kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE)->no_reset = true;
+	kept(1, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE)->no_reset = true;
+	nodes[0].owned_at = now - 10 * HF_MINUTE + 1;
+	nodes[1].owned_at = now - 10 * HF_MINUTE;
+	decide();
+	EXPECT(0, HELD, REMEDY, NO_REMEDY);
+	EXPECT(1, GO, REMEDY, ESCALATED);
+	assert_int_equal(plan.decisions[1].action, HF_HEALTH_RESTART_NODE);
+	policy.rungs[HF_HEALTH_RESTART_NODE].attempts = 0;
+	decide();
+	EXPECT(1, GO, GIVE_UP, EXHAUSTED);
+}
+
 static void a_person_who_holds_is_told_apart_from_a_remedy_that_waits(void **state)
 {
 	(void)state;
@@ -773,6 +792,7 @@ int main(void)
 		TEST(a_suspicion_moves_nothing),
 		TEST(a_suspicion_remedies_nothing),
 		TEST(a_reset_needs_a_device_and_keeps_no_place_without),
+		TEST(without_a_reset_the_next_rung_follows),
 		TEST(a_person_who_holds_is_told_apart_from_a_remedy_that_waits),
 		TEST(each_mode_does_what_it_says_and_shows_the_rest),
 		TEST(promise_1_unknown_is_left_alone),

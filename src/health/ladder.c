@@ -10,6 +10,8 @@
 #include "base/str.h"
 
 #define FLAPS_MAX 3 /* most quarantines of one node within the window of quarantines */
+/* A new agent learns the UUIDs of its devices from the driver within moments, or never. */
+#define UUID_WAIT (10 * HF_MINUTE)
 
 static struct hf_health_decision make_decision(const struct hf_health_node *node,
 					       enum hf_health_doing doing,
@@ -38,6 +40,12 @@ static int32_t count_tried(const struct hf_health_node *node, const struct hf_he
 	return n;
 }
 
+/* No device of the node can be named in a reset. */
+static bool has_no_reset(const struct hf_health_node *node, const struct hf_health_fleet *fleet)
+{
+	return node->no_reset && node->owned && fleet->now - node->owned_at >= UUID_WAIT;
+}
+
 /* The mildest remedy that may still be tried, from the one that the evidence asks for; RECORD: none.  A remedy
  * that failed is not tried again in the same quarantine: it would not help the second time either. */
 static enum hf_health_action next_rung(const struct hf_health_node *node,
@@ -57,7 +65,8 @@ static enum hf_health_action next_rung(const struct hf_health_node *node,
 
 		/* A restart of the driver does not mend what a reset could not, and the reverse is true as well.
 		 * So each class gets the remedy that it asks for, then the restart of the node. */
-		if (r != (int)node->action && r < HF_HEALTH_RESTART_NODE)
+		if ((r != (int)node->action && r < HF_HEALTH_RESTART_NODE) ||
+		    (r == HF_HEALTH_RESET_DEVICE && has_no_reset(node, fleet)))
 			continue;
 		if (rung->attempts > 0 && count_tried(node, fleet, (enum hf_health_action)r,
 						      rung->window) < rung->attempts)

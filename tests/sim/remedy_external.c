@@ -3,6 +3,7 @@
 #include "sim/front_store.h"
 #include "sim/remedy_actor.h"
 
+#include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "harness/json_text.h"
@@ -455,6 +456,31 @@ static void an_object_that_may_not_be_deleted_is_a_task_of_a_person(void **state
 	assert_string_equal(phase_of(w), "Failed");
 }
 
+static void forget_uuids(void *arg, int node, struct hf_device_health *health)
+{
+	(void)arg;
+	(void)node;
+	for (size_t i = 0; i < health->devices.len; i++)
+		health->devices.items[i].uuid = NULL;
+}
+
+/* A reset names its devices by UUID. */
+static void a_device_without_a_uuid_is_rebooted(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+
+	w->ranks = forget_uuids;
+	a = ra_begin(w, 10, "{'mode':'remediate','mend':{}," WIDE "}");
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 9 * HF_MINUTE);
+	assert_int_equal(ra_count(a), 0);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rung_of(w, ACT), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 /* The template does not exist, so the acts wait. */
 static void acts_that_wait_for_a_template_keep_no_other_waiting(void **state)
 {
@@ -598,6 +624,7 @@ int main(int argc, char **argv)
 		T(an_object_that_does_not_go_is_a_task_of_a_person),
 		T(nodes_that_wait_for_persons_keep_no_other_waiting),
 		T(an_object_that_may_not_be_deleted_is_a_task_of_a_person),
+		T(a_device_without_a_uuid_is_rebooted),
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
