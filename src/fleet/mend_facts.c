@@ -456,14 +456,19 @@ static bool is_well_target(const struct hf_mend_view *view,
 	return false; /* it is gone */
 }
 
+/* A new DeviceHealth has no report yet. */
+static bool has_report(const struct hf_mend_view *view)
+{
+	return view->health_exists && view->observed_at != HF_TIME_NONE;
+}
+
 static bool is_agent_silent(const struct fleet_mend *mend, const struct mend_facts *facts,
 			    const struct fleet_policy *policy)
 {
 	const struct hf_mend_view *view = &facts->view;
 
 	return mend->r.spec.fault.cls != NULL &&
-	       (!view->health_exists || view->observed_at == HF_TIME_NONE ||
-		facts->now - view->observed_at > policy->spec.stale_after);
+	       (!has_report(view) || facts->now - view->observed_at > policy->spec.stale_after);
 }
 
 /* True if the act answers a fault, and the agent reports that the devices of the act are well. An act that names no
@@ -473,7 +478,7 @@ static bool is_well(const struct fleet_mend *mend, const struct mend_facts *fact
 	const struct hf_remediation_spec *spec = &mend->r.spec;
 	const struct hf_mend_view *view = &facts->view;
 
-	if (spec->fault.cls == NULL || !view->health_exists)
+	if (spec->fault.cls == NULL || !has_report(view))
 		return false;
 	/* The last report of a node of which nothing is heard is no news. */
 	if (mend->rung == HF_MEND_EXTERNAL && facts->policy != NULL &&
@@ -687,10 +692,20 @@ static const char *find_unknown_target(const struct fleet_mend *mend,
 	return NULL;
 }
 
+/* What the act is for, and what no report shows. A person or a program may order an act for a fault of long ago. */
+static const char *find_unseen(const struct fleet_mend *mend, const struct mend_facts *facts)
+{
+	if (mend->rung == HF_MEND_RESET_DEVICE)
+		return find_unknown_target(mend, facts);
+	return mend->rung == HF_MEND_EXTERNAL || mend->r.spec.fault.cls == NULL ||
+			       has_report(&facts->view)
+		       ? NULL
+		       : "no report of the node's agent shows the fault";
+}
+
 static const char *find_why_not(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
-	const char *unknown =
-		mend->rung == HF_MEND_RESET_DEVICE ? find_unknown_target(mend, facts) : NULL;
+	const char *unknown = find_unseen(mend, facts);
 
 	if (facts->act_missing != NULL)
 		return facts->act_missing;

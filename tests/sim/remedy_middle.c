@@ -466,6 +466,32 @@ static void a_forged_fault_is_not_mended(void **state)
 	}
 }
 
+/* A person has deleted the report, so nothing shows that the node is well. */
+static void a_fault_that_no_report_shows_is_not_mended(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->people_ask = true;
+	rw_begin(w, 3, MEND);
+	w->mute[NODE] = true;
+	rw_delete(w, &hf_devicehealths, NAME);
+	ra_request(a, NODE, 1, "reboot",
+		   ",'fault':{'class':'gpu-reset','time':'2020-01-01T00:00:00Z'}");
+	rw_run(w, HF_MINUTE);
+	/* The agent has begun with a new object. */
+	rw_create(w, &hf_devicehealths, NULL,
+		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{'name':"
+		  "'" NAME "'}}");
+	rw_run(w, HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	rw_expect_message(w, ACT, "no report of the node's agent shows the fault");
+	w->mute[NODE] = false;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 0);
+	assert_string_equal(phase_of_act(w), "Cancelled");
+}
+
 /* A writer of the status approves the act of a well node itself. */
 static void a_forged_approval_is_withdrawn(void **state)
 {
@@ -902,6 +928,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_act_survives_what_happens_in_its_middle),
 		cmocka_unit_test(a_node_that_becomes_well_at_any_moment_is_left_alone),
 		cmocka_unit_test(a_forged_fault_is_not_mended),
+		T(a_fault_that_no_report_shows_is_not_mended),
 		T(a_forged_approval_is_withdrawn),
 		T(a_forged_quarantine_is_no_fault),
 		cmocka_unit_test(an_old_report_begins_no_act),
