@@ -180,6 +180,28 @@ static void a_pod_that_asks_for_extended_resources_or_claims_has_devices(void **
 	}
 }
 
+static void a_claim_that_is_not_made_for_the_pod_is_shared(void **state)
+{
+	static const struct {
+		const char *text;
+		bool shared;
+	} cases[] = {
+		{ASKS("\"resourceClaims\":[{\"name\":\"a\",\"resourceClaimTemplateName\":\"t\"},"
+		      "{\"name\":\"b\",\"resourceClaimName\":\"gpus\"}]"),
+		 true},
+		{ASKS("\"resourceClaims\":[{\"name\":\"a\",\"resourceClaimTemplateName\":\"t\"}]"), false},
+		{ASKS(AMOUNTS("limits", "\"nvidia.com/gpu\":8")), false},
+	};
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		read_text(&f, cases[i].text);
+		assert_int_equal(f.view.replicas[0].pod.shared_claims, cases[i].shared);
+		release(&f);
+	}
+}
+
 static void what_is_absent_stays_absent(void **state)
 {
 	struct fixture f;
@@ -296,6 +318,7 @@ int main(void)
 		cmocka_unit_test(every_block_of_the_spec_is_read),
 		cmocka_unit_test(replicas_are_read_with_the_facts_of_their_template),
 		cmocka_unit_test(a_pod_that_asks_for_extended_resources_or_claims_has_devices),
+		cmocka_unit_test(a_claim_that_is_not_made_for_the_pod_is_shared),
 		cmocka_unit_test(what_is_absent_stays_absent),
 		cmocka_unit_test(a_wrong_type_is_reported_as_an_api_server_reports_it),
 		cmocka_unit_test(a_number_beyond_its_range_is_reported),

@@ -172,6 +172,16 @@ bool hf_asks_for_devices(const struct hf_json *pod_spec)
 	       hf_json_len(hf_json_get(pod_spec, "resourceClaims")) > 0;
 }
 
+static bool has_shared_claims(const struct hf_json *pod_spec)
+{
+	const struct hf_json *claims = hf_json_get(pod_spec, "resourceClaims");
+
+	for (size_t i = 0; i < hf_json_len(claims); i++)
+		if (!hf_str_is_empty(hf_json_path_str(hf_json_item(claims, i), "resourceClaimName", NULL)))
+			return true;
+	return false;
+}
+
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template)
 {
@@ -197,6 +207,7 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 						: NULL;
 	ret_template->placed = is_placed(r, pod);
 	ret_template->devices = hf_asks_for_devices(pod);
+	ret_template->shared_claims = has_shared_claims(pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
 	r->errors = errors;

@@ -70,8 +70,9 @@ struct device_view {
 	hf_time observed_at; /* the node's clock */
 	hf_time mended_at;   /* the last act that mended the node, operator's clock; NONE: no act */
 	bool out;            /* at least one device of the node is unusable */
+	bool withheld;       /* if `out`: no pod can be given an unusable device anew */
 	/* if `out`: when the last unusable device failed, by the node's clock; NONE: not
-	 * reported */
+	 * reported.  If some are withheld and others are not: the last of the others */
 	hf_time out_since;
 	struct rank_row *ranks;
 	size_t ranks_len;
@@ -278,6 +279,17 @@ static size_t process_texts(const struct hf_process_report *report)
 	       size_of(report->message);
 }
 
+/* Note an unusable device of the node.  A device that is withheld counts only if all are. */
+static void note_out(struct device_view *view, const struct hf_device_report *device, bool withheld)
+{
+	if (view->out && withheld && !view->withheld)
+		return;
+	if (!view->out || withheld != view->withheld || device->since > view->out_since)
+		view->out_since = device->since;
+	view->out = true;
+	view->withheld = withheld;
+}
+
 static struct device_view *view_of(const struct hf_device_health *health)
 {
 	size_t rows = 0, texts = 0;
@@ -328,13 +340,8 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[d];
 		struct row row = judge_row(health, device);
 
-		/* If no pod can be given the failed device, a new pod may run on the node. */
-		if (hf_health_is_out(hf_impact_state(device->state)) &&
-		    !hf_device_is_withheld(health, device)) {
-			view->out = true;
-			if (device->since > view->out_since)
-				view->out_since = device->since;
-		}
+		if (hf_health_is_out(hf_impact_state(device->state)))
+			note_out(view, device, hf_device_is_withheld(health, device));
 		for (size_t h = 0; h < device->holders.len; h++)
 			keep_row(&view->rows[view->len++], &row, &device->holders.items[h], &at);
 	}
@@ -700,7 +707,8 @@ static struct hf_sick_seen sick_of(const struct device_view *view, const struct 
 	return (struct hf_sick_seen){.node = node,
 				     .since =
 					     ours_of(view, moment, view->heard_at, view->out_since),
-				     .silent = is_silent(view, moment)};
+				     .silent = is_silent(view, moment),
+				     .withheld = view->withheld};
 }
 
 /* List the nodes with an unusable device: first the nodes of the job's records, then the others. */

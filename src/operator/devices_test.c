@@ -283,8 +283,9 @@ static void expect_sick(struct bench *bench, const char *names)
 	turn_for(bench, HF_SECOND);
 	assert_true(brain.steps > steps);
 	for (size_t i = 0; i < brain.n_sick; i++)
-		hf_strbuf_addf(&text, "%s%s%s", i > 0 ? " " : "", brain.sick_names[i],
-			       brain.sick[i].silent ? " (silent)" : "");
+		hf_strbuf_addf(&text, "%s%s%s%s", i > 0 ? " " : "", brain.sick_names[i],
+			       brain.sick[i].silent ? " (silent)" : "",
+			       brain.sick[i].withheld ? " (withheld)" : "");
 	assert_string_equal(text.data ? text.data : "", names);
 }
 
@@ -378,24 +379,37 @@ static void test_an_act_that_mended_the_node_of_a_record_is_told(void **state)
 	assert_int_equal(brain.mended_at, at);
 }
 
-/* The failed device is out of use alone, so the node takes new pods. */
-static void test_a_node_whose_failed_device_is_withheld_is_not_sick(void **state)
+/* Report device g0 of node a as failed and withheld, and the devices in `others` too. */
+static void withhold_g0(struct bench *bench, int version, const char *others)
 {
-	static const char text[] =
-		"{\"metadata\":{\"name\":\"a\",\"uid\":\"h-a\",\"resourceVersion\":\"201\","
-		"\"annotations\":{\"holdfast.dev/devices-out\":\"g0\"}},"
-		"\"status\":{\"observedTime\":\"2026-01-01T00:00:07Z\",\"devices\":[" SICK(
-			"Unhealthy", "reboot", "true", "\"holders\":[]") "]}}";
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"a\",\"uid\":\"h-a\",\"resourceVersion\":\"%d\","
+		 "\"annotations\":{\"holdfast.dev/devices-out\":\"g0\"}},"
+		 "\"status\":{\"observedTime\":\"2026-01-01T00:00:07Z\",\"devices\":[%s%s]}}",
+		 version, SICK("Unhealthy", "reboot", "true", "\"holders\":[]"), others);
+	fake_event(watch_of(bench, "devicehealths"), HF_EVENT_MODIFIED,
+		   hf_doc_from_text(text, strlen(text)));
+	turn_for(bench, HF_SECOND);
+}
+
+/* The failed device is out of use alone, so the node takes new pods; pods with a shared claim may still get the device. */
+static void test_a_node_is_withheld_if_all_its_failed_devices_are(void **state)
+{
 	struct bench *bench = *state;
 
 	start_with_agent(bench);
 	agent_says(bench, 200, "2026-01-01T00:00:06Z",
 		   SICK("Unhealthy", "reboot", "true", "\"holders\":[]"));
 	assert_int_equal(brain.n_sick, 1);
-	fake_event(watch_of(bench, "devicehealths"), HF_EVENT_MODIFIED,
-		   hf_doc_from_text(text, strlen(text)));
-	turn_for(bench, HF_SECOND);
-	assert_int_equal(brain.n_sick, 0);
+	assert_false(brain.sick[0].withheld);
+	withhold_g0(bench, 201, "");
+	assert_int_equal(brain.n_sick, 1);
+	assert_true(brain.sick[0].withheld);
+	withhold_g0(bench, 202, ",{\"id\":\"g1\",\"state\":\"Failed\",\"since\":\"2025-01-01T00:00:00Z\"}");
+	assert_int_equal(brain.n_sick, 1);
+	assert_false(brain.sick[0].withheld);
 }
 
 static void test_a_device_that_is_out_without_a_fault_is_out(void **state)
@@ -755,7 +769,7 @@ int main(void)
 		N(test_nodes_are_sick_while_their_agents_report_it_and_wake_no_job),
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_an_act_that_mended_the_node_of_a_record_is_told),
-		N(test_a_node_whose_failed_device_is_withheld_is_not_sick),
+		N(test_a_node_is_withheld_if_all_its_failed_devices_are),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
 		N(test_a_fault_that_stops_the_node_stops_the_holders_of_its_devices),

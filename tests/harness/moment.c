@@ -140,7 +140,8 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 			.node = hf_json_str(item,
 					    hf_str_or(hf_json_path_str(item, "name", NULL), "")),
 			.since = time_of(hf_json_get(item, "since"), HF_TIME_NONE),
-			.silent = hf_json_true(hf_json_get(item, "silent"), false)};
+			.silent = hf_json_true(hf_json_get(item, "silent"), false),
+			.withheld = hf_json_true(hf_json_get(item, "withheld"), false)};
 	}
 	moment->seen.late = late;
 	moment->seen.late_len = hf_json_len(list);

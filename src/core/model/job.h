@@ -57,6 +57,7 @@ struct hf_template {
 	 * kueue.x-k8s.io/topology, or a nodeSelector for kubernetes.io/hostname. */
 	bool placed;
 	bool devices; /* the template asks for an extended resource or a claim */
+	bool shared_claims; /* it names a ResourceClaim, which keeps its devices while a pod uses it */
 	struct hf_opt_int termination_grace_seconds;
 };
 
@@ -378,8 +379,7 @@ struct hf_job {
 	struct hf_recovery recovery;
 	enum hf_clean clean;
 	bool suspend;
-	/* the job's elasticPolicy; minReplicas and maxReplicas have values even if the spec lacks
-	 * them */
+	/* the job's elasticPolicy; minReplicas and maxReplicas have values even if the spec lacks them */
 	struct hf_elastic_policy elastic;
 	/* PyTorchJob's nprocPerNode: "auto" by default, NULL where upstream leaves it unset */
 	const char *nproc_per_node;

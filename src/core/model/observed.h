@@ -346,6 +346,7 @@ struct hf_sick_seen {
 	const char *node;
 	hf_time since; /* the last of its devices failed then, by the operator's clock; NONE: unknown */
 	bool silent; /* the agent has not been heard of lately, so its report may be out of date */
+	bool withheld; /* no pod can be given these devices anew; a shared claim may still have them */
 };
 #define HF_SICK_MAX 1024 /* the most such nodes in one observation */
 
@@ -357,8 +358,7 @@ struct hf_mended_seen {
 /* A PersistentVolumeClaim of a pod.  It is read only when a plan asks for it (HF_ASK_CLAIM). */
 struct hf_claim_seen {
 	const char *name;
-	/* only one node at a time may use the claim (ReadWriteOnce or ReadWriteOncePod), or the
-	 * claim is gone */
+	/* only one node at a time may use the claim (ReadWriteOnce or ReadWriteOncePod), or it is gone */
 	bool exclusive;
 };
 

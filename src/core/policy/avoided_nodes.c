@@ -18,7 +18,8 @@
  *   still runs if it has no other node.  A proved act that mended the node ends it.
  * - A must: a replacement that asks for devices never goes to a node where an agent reports a
  *   device out of service now.  The kubelet may not know of the fault, and would allocate the same
- *   device again.
+ *   device again.  If all such devices of the node are withheld from pods, this holds only for pods
+ *   with a shared claim: it may still have the device.
  *
  * If Kueue or the user has chosen the node, no edit is made: it could only make the pod
  * unschedulable.
@@ -125,6 +126,12 @@ static bool is_recorded(const struct hf_brain *b, const struct hf_sick_seen *sic
 	return false;
 }
 
+/* Pods of the role can be given a device that is out of service on that node. */
+static bool is_exposed(const struct hf_brain *b, int role, const struct hf_sick_seen *sick)
+{
+	return !sick->withheld || b->job.roles[role].pod->shared_claims;
+}
+
 bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size_t len)
 {
 	const struct name key = {name, len};
@@ -134,7 +141,8 @@ bool hf_avoid_is_must(const struct hf_brain *b, int role, const char *name, size
 	    b->seen->sick_len == 0)
 		return false;
 	sick = bsearch(&key, index_sick(b), b->seen->sick_len, sizeof(*sick), compare_sick_key);
-	return sick && (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
+	return sick && is_exposed(b, role, *sick) &&
+	       (is_recorded(b, *sick) || (is_out(b, *sick) && has_devices(b, role)));
 }
 
 /* ---- edits of a pod ------------------------------------------------------------------------- */
@@ -162,7 +170,8 @@ static void add_sick(const struct hf_brain *b, int role, struct hf_edits *edits)
 		for (size_t i = 0; i < b->seen->sick_len; i++) {
 			const struct hf_pod there = {.node = sick[i]->node};
 
-			if (is_out(b, sick[i]) && (hf_node_of(b, &there) == NULL) == others)
+			if (is_out(b, sick[i]) && is_exposed(b, role, sick[i]) &&
+			    (hf_node_of(b, &there) == NULL) == others)
 				add_node(edits, sick[i]->node, true);
 		}
 	}

@@ -182,6 +182,26 @@ static void only_replacements_that_ask_for_devices_are_kept_off_what_is_out_of_s
 	hf_arena_destroy(world.arena);
 }
 
+/* A claim that pods share stays allocated while one of them is left, so a pod with such a claim gets the failed device
+ * again. */
+static void a_device_that_is_withheld_concerns_pods_with_shared_claims_alone(void **state)
+{
+	struct hf_sick_seen sick[] = {{.node = "n0", .since = now, .withheld = true},
+				      {.node = "n1", .since = now}};
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	world.pod.devices = true;
+	expect_musts(&world, sick, 2, true, "n1");
+	record(&world, "n0", "gpu-reset", HF_CLASS_DEVICE, now);
+	assert_false(hf_avoid_is_must(&world.brain, 0, "n0", 2));
+	world.pod.shared_claims = true;
+	expect_musts(&world, sick, 2, true, "n0 n1");
+	assert_true(hf_avoid_is_must(&world.brain, 0, "n0", 2));
+	hf_arena_destroy(world.arena);
+}
+
 static void more_than_fit_are_cut_the_same_way_in_whatever_order_they_come(void **state)
 {
 	struct hf_sick_seen sick[40];
@@ -271,6 +291,8 @@ int main(void)
 		cmocka_unit_test(
 			only_replacements_that_ask_for_devices_are_kept_off_what_is_out_of_service),
 		cmocka_unit_test(more_than_fit_are_cut_the_same_way_in_whatever_order_they_come),
+		cmocka_unit_test(
+			a_device_that_is_withheld_concerns_pods_with_shared_claims_alone),
 		cmocka_unit_test(a_mended_node_is_not_avoided),
 		cmocka_unit_test(lost_nodes_broken_devices_and_refusals_are_avoided_newest_first),
 		cmocka_unit_test(other_ends_say_nothing_about_a_node),

@@ -70,6 +70,8 @@ class Story:
             w.api.delete("pytorchjobs", "default", job["metadata"]["name"])
         for rule in w.api.list("devicetaintrules"):
             w.api.delete("devicetaintrules", None, rule["metadata"]["name"])
+        if w.api.find("resourceclaims", "default", "shared"):
+            w.api.delete("resourceclaims", "default", "shared")
         w.api.delete("healthpolicies", None, "p")
         w.api.delete("devicehealths", None, NODE)
         w.api.patch("nodes", None, NODE, {"metadata": {"annotations": {"holdfast.dev/quarantine": None}},
@@ -197,16 +199,46 @@ def check_plugin(w):
     w.cluster.stop("plugin")
 
 
+def make_job(w, spec):
+    """A PyTorchJob whose only rank has a pod of this spec."""
+    w.api.create("pytorchjobs", "default", {
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "ddp"},
+        "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": {
+            "spec": {**spec, "containers": [{**spec["containers"][0], "name": "pytorch"}]}}}}}})
+    client.until("the rank runs", lambda: runs(w, "ddp-master-0"), 60)
+
+
+def check_shared_claim(w):
+    """A rank whose claim another pod uses too: it restarts once, keeps off the node, and says why"""
+    with Story(w) as s:
+        w.api.create("resourceclaims", "default", {
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "shared"},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1}}]}}})
+        spec = {**dra.pod_spec("one", IMAGE, WAITS), "resourceClaims": [{"name": "gpus", "resourceClaimName": "shared"}]}
+        w.api.create("pods", "default", {"metadata": {"name": "stays"}, "spec": spec})
+        client.until("it runs", lambda: runs(w, "stays"), 60)
+        make_job(w, spec)
+        number = int(dra.devices_of(w, "ddp-master-0")[0].rpartition("-")[2])
+        client.until("the agent knows the holders", lambda: sorted(s.agent.holders(number)) == ["ddp-master-0", "stays"], 40)
+        s.fail(number)
+        s.until_rules((f"gpu-{number}", "NoSchedule"))
+
+        def said():
+            conditions = w.api.get("pytorchjobs", "default", "ddp")["status"]["conditions"]
+            return next((c["message"] for c in conditions if c["type"] == "holdfast.dev/PodUnschedulable"), "")
+        client.until("the job says why", lambda: "must not run on " + NODE in said(), 60)
+        # Longer than the operator waits before it looks at the node again.
+        client.pause(40)
+        want(not runs(w, "ddp-master-0"), "the rank runs on the failed device")
+        want("must not run on " + NODE in said(), said())
+        want("device budget: 1 used" in w.holdfast("why", "ddp"), w.holdfast("why", "ddp"))
+        return said()
+
+
 def check_rank_moves(w):
     """A rank's GPU fails: its pod is made anew, and the new claim gets another GPU of the same node"""
     with Story(w, mode="remediate", drain={"graceSeconds": 1}) as s:
-        w.api.create("pytorchjobs", "default", {
-            "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "ddp"},
-            "spec": {"pytorchReplicaSpecs": {"Master": {"replicas": 1, "restartPolicy": "OnFailure", "template": {
-                "spec": {**dra.pod_spec("one", IMAGE, WAITS), "containers": [{
-                    "name": "pytorch", "image": IMAGE, "command": WAITS,
-                    "resources": {"claims": [{"name": "gpus"}]}}]}}}}}})
-        client.until("the rank runs", lambda: runs(w, "ddp-master-0"), 60)
+        make_job(w, dra.pod_spec("one", IMAGE, WAITS))
         first = w.api.get("pods", "default", "ddp-master-0")["metadata"]["uid"]
         device = dra.devices_of(w, "ddp-master-0")[0]
         number = int(device.rpartition("-")[2])
