@@ -20,8 +20,8 @@
  * A pass reads one Node, its DeviceHealth and its ResourceSlices live, asks device_taint_plan.c, and makes at most one
  * write. The next pass reads again, so each written rule is compared once more with the slices.
  * Invariants: one pass runs at a time. A create fails if the rule exists, a change is guarded by the resourceVersion,
- * a delete by the UID. Nothing but the time of the next look is kept in memory: the mark of the Node says which nodes
- * need rules, and the rules name their node and device.
+ * a delete by the UID. Only times are kept in memory: of the next look, and since when a device plugin offers a failed
+ * device. The mark of the Node says which nodes need rules, and the rules name their node and device.
  */
 
 #define PAGE_LIMIT 100
@@ -34,6 +34,8 @@
 #define DISCOVER_EVERY (10 * HF_MINUTE)
 #define LOOK_EVERY (5 * HF_MINUTE)
 #define LOOK_WAITING (5 * HF_SECOND)
+/* A plugin learns of a fault by itself, and the kubelet writes the Node every 10 s. */
+#define PLUGIN_WAIT (30 * HF_SECOND)
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX HF_MINUTE
 
@@ -61,6 +63,7 @@ struct taint_node {
 	bool last_rung; /* every remedy was tried and a person is asked: pods leave at once */
 	uint64_t key;   /* of the objects' versions in the last round */
 	hf_time due;    /* monotonic time of the next look; 0: at once */
+	hf_time offered_since; /* monotonic time: a plugin offers a failed device; NONE: none does */
 	char *why_node;
 };
 
@@ -129,6 +132,7 @@ static struct taint_node *ensure_node(struct fleet_taints *t, const char *name)
 	if (node != NULL)
 		return node;
 	node = hf_xcalloc(1, sizeof(*node));
+	node->offered_since = HF_TIME_NONE;
 	if (hf_map_put(t->nodes, name, node))
 		return node;
 	free(node);
@@ -496,14 +500,15 @@ static void perform_plan(struct fleet_taints *t, const struct pass_facts *facts,
 {
 	const struct hf_device_taint_view *view = &facts->view;
 	/* Nothing is left to do for any failed device. */
-	bool done = plan->why_node == NULL && view->health != NULL && view->may_create;
+	bool done = plan->why_node == NULL && plan->why_offered == NULL && view->health != NULL &&
+		    view->may_create;
 
 	if (plan->act == HF_DEVICE_TAINT_WAIT)
 		end_pass(t, true, LOOK_WAITING);
 	else if (plan->act == HF_DEVICE_TAINT_NOTHING && tell_jobs(t, facts, done))
 		return;
 	else if (plan->act == HF_DEVICE_TAINT_NOTHING || t->rules == NULL)
-		end_pass(t, false, 0);
+		end_pass(t, plan->why_offered != NULL && plan->why_node == NULL, LOOK_WAITING);
 	else
 		write_rule(t, plan,
 			   plan->act == HF_DEVICE_TAINT_CREATE ? NULL : facts->views[plan->at]);
@@ -512,6 +517,18 @@ static void perform_plan(struct fleet_taints *t, const struct pass_facts *facts,
 static bool is_left_alone(const struct pass_facts *facts, const struct fleet_policy *policy)
 {
 	return facts->marks.paused || (policy != NULL && (policy->paused || policy->spec.paused));
+}
+
+/* Takes the node if its plugin still offers a failed device after a time in which the plugin could have withheld it. */
+static void wait_for_plugin(const struct fleet_taints *t, struct taint_node *node,
+			    struct hf_device_taint_plan *plan)
+{
+	if (plan->why_offered == NULL)
+		node->offered_since = HF_TIME_NONE;
+	else if (node->offered_since == HF_TIME_NONE)
+		node->offered_since = read_clock(t);
+	else if (plan->why_node == NULL && read_clock(t) - node->offered_since >= PLUGIN_WAIT)
+		plan->why_node = plan->why_offered;
 }
 
 static void decide_rules(struct fleet_taints *t)
@@ -535,6 +552,7 @@ static void decide_rules(struct fleet_taints *t)
 	hf_device_taint_plan(view, t->arena, &plan);
 	if (t->slices_cut)
 		plan.why_node = "the node has too many ResourceSlices";
+	wait_for_plugin(t, node, &plan);
 	note_why_node(t, node, facts->marked && facts->mark.devices ? plan.why_node : NULL);
 	perform_plan(t, facts, &plan);
 }

@@ -177,7 +177,7 @@ static void plan_plugin(const struct hf_device_taint_view *view,
 		if (view->withheld(view->arg, device->resource) >=
 		    count_failed(view->health, device->resource))
 			return;
-		plan->why_node = hf_arena_printf(
+		plan->why_offered = hf_arena_printf(
 			arena, "the device plugin of %.100s still offers the failed device %.100s",
 			device->resource, gpu_of(device));
 		return;

@@ -50,6 +50,8 @@ struct hf_device_taint_plan {
 	struct hf_device_taint rule;
 	/* why a failed device cannot be taken out of use alone, so that the node has to be; NULL: every one can */
 	const char *why_node;
+	/* the same, but the device's plugin and the kubelet may need time to withhold it */
+	const char *why_offered;
 };
 
 /* Texts come from the arena, the view or are static. */
@@ -57,7 +59,7 @@ void hf_device_taint_plan(const struct hf_device_taint_view *view, struct hf_are
 			  struct hf_device_taint_plan *ret_plan);
 
 /* The failed devices as text of the annotation HF_DEVICES_OUT_ANNOTATION; NULL: none has failed. If the plan has
- * nothing to do and takes no node, no pod can be given one of them. */
+ * nothing to do and no reason to take the node, no pod can be given one of them. */
 const char *hf_device_taint_list(const struct hf_device_taint_view *view, struct hf_arena *arena);
 
 /* Whether all faults that act belong to single devices: else only the whole node can be taken out of use. */

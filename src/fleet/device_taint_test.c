@@ -224,12 +224,13 @@ static void a_plugin_that_withholds_the_device_is_enough(void **state)
 	(void)state;
 	view.slices_len = 0;
 	devices[1].resource = devices[2].resource = "example.com/gpu";
-	assert_non_null(strstr(plan_of(&view).why_node, "still offers the failed device GPU-1"));
+	assert_non_null(strstr(plan_of(&view).why_offered, "still offers the failed device GPU-1"));
 	withheld = 1;
-	assert_null(plan_of(&view).why_node);
+	assert_null(plan_of(&view).why_offered);
 	devices[2].state = "Unhealthy";
-	assert_non_null(plan_of(&view).why_node);
+	assert_non_null(plan_of(&view).why_offered);
 	withheld = 2;
+	assert_null(plan_of(&view).why_offered);
 	assert_null(plan_of(&view).why_node);
 }
 

@@ -308,7 +308,41 @@ static void a_plugin_that_is_away_offers_no_device(void **state)
 	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
 	/* The plugin comes back, and offers all. */
 	offer(w, 8, 8);
-	rw_run(w, 10 * HF_SECOND);
+	rw_run(w, 20 * HF_SECOND);
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "");
+	rw_run(w, 30 * HF_SECOND);
+	assert_true(rw_tainted(w, 1));
+}
+
+/* The agent sees the fault at once. The plugin sees it too, and the kubelet writes the Node some seconds later. */
+static void a_plugin_has_time_to_withhold_the_device(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, DEVICE);
+	offer(w, 8, 8);
+	report_plugin_gpu(w);
+	rw_run(w, 12 * HF_SECOND);
+	assert_true(is_marked(w, "n001"));
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "");
+	offer(w, 8, 7);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+}
+
+static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, DEVICE);
+	offer(w, 8, 8);
+	report_plugin_gpu(w);
+	rw_run(w, 25 * HF_SECOND);
+	assert_false(rw_tainted(w, 1));
+	rw_run(w, 20 * HF_SECOND);
 	assert_true(rw_tainted(w, 1));
 }
 
@@ -516,6 +550,8 @@ int main(int argc, char **argv)
 		T(the_next_leader_takes_back_what_jobs_were_told),
 		T(budgets_count_nodes_with_a_device_out),
 		T(a_plugin_that_is_away_offers_no_device),
+		T(a_plugin_has_time_to_withhold_the_device),
+		T(a_plugin_that_offers_a_failed_device_costs_the_node),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
 		T(a_reset_waits_for_the_rule),

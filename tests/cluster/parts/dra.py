@@ -186,12 +186,13 @@ def check_plugin(w):
         client.until("it runs", lambda: runs(w, "all"), 60)
         client.until("the agent knows the resource", lambda: s.agent.devices()[1].get("resource"), 40)
         w.api.delete("pods", "default", "all", gracePeriodSeconds=0)
+        # Agent and plugin learn of the fault at once. The kubelet writes the Node later.
+        s.fail(1)
         plugin.says(w, "gpu-1")
         client.until("it offers three", offers(3), 60)
-        s.fail(1)
-        client.until("the device is out of use", lambda: '"Device"' in w.api.get("nodes", None, NODE)["metadata"].get(
-            "annotations", {}).get("holdfast.dev/quarantine", ""), 30)
-        client.pause(3)
+        client.until("the device is out of use", lambda: s.uuids[1] in w.api.get("devicehealths", None, NODE)[
+            "metadata"].get("annotations", {}).get("holdfast.dev/devices-out", ""), 30)
+        client.pause(30)
         want(not s.tainted(), "the node has the taint")
         plugin.says(w)
         client.until("the node is tainted", s.tainted, 60)
