@@ -15,8 +15,10 @@
  */
 
 /* Seconds between two looks.  No watch reports that an agent has changed its report on a node
- * without a pod of the job. */
-#define LOOK_SECONDS 30
+ * without a pod of the job.  The first looks come soon after the creation of the pod: a device that
+ * has just failed may be withheld from new pods a moment later, and then the node can be used. */
+#define LOOK_SECONDS_MIN 2
+#define LOOK_SECONDS_MAX 30
 #define NODES_SHOWN 8
 
 struct unplaced {
@@ -24,6 +26,7 @@ struct unplaced {
 	int role; /* of the first pod */
 	int32_t index;
 	const char *nodes;
+	hf_time newest; /* creation of the newest pod */
 };
 
 static bool is_pod_waiting(const struct hf_slot *slot)
@@ -69,6 +72,15 @@ static const char *shorten_names(const struct hf_brain *b, const char *avoids)
 					  commas + 1 - NODES_SHOWN);
 }
 
+/* The next look is as far away as the creation of the newest pod. */
+static hf_time find_next_look(const struct hf_brain *b, const struct unplaced *unplaced)
+{
+	hf_time min = hf_seconds(LOOK_SECONDS_MIN), max = hf_seconds(LOOK_SECONDS_MAX);
+	hf_time age = unplaced->newest == HF_TIME_NONE ? max : hf_elapsed(unplaced->newest, b->now);
+
+	return hf_time_add(b->now, age < min ? min : age > max ? max : age);
+}
+
 static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplaced)
 {
 	const char *rank = hf_rank_name(b->arena, b->roles[unplaced->role].type, unplaced->index);
@@ -85,7 +97,7 @@ static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplac
 	hf_say(b, b->now, HF_TOPIC_NEXT,
 	       "the pods are created again when a device on these nodes is repaired, or a day "
 	       "after its failure at the latest; another node that the job may use helps at once");
-	hf_wake(b, hf_time_add(b->now, hf_seconds(LOOK_SECONDS)));
+	hf_wake(b, find_next_look(b, unplaced));
 	hf_block(b, message);
 }
 
@@ -111,9 +123,13 @@ void hf_unschedulable_step(struct hf_brain *b)
 				/* While a verdict settles, no pod is replaced. */
 				if (!hf_verdict_pending(b))
 					hf_restart_replica(b, r, i);
-			} else if (unplaced.count++ == 0) {
-				unplaced = (struct unplaced){1, r, i, slot->pod->avoids};
+				continue;
 			}
+			if (unplaced.count++ == 0)
+				unplaced = (struct unplaced){1, r, i, slot->pod->avoids,
+							     slot->pod->creation_time};
+			if (slot->pod->creation_time > unplaced.newest)
+				unplaced.newest = slot->pod->creation_time;
 		}
 	}
 	if (unplaced.count > 0)

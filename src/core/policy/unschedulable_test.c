@@ -71,6 +71,26 @@ static void an_unschedulable_pod_is_shown_once_and_looked_at_again(void **state)
 	brain_release(&b);
 }
 
+/* The device may be withheld from new pods a moment after its failure. */
+static void the_first_looks_come_soon_after_the_creation(void **state)
+{
+	static const struct {
+		hf_time age, wait;
+	} cases[] = {{0, 2 * HF_SECOND},
+		     {-HF_MINUTE, 2 * HF_SECOND},
+		     {4 * HF_SECOND, 4 * HF_SECOND},
+		     {HF_HOUR, 30 * HF_SECOND}};
+	struct brain_pod *pod = wait_for_a_node();
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		pod->pod.creation_time = b.now - cases[i].age;
+		brain_step(&b);
+		assert_int_equal(b.plan.wake_at - b.now, cases[i].wait);
+	}
+	brain_release(&b);
+}
+
 static void of_many_nodes_a_few_are_named(void **state)
 {
 	static struct hf_sick_seen many[10];
@@ -193,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_unschedulable_pod_is_shown_once_and_looked_at_again),
+		cmocka_unit_test(the_first_looks_come_soon_after_the_creation),
 		cmocka_unit_test(of_many_nodes_a_few_are_named),
 		cmocka_unit_test(a_job_that_is_suspended_waits_for_no_node),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
