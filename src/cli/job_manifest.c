@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/rollout_manifest.h"
+#include "cli/cluster_manifest.h"
 #include "cli/text.h"
 #include "framework/framework.h"
 #include "json/yaml.h"
@@ -337,16 +337,16 @@ static int add_job(struct loading *ld, struct hf_manifests *set)
 	return 0;
 }
 
-static void on_rollout_problem(void *arg, const char *field, const char *text)
+static void on_cluster_problem(void *arg, const char *field, const char *text)
 {
 	on_metadata(arg, "FieldValueInvalid", field, text);
 }
 
-static int check_rollout(const struct loading *ld)
+static int check_cluster_object(const struct loading *ld)
 {
 	struct metadata_check check = {.ld = ld};
 	struct hf_json *meta = hf_json_get(ld->root, "metadata");
-	bool fine = hf_rollout_manifest_check(ld->root, on_rollout_problem, &check);
+	bool fine = hf_cluster_manifest_check(ld->root, on_cluster_problem, &check);
 
 	if (hf_json_type(meta) == HF_JSON_OBJECT) {
 		choose_name(meta);
@@ -360,9 +360,9 @@ static int add_other(const struct loading *ld, struct hf_manifests *set)
 	const struct hf_resource *resource =
 		hf_resource_by_kind(hf_json_path_str(ld->root, "apiVersion", NULL),
 				    hf_json_path_str(ld->root, "kind", NULL));
-	bool checked = hf_rollout_manifest_is(ld->root);
+	bool checked = hf_cluster_manifest_is(ld->root);
 
-	if (checked && check_rollout(ld) != 0)
+	if (checked && check_cluster_object(ld) != 0)
 		return HF_EXIT_USAGE;
 	if (checked && set->checked != NULL)
 		set->checked(set->arg, ld->name, ld->root);

@@ -175,7 +175,7 @@ static int verb_lint(struct hf_cli *cli)
 		worst = rc != 0 ? rc : worst;
 	}
 	if (worst == HF_EXIT_OK && linting.n_checked == 0)
-		return hf_cli_usage(cli, "no training job was found, so nothing was checked");
+		return hf_cli_usage(cli, "no training job, HealthPolicy or DeviceRollout was found, so nothing was checked");
 	return worst;
 }
 
@@ -186,13 +186,13 @@ static const struct hf_flag lint_flags[] = {
 
 const struct hf_cli_verb hf_verb_lint = {
 	.name = "lint",
-	.summary = "Check manifests of jobs and DeviceRollouts without a server",
+	.summary = "Check manifests of jobs, HealthPolicies and DeviceRollouts without a server",
 	.usage = "FILE… | DIR…",
 	.group = HF_CLI_RUN_HERE,
 	.examples = "  holdfast lint job.yaml\n"
 		    "  holdfast lint examples\n"
 		    "  holdfast lint --local job.yaml\n"
-		    "  holdfast lint rollout.yaml\n",
+		    "  holdfast lint policy.yaml rollout.yaml\n",
 	.flags = lint_flags,
 	.args_min = 1,
 	.words = HF_CLI_WORDS_FILES,

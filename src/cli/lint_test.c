@@ -243,7 +243,7 @@ static void other_kinds_are_named_and_a_job_is_needed(void **state)
 		"good.yaml: ConfigMap 'c' is not a training job, so it is not checked\n"
 		"good.yaml: Deployment 'd' is of a kind that Holdfast does not know, so it is not "
 		"checked\n",
-		"holdfast: no training job was found, so nothing was checked\n"
+		"holdfast: no training job, HealthPolicy or DeviceRollout was found, so nothing was checked\n"
 		"See 'holdfast lint --help'.\n");
 }
 
@@ -307,6 +307,48 @@ static void a_wrong_rollout_names_the_line_and_the_field(void **state)
 	}
 }
 
+#define POLICY(spec)                                                                               \
+	"apiVersion: holdfast.dev/v1alpha1\nkind: HealthPolicy\nmetadata: {name: gpus}\nspec:\n" spec
+
+static void a_policy_is_checked(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("good.yaml", POLICY("  mode: remediate\n  mend:\n    windows:\n"
+				"    - {days: [Saturday, Sunday], start: '01:00', end: '05:00'}\n"));
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(w, 0, "good.yaml: HealthPolicy 'gpus' is valid\n", "");
+}
+
+static void a_wrong_policy_names_the_line_and_the_field(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{POLICY("  mend:\n    windows:\n    - {start: '01:00', end: '01:00'}\n"),
+		 "bad.yaml:7: spec.mend.windows[0].end: Invalid value: "},
+		{POLICY("  mend:\n    rungs: [restart]\n"), "bad.yaml:6: spec.mend.rungs[0]: Unsupported value: "},
+		{POLICY("  mend: {rungs: [external]}\n"), "bad.yaml:5: spec.mend.external: Required value: "},
+		{POLICY("  selector: {matchLabels: {a: b c}}\n"), "bad.yaml:5: spec.selector: "},
+		{POLICY("  selector:\n    matchLabel: {a: b}\n"),
+		 "bad.yaml:6: spec.selector.matchLabel: unknown field"},
+		{POLICY("  exclude: {matchLabels: {a: b c}}\n"), "bad.yaml:5: spec.exclude: "},
+		{POLICY("  drain:\n    podSelector: {matchLabels: {a: b c}}\n"),
+		 "bad.yaml:6: spec.drain.podSelector: "},
+		{POLICY("  budget: {maxUnavailable: {percent: 101}}\n"),
+		 "bad.yaml:5: spec.budget.maxUnavailable.percent: Invalid value: "},
+	};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		put("bad.yaml", rows[i].text);
+		cli_world_run(w, "lint", "bad.yaml", NULL);
+		assert_int_equal(w->code, HF_EXIT_USAGE);
+		assert_has(w->err, rows[i].said);
+		assert_string_equal(w->out, "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +373,9 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_rollout_is_checked, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wrong_rollout_names_the_line_and_the_field, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_policy_is_checked, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wrong_policy_names_the_line_and_the_field, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(no_server_is_needed, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_its_name, setup,
