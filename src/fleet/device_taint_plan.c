@@ -41,6 +41,12 @@ static const char *gpu_of(const struct hf_device_report *device)
 	return hf_str_is_empty(device->uuid) ? device->id : device->uuid;
 }
 
+/* The agent may not have known the UUID when the rule was made, or may not know it now. */
+static bool names_device(const struct hf_device_taint *rule, const struct hf_device_report *device)
+{
+	return hf_streq(rule->gpu, device->uuid) || hf_streq(rule->gpu, device->id);
+}
+
 static enum hf_dra_answer find_device(const struct hf_device_taint_view *view,
 				      const struct hf_device_report *device,
 				      struct hf_dra_match *matches, size_t *len)
@@ -51,7 +57,7 @@ static enum hf_dra_answer find_device(const struct hf_device_taint_view *view,
 static bool has_rule(const struct hf_device_taint_view *view, const struct hf_device_report *device)
 {
 	for (size_t i = 0; i < view->rules_len; i++)
-		if (hf_streq(view->rules[i].gpu, gpu_of(device)))
+		if (names_device(&view->rules[i], device))
 			return true;
 	return false;
 }
@@ -113,7 +119,7 @@ static bool is_needed(const struct hf_device_taint_view *view, const struct hf_d
 	for (size_t i = 0; i < view->health->devices.len; i++) {
 		const struct hf_device_report *device = &view->health->devices.items[i];
 
-		if (is_node(device) || !hf_streq(gpu_of(device), rule->gpu))
+		if (is_node(device) || !names_device(rule, device))
 			continue;
 		return hf_impact_state(device->state) != HF_HEALTH_HEALTHY &&
 		       is_rule_of(view, device, rule);

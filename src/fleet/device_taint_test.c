@@ -104,6 +104,32 @@ static void a_failed_device_gets_a_rule_and_keeps_it_until_it_is_well(void **sta
 	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
 }
 
+/* A GPU that has fallen off the bus tells no UUID. After its reboot it does, and another GPU of the node fails. */
+static void a_rule_made_by_the_address_goes_when_the_device_is_well(void **state)
+{
+	const struct hf_device_health health = {.devices = {devices, 3}};
+	struct hf_device_taint_view view = make_view(&health);
+	struct hf_device_taint rule;
+
+	(void)state;
+	devices[1].uuid = NULL;
+	published[0].pci = "0000:1a:00.0";
+	rule = plan_of(&view).rule;
+	assert_string_equal(rule.gpu, "0000:1a:00.0");
+	view.rules = &rule;
+	view.rules_len = 1;
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	devices[1].uuid = "GPU-1";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	/* Its driver is away. */
+	view.slices_len = 0;
+	assert_null(plan_of(&view).why_node);
+	view.slices_len = 1;
+	devices[1].state = "Healthy";
+	devices[2].state = "Unhealthy";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+}
+
 static void a_rule_follows_class_and_effect(void **state)
 {
 	const struct hf_device_health health = {.devices = {devices, 3}};
@@ -335,6 +361,7 @@ int main(void)
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_failed_device_gets_a_rule_and_keeps_it_until_it_is_well),
+		T(a_rule_made_by_the_address_goes_when_the_device_is_well),
 		T(a_rule_follows_class_and_effect),
 		T(a_rule_of_another_gpu_goes),
 		T(a_rule_goes_if_its_name_is_given_away),
