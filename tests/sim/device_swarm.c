@@ -19,11 +19,12 @@
  * Invariants: each rule names exactly one device, which is the failed one; no more nodes are out than the budget
  * allows. After a calm time exactly the failed devices are out of use, and once all are well nothing is left.
  *
- *   device_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1]
+ *   device_swarm [--corpus FILE] [--start S] [--seeds N] [--wide 0|1|2]
  *
  * The seeds of the corpus run first. In the wide world drivers also publish partitions, PCI addresses in the place of
  * UUIDs, slices of an older generation and devices of a second driver; pools get other names; and the cluster serves
- * another version of the rules after an upgrade.
+ * another version of the rules after an upgrade. In the wild world several GPUs of a node fail and recover one by one, and
+ * the agent loses the UUIDs of sick GPUs.
  */
 
 #define NODES_MAX 16
@@ -52,6 +53,8 @@ struct published {
 	bool old_slice;  /* a slice of the generation before is left */
 	bool twice;      /* a second driver publishes GPU 0 too */
 	int pool;        /* number in the name of the pool; 0: none */
+	/* Of the wild world alone. */
+	hf_time sick_at; /* when other GPUs became sick */
 };
 
 struct swarm {
@@ -64,7 +67,7 @@ struct swarm {
 	int budget;                 /* -1: wide */
 	int troubled;
 	unsigned rules, troubles;
-	bool wide;
+	bool wide, wild;
 };
 
 static unsigned pick(struct swarm *s, unsigned below)
@@ -238,6 +241,14 @@ static bool is_sick(const struct swarm *s, int node)
 	return s->w->ill[node] != RW_WELL && s->w->ill[node] != RW_PLUGIN;
 }
 
+/* If the node is sick, this GPU of it is. */
+static bool is_sick_gpu(const struct swarm *s, int node, int gpu)
+{
+	unsigned sick = s->w->sick[node] == 0 ? 1 : s->w->sick[node];
+
+	return (sick >> gpu & 1) != 0;
+}
+
 static bool has_rule(struct swarm *s, int node)
 {
 	char name[16];
@@ -277,6 +288,19 @@ static bool is_wanted(const char *device, const char *wanted)
 	       (device[len] == '\0' || device[len] == '-');
 }
 
+/* The device is a sick GPU of the node, or a partition of one. */
+static bool is_failed(const struct swarm *s, int node, const char *device)
+{
+	char wanted[16];
+
+	for (int i = 0; i < GPUS; i++) {
+		snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[i]);
+		if (is_sick_gpu(s, node, i) && is_wanted(device, wanted))
+			return true;
+	}
+	return false;
+}
+
 /* The operator has created or changed the rule. */
 static void check_rule(void *arg, const struct hf_json *rule)
 {
@@ -285,11 +309,10 @@ static void check_rule(void *arg, const struct hf_json *rule)
 	const char *device = hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL);
 	int node = rw_index_of(s->w, name);
 	const struct published *p = &s->nodes[node];
-	char wanted[16];
 
 	s->rules++;
-	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[0]);
-	if (!is_wanted(device, wanted) && read_clock(s) - p->changed_at > LATE)
+	if (!is_failed(s, node, device) && read_clock(s) - p->changed_at > LATE &&
+	    read_clock(s) - p->sick_at > LATE)
 		rw_break(s->w, "a rule selects another device than the failed one", name);
 	if (!is_sick(s, node) && read_clock(s) - s->well_at[node] > LATE)
 		rw_break(s->w, "a rule selects a device that is well", name);
@@ -461,6 +484,27 @@ static void disturb_widely(struct swarm *s)
 	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, (int)pick(s, (unsigned)s->troubled));
 }
 
+static void change_sick(struct swarm *s, int node)
+{
+	s->nodes[node].sick_at = read_clock(s);
+	s->w->sick[node] = 1 + pick(s, (1u << GPUS) - 1);
+	say(s, node, s->w->ill[node]);
+}
+
+static void change_names(struct swarm *s, int node)
+{
+	s->w->unnamed[node] = !s->w->unnamed[node];
+	rw_report(s->w, node);
+}
+
+static void disturb_wildly(struct swarm *s)
+{
+	static void (*const troubles[])(struct swarm *, int) = {change_sick, change_sick,
+								change_sick, change_names};
+
+	troubles[pick(s, HF_ARRAY_LEN(troubles))](s, (int)pick(s, (unsigned)s->troubled));
+}
+
 /* ---- after the calm ------------------------------------------------------------------------------ */
 
 static void calm_down(struct swarm *s)
@@ -499,54 +543,64 @@ static const char *note_of(struct swarm *s, const struct hf_resource *resource, 
 				annotation, NULL);
 }
 
-static const struct hf_json *find_rule(struct swarm *s, int node, size_t *ret_count)
+/* How many rules of the node select this GPU, or partitions of it; -1: every GPU. Sets ret_wrong if the effect of one is not
+ * NoSchedule. */
+static size_t count_rules(struct swarm *s, int node, int gpu, bool *ret_wrong)
 {
-	const struct hf_json *found = NULL;
-	char name[16];
+	char name[16], wanted[16];
+	size_t count = 0;
 
-	*ret_count = 0;
 	rw_name(node, name);
-	for (size_t i = 0; i < s->dra->rules_len; i++)
-		if (hf_streq(node_of(hf_doc_json(s->dra->rules[i])), name)) {
-			found = hf_doc_json(s->dra->rules[i]);
-			++*ret_count;
-		}
-	return found;
+	snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[gpu < 0 ? 0 : gpu]);
+	for (size_t i = 0; i < s->dra->rules_len; i++) {
+		const struct hf_json *rule = hf_doc_json(s->dra->rules[i]);
+
+		if (!hf_streq(node_of(rule), name) ||
+		    (gpu >= 0 && !is_wanted(hf_json_path_str(rule, "spec", "deviceSelector", "device",
+							     NULL),
+					    wanted)))
+			continue;
+		count++;
+		*ret_wrong |= !hf_streq(effect_of(rule), "NoSchedule");
+	}
+	return count;
 }
 
 static void expect_out(struct swarm *s, unsigned seed, int node)
 {
-	size_t count;
-	const struct hf_json *rule = find_rule(s, node, &count);
-	const char *device = hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL);
-	char wanted[16], next[256];
 	const char *mark = note_of(s, &hf_nodes, node, "holdfast.dev/quarantine");
 	const char *out = note_of(s, &hf_devicehealths, node, "holdfast.dev/devices-out");
-	int partitions = s->nodes[node].partitions;
+	bool wrong = false;
+	size_t all = count_rules(s, node, -1, &wrong);
+	char next[256];
 
 	rw_next(s->w, node, next);
-	snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[0]);
 	/* A node that is out as a whole stays so until its release. */
-	if (rw_tainted(s->w, node) && count == 0)
+	if (rw_tainted(s->w, node) && all == 0)
 		return;
-	if (count != (size_t)(partitions == 0 ? 1 : partitions) || !is_wanted(device, wanted) ||
-	    !hf_streq(effect_of(rule), "NoSchedule") || out == NULL)
-		fail_msg(
-			"seed %u: n%03d has failed (%s): %zu rules, device %s instead of %s, effect "
-			"%s, %s, mark %s, devices-out %s, next %s",
-			seed, node, rw_ills[s->w->ill[node]].state, count, hf_str_or(device, "-"),
-			wanted, effect_of(rule), rw_tainted(s->w, node) ? "tainted" : "no taint",
-			hf_str_or(mark, "-"), hf_str_or(out, "-"), next);
+	for (int i = 0; i < GPUS; i++) {
+		int parts = i == 0 ? s->nodes[node].partitions : 0;
+		size_t expected = !is_sick_gpu(s, node, i) ? 0 : parts == 0 ? 1 : (size_t)parts;
+		size_t count = count_rules(s, node, i, &wrong);
+
+		if (count != expected || wrong || out == NULL)
+			fail_msg("seed %u: n%03d has failed (%s): %zu of %zu rules for GPU %d, %s effect, "
+				 "%s, mark %s, devices-out %s, next %s",
+				 seed, node, rw_ills[s->w->ill[node]].state, count, expected, i,
+				 wrong ? "wrong" : "right",
+				 rw_tainted(s->w, node) ? "tainted" : "no taint", hf_str_or(mark, "-"),
+				 hf_str_or(out, "-"), next);
+	}
 }
 
 static void expect_clean(struct swarm *s, unsigned seed, int node)
 {
-	size_t count;
+	bool wrong = false;
+	size_t count = count_rules(s, node, -1, &wrong);
 	const char *mark = note_of(s, &hf_nodes, node, "holdfast.dev/quarantine");
 	const char *out = note_of(s, &hf_devicehealths, node, "holdfast.dev/devices-out");
 	char next[256];
 
-	(void)find_rule(s, node, &count);
 	rw_next(s->w, node, next);
 	/* The mark of a quarantine that a person has ended stays, with the time of it. */
 	if (mark != NULL && strstr(mark, "takenOff") != NULL)
@@ -592,7 +646,7 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 {
 	struct met *met = arg;
 	unsigned seed = (unsigned)number;
-	struct swarm s = {.wide = world != SEEDS_NARROW};
+	struct swarm s = {.wide = world != SEEDS_NARROW, .wild = world == SEEDS_WILD};
 	int nodes;
 
 	rw_setup((void **)&s.w);
@@ -606,6 +660,7 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 	s.by_hand = pick(&s, 2) == 0;
 	s.budget = pick(&s, 2) == 0 && !s.by_hand && !s.flips ? 1 + (int)pick(&s, 2) : -1;
 	s.w->by_hand = true;
+	s.w->gpus = s.wild ? GPUS : 0;
 	nodes = NODES_MAX;
 	s.troubled = 1 + (int)pick(&s, TROUBLED_MAX);
 	rw_fleet(s.w, nodes);
@@ -631,6 +686,8 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 		disturb(&s);
 		if (s.wide)
 			disturb_widely(&s);
+		if (s.wild)
+			disturb_wildly(&s);
 		rw_run(s.w, (hf_time)pick(&s, 90) * HF_SECOND);
 		if (s.w->op == NULL && pick(&s, 3) > 0)
 			rw_start(s.w);
@@ -668,7 +725,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exactly_the_failed_devices_are_out),
 	};
 
-	if (!seeds_read_args(argc, argv, 2, &seeds))
+	if (!seeds_read_args(argc, argv, 3, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

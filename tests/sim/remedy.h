@@ -65,6 +65,8 @@ struct rw {
 	bool bare[RW_NODES_MAX];    /* the node has no device */
 	/* The agent is of an older version, which reports neither the boot nor UUIDs. */
 	bool old_agent[RW_NODES_MAX];
+	/* The agent does not know the UUIDs of sick GPUs. */
+	bool unnamed[RW_NODES_MAX];
 	/* name of the pod that holds the node's device; NULL: none */
 	const char *holder[RW_NODES_MAX];
 
