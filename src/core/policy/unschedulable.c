@@ -87,8 +87,11 @@ static void show_unschedulable(struct hf_brain *b, const struct unplaced *unplac
 	const char *message = hf_arena_printf(
 		b->arena,
 		"no node takes %d pod(s), %s first, which must not run on %s: a device is out of "
-		"service there",
-		unplaced->count, rank, shorten_names(b, unplaced->nodes));
+		"service there%s",
+		unplaced->count, rank, shorten_names(b, unplaced->nodes),
+		b->job.roles[unplaced->role].pod->shared_claims
+			? ", and the ResourceClaim that the pod names may still have it"
+			: "");
 
 	if (!hf_cond_is_true(b, HF_COND_POD_UNPLACED))
 		hf_event(b, true, "PodUnschedulable", message);

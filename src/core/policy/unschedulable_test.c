@@ -116,6 +116,26 @@ static void of_many_nodes_a_few_are_named(void **state)
 	brain_release(&b);
 }
 
+/* All failed devices of both nodes are withheld from new claims. */
+static void a_pod_with_a_shared_claim_waits_and_is_told_why(void **state)
+{
+	static const struct hf_sick_seen withheld[] = {
+		{.node = "n8", .since = HF_TIME_NONE, .withheld = true},
+		{.node = "n7", .since = HF_TIME_NONE, .withheld = true}};
+
+	(void)state;
+	wait_for_a_node();
+	b.sick = withheld;
+	b.replicas[0].pod.shared_claims = true;
+	brain_step(&b);
+	assert_non_null(strstr(shown()->message,
+			       "out of service there, and the ResourceClaim that the pod names may "));
+	b.replicas[0].pod.shared_claims = false;
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
 static void a_job_that_is_suspended_waits_for_no_node(void **state)
 {
 	(void)state;
@@ -215,6 +235,7 @@ int main(void)
 		cmocka_unit_test(an_unschedulable_pod_is_shown_once_and_looked_at_again),
 		cmocka_unit_test(the_first_looks_come_soon_after_the_creation),
 		cmocka_unit_test(of_many_nodes_a_few_are_named),
+		cmocka_unit_test(a_pod_with_a_shared_claim_waits_and_is_told_why),
 		cmocka_unit_test(a_job_that_is_suspended_waits_for_no_node),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
 		cmocka_unit_test(after_a_day_nothing_keeps_it_off),

@@ -231,7 +231,7 @@ def check_shared_claim(w):
         # Longer than the operator waits before it looks at the node again.
         client.pause(40)
         want(not runs(w, "ddp-master-0"), "the rank runs on the failed device")
-        want("must not run on " + NODE in said(), said())
+        want("must not run on " + NODE in said() and "the ResourceClaim that the pod names may still have it" in said(), said())
         want("device budget: 1 used" in w.holdfast("why", "ddp"), w.holdfast("why", "ddp"))
         return said()
 
