@@ -248,6 +248,16 @@ void hf_fleet_mend_save_external(const struct fleet_mend *mend,
 	status->saved.external.ns = place.ns;
 }
 
+/* The kind may not exist either, or the template may be in another namespace. */
+static const char *say_missing(struct hf_arena *arena, const struct hf_policy_mend *rules)
+{
+	bool placed = !hf_str_is_empty(rules->external.ns);
+
+	return hf_arena_printf(arena, "%s %s does not exist (%s%s%s)", rules->external.kind,
+			       rules->external.name, rules->external.api_version,
+			       placed ? ", namespace " : "", placed ? rules->external.ns : "");
+}
+
 static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	struct hf_doc *object = mend->docs[MEND_READ_EXTERNAL];
@@ -265,8 +275,7 @@ static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 	else if (mend->external_problem != NULL)
 		facts->act_missing = mend->external_problem;
 	else if (mend->docs[MEND_READ_TEMPLATE] == NULL)
-		facts->act_missing = hf_arena_printf(mend->arena, "%s %s does not exist",
-						     rules->external.kind, rules->external.name);
+		facts->act_missing = say_missing(mend->arena, rules);
 	else if (hf_json_path(hf_doc_json(mend->docs[MEND_READ_TEMPLATE]), "spec", "template",
 			      "spec", NULL) == NULL)
 		facts->act_missing = hf_arena_printf(mend->arena, "%s %s has no spec.template.spec",

@@ -769,7 +769,7 @@ static void what_an_act_needs_and_is_not_there_is_named(void **state)
 	rw_expect_message(a->w, "n003-1", "the act names no policy with spec.mend.external");
 	ra_request(a, 4, 1, "external", ",'policy':'p'");
 	rw_run(w, HF_MINUTE);
-	rw_expect_message(a->w, "n004-1", "FixTemplate t does not exist");
+	rw_expect_message(a->w, "n004-1", "FixTemplate t does not exist (fix.example/v1)");
 	ra_request(a, 5, 1, "restart-process", "");
 	rw_run(w, HF_MINUTE);
 	rw_expect_message(a->w, "n005-1", "no rank of a job holds the devices");
