@@ -381,10 +381,8 @@ static void write_rule(struct fleet_taints *t, const struct hf_device_taint_plan
 
 /* Returns how many devices of the resource the kubelet does not offer: capacity less allocatable, or INT32_MAX if the kubelet
  * offers none. */
-static int64_t count_withheld(void *arg, const char *resource)
+static int64_t count_withheld_of(const struct hf_json *status, const char *resource)
 {
-	const struct fleet_taints *t = arg;
-	const struct hf_json *status = hf_json_get(hf_doc_json(t->node_doc), "status");
 	const char *all = hf_json_path_str(status, "capacity", resource, NULL);
 	const char *offered = hf_json_path_str(status, "allocatable", resource, NULL);
 	int64_t a, b;
@@ -394,6 +392,26 @@ static int64_t count_withheld(void *arg, const char *resource)
 		return 0;
 	/* Without the plugin no pod is given any device. After five minutes the kubelet calls the capacity 0 too. */
 	return b == 0 ? INT32_MAX : a - b;
+}
+
+static int64_t count_withheld(void *arg, const char *resource)
+{
+	const struct fleet_taints *t = arg;
+	const struct hf_json *status = hf_json_get(hf_doc_json(t->node_doc), "status");
+	const struct hf_json *capacity = hf_json_get(status, "capacity");
+	struct hf_json *value;
+	int64_t most = 0;
+	const char *key;
+
+	if (resource != NULL)
+		return count_withheld_of(status, resource);
+	for (void *it = hf_json_next(capacity, NULL, &key, &value); it != NULL;
+	     it = hf_json_next(capacity, it, &key, &value)) {
+		int64_t n = strchr(key, '/') == NULL ? 0 : count_withheld_of(status, key);
+
+		most = n > most ? n : most;
+	}
+	return most;
 }
 
 /* The effect of the rules of failed devices; NULL: the node needs no rules. */

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+/* Before the name of a ResourceClaim, where a device of a plugin has its resource. */
+#define CLAIM "claim:"
 #define WHOLE_NODE "the fault concerns the whole node"
 
 static bool is_node(const struct hf_device_report *device)
@@ -163,6 +165,28 @@ static bool plan_match(const struct hf_device_taint_view *view,
 	return true;
 }
 
+/* The resource of the kubelet that has the device. The agent knows it while a pod has the device, and for an hour after;
+ * other devices of the kind have the same. NULL: unknown, or they have several. */
+static const char *find_resource(const struct hf_device_health *health,
+				 const struct hf_device_report *device)
+{
+	const char *found = NULL;
+
+	if (!hf_str_is_empty(device->resource))
+		return device->resource;
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *other = &health->devices.items[i];
+
+		if (!hf_streq(other->kind, device->kind) || hf_str_is_empty(other->resource) ||
+		    hf_str_has_prefix(other->resource, CLAIM))
+			continue;
+		if (found != NULL && !hf_streq(found, other->resource))
+			return NULL;
+		found = other->resource;
+	}
+	return found;
+}
+
 /* How many devices of this resource have failed. */
 static int64_t count_failed(const struct hf_device_health *health, const char *resource)
 {
@@ -170,7 +194,7 @@ static int64_t count_failed(const struct hf_device_health *health, const char *r
 
 	for (size_t i = 0; i < health->devices.len; i++)
 		n += has_failed(&health->devices.items[i]) &&
-		     hf_streq(health->devices.items[i].resource, resource);
+		     hf_streq(find_resource(health, &health->devices.items[i]), resource);
 	return n;
 }
 
@@ -179,15 +203,21 @@ static void plan_plugin(const struct hf_device_taint_view *view,
 			const struct hf_device_report *device, enum hf_dra_answer answer,
 			struct hf_arena *arena, struct hf_device_taint_plan *plan)
 {
-	if (!hf_str_is_empty(device->resource) && answer == HF_DRA_NONE) {
-		if (view->withheld(view->arg, device->resource) >=
-		    count_failed(view->health, device->resource))
+	const char *resource = find_resource(view->health, device);
+
+	if (resource != NULL && answer == HF_DRA_NONE) {
+		if (view->withheld(view->arg, resource) >= count_failed(view->health, resource))
 			return;
 		plan->why_offered = hf_arena_printf(
 			arena, "the device plugin of %.100s still offers the failed device %.100s",
-			device->resource, gpu_of(device));
+			resource, gpu_of(device));
 		return;
 	}
+	/* No pod had a device of the node for an hour. The plugin withheld this one before, and still withholds as many. */
+	if (resource == NULL && answer == HF_DRA_NONE &&
+	    hf_device_is_withheld(view->health, device) &&
+	    view->withheld(view->arg, NULL) >= count_failed(view->health, NULL))
+		return;
 	plan->why_node = hf_arena_printf(arena, "device %.100s: %s", gpu_of(device),
 					 hf_dra_answer_text(answer));
 }

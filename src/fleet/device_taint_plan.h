@@ -39,7 +39,8 @@ struct hf_device_taint_view {
 	size_t slices_len;
 	const struct hf_device_taint *rules;
 	size_t rules_len;
-	/* how many devices of a resource its device plugin withholds, so that no pod can be given them */
+	/* how many devices of a resource its device plugin withholds, so that no pod can be given them; resource NULL: the
+	 * most of any resource */
 	int64_t (*withheld)(void *arg, const char *resource);
 	void *arg;
 };

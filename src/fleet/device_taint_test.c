@@ -18,7 +18,8 @@ static int64_t withheld;
 static int64_t count_withheld(void *arg, const char *resource)
 {
 	(void)arg;
-	assert_string_equal(resource, "example.com/gpu");
+	if (resource != NULL)
+		assert_string_equal(resource, "example.com/gpu");
 	return withheld;
 }
 
@@ -260,6 +261,32 @@ static void a_plugin_that_withholds_the_device_is_enough(void **state)
 	assert_null(plan_of(&view).why_node);
 }
 
+/* The agent forgets the resource of a device an hour after the last pod, and no pod is given a device that is withheld. */
+static void a_device_that_no_pod_has_stays_withheld(void **state)
+{
+	struct hf_device_health health = {.devices = {devices, 3}};
+	struct hf_device_taint_view view = make_view(&health);
+
+	(void)state;
+	view.slices_len = 0;
+	assert_non_null(strstr(plan_of(&view).why_node, "no DRA driver publishes the device"));
+	/* The other GPU of the node has the same resource. */
+	devices[2].resource = "example.com/gpu";
+	withheld = 1;
+	assert_null(plan_of(&view).why_node);
+	assert_null(plan_of(&view).why_offered);
+	withheld = 0;
+	assert_non_null(plan_of(&view).why_offered);
+	devices[2].resource = "claim:a/b";
+	assert_non_null(plan_of(&view).why_node);
+	devices[2].resource = NULL;
+	health.devices_out = "GPU-1";
+	assert_non_null(plan_of(&view).why_node);
+	withheld = 1;
+	assert_null(plan_of(&view).why_node);
+	assert_null(plan_of(&view).why_offered);
+}
+
 static void what_is_written_is_read(void **state)
 {
 	const struct hf_dra_match match = {
@@ -367,6 +394,7 @@ int main(void)
 		T(a_rule_goes_if_its_name_is_given_away),
 		T(what_no_rule_can_say_takes_the_node),
 		T(a_plugin_that_withholds_the_device_is_enough),
+		T(a_device_that_no_pod_has_stays_withheld),
 		T(what_is_written_is_read),
 		T(only_a_rule_for_one_device_is_holdfasts),
 		T(long_names_are_cut_and_differ),

@@ -259,8 +259,8 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 	rw_expect_next(w, 5, "held quarantine unavailable");
 }
 
-/* The agent of node 1 reports a failed GPU of a device plugin. */
-static void report_plugin_gpu(struct rw *w)
+/* The agent of node 1 reports a failed GPU of a device plugin. resource: "": no pod has the GPU. */
+static void report_gpu(struct rw *w, const char *resource)
 {
 	char text[1024], boot[40], at[HF_TIME_TEXT_MAX];
 
@@ -270,12 +270,17 @@ static void report_plugin_gpu(struct rw *w)
 		text, sizeof(text),
 		"{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device','bootID':'%s',"
 		"'observedTime':'%s','evidenceTime':'%s','devices':[{'id':'0000:1a:00.0','uuid':'GPU-plugin',"
-		"'kind':'gpu','resource':'example.com/gpu','state':'Unhealthy','class':'gpu-reset','since':"
+		"'kind':'gpu',%s'state':'Unhealthy','class':'gpu-reset','since':"
 		"'%s','faults':[{'detector':'xid','code':119,'class':'gpu-reset','action':'reset-device',"
 		"'first':'%s','last':'%s','count':1,'active':true}]}]}}",
-		boot, at, at, at, at, at);
+		boot, at, at, resource, at, at, at);
 	w->by_test[1] = true;
 	rw_patch_status(w, &hf_devicehealths, "n001", text);
+}
+
+static void report_plugin_gpu(struct rw *w)
+{
+	report_gpu(w, "'resource':'example.com/gpu',");
 }
 
 static void offer(struct rw *w, int capacity, int allocatable)
@@ -331,6 +336,25 @@ static void a_plugin_has_time_to_withhold_the_device(void **state)
 	rw_run(w, HF_MINUTE);
 	assert_false(rw_tainted(w, 1));
 	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+}
+
+/* No pod is given the device, so the agent forgets its resource after an hour. */
+static void a_device_stays_withheld_when_no_pod_has_it(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, DEVICE);
+	offer(w, 8, 7);
+	report_plugin_gpu(w);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+	report_gpu(w, "'resource':null,");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+	offer(w, 8, 8);
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
 }
 
 static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
@@ -551,6 +575,7 @@ int main(int argc, char **argv)
 		T(budgets_count_nodes_with_a_device_out),
 		T(a_plugin_that_is_away_offers_no_device),
 		T(a_plugin_has_time_to_withhold_the_device),
+		T(a_device_stays_withheld_when_no_pod_has_it),
 		T(a_plugin_that_offers_a_failed_device_costs_the_node),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),

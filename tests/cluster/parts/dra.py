@@ -194,6 +194,12 @@ def check_plugin(w):
             "metadata"].get("annotations", {}).get("holdfast.dev/devices-out", ""), 30)
         client.pause(30)
         want(not s.tainted(), "the node has the taint")
+        # The next agent knows no pod that had the device.
+        s.agent.stop()
+        s.agent.start()
+        client.until("the agent has forgotten the resource", lambda: not s.agent.devices()[1].get("resource"), 40)
+        client.pause(10)
+        want(not s.tainted(), "the node has the taint")
         plugin.says(w)
         client.until("the node is tainted", s.tainted, 60)
         equal("rules", s.rules(), [])
