@@ -189,7 +189,8 @@ static void a_claim_that_is_not_made_for_the_pod_is_shared(void **state)
 		{ASKS("\"resourceClaims\":[{\"name\":\"a\",\"resourceClaimTemplateName\":\"t\"},"
 		      "{\"name\":\"b\",\"resourceClaimName\":\"gpus\"}]"),
 		 true},
-		{ASKS("\"resourceClaims\":[{\"name\":\"a\",\"resourceClaimTemplateName\":\"t\"}]"), false},
+		{ASKS("\"resourceClaims\":[{\"name\":\"a\",\"resourceClaimTemplateName\":\"t\"}]"),
+		 false},
 		{ASKS(AMOUNTS("limits", "\"nvidia.com/gpu\":8")), false},
 	};
 	struct fixture f;

@@ -177,7 +177,8 @@ static bool has_shared_claims(const struct hf_json *pod_spec)
 	const struct hf_json *claims = hf_json_get(pod_spec, "resourceClaims");
 
 	for (size_t i = 0; i < hf_json_len(claims); i++)
-		if (!hf_str_is_empty(hf_json_path_str(hf_json_item(claims, i), "resourceClaimName", NULL)))
+		if (!hf_str_is_empty(
+			    hf_json_path_str(hf_json_item(claims, i), "resourceClaimName", NULL)))
 			return true;
 	return false;
 }

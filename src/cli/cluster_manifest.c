@@ -83,7 +83,8 @@ static void report_error(struct checking *c, const struct hf_error *err)
 }
 
 /* A selector whose only field is misspelt would select every node. */
-static void check_selector_fields(struct checking *c, const struct hf_json *selector, const char *path)
+static void check_selector_fields(struct checking *c, const struct hf_json *selector,
+				  const char *path)
 {
 	char field[HF_ERROR_TEXT_MAX];
 	struct hf_json *value;

@@ -175,7 +175,9 @@ static int verb_lint(struct hf_cli *cli)
 		worst = rc != 0 ? rc : worst;
 	}
 	if (worst == HF_EXIT_OK && linting.n_checked == 0)
-		return hf_cli_usage(cli, "no training job, HealthPolicy or DeviceRollout was found, so nothing was checked");
+		return hf_cli_usage(
+			cli,
+			"no training job, HealthPolicy or DeviceRollout was found, so nothing was checked");
 	return worst;
 }
 

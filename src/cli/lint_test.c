@@ -314,8 +314,9 @@ static void a_policy_is_checked(void **state)
 {
 	struct cli_world *w = *state;
 
-	put("good.yaml", POLICY("  mode: remediate\n  mend:\n    windows:\n"
-				"    - {days: [Saturday, Sunday], start: '01:00', end: '05:00'}\n"));
+	put("good.yaml",
+	    POLICY("  mode: remediate\n  mend:\n    windows:\n"
+		   "    - {days: [Saturday, Sunday], start: '01:00', end: '05:00'}\n"));
 	cli_world_run(w, "lint", "good.yaml", NULL);
 	assert_said(w, 0, "good.yaml: HealthPolicy 'gpus' is valid\n", "");
 }
@@ -327,8 +328,10 @@ static void a_wrong_policy_names_the_line_and_the_field(void **state)
 	} rows[] = {
 		{POLICY("  mend:\n    windows:\n    - {start: '01:00', end: '01:00'}\n"),
 		 "bad.yaml:7: spec.mend.windows[0].end: Invalid value: "},
-		{POLICY("  mend:\n    rungs: [restart]\n"), "bad.yaml:6: spec.mend.rungs[0]: Unsupported value: "},
-		{POLICY("  mend: {rungs: [external]}\n"), "bad.yaml:5: spec.mend.external: Required value: "},
+		{POLICY("  mend:\n    rungs: [restart]\n"),
+		 "bad.yaml:6: spec.mend.rungs[0]: Unsupported value: "},
+		{POLICY("  mend: {rungs: [external]}\n"),
+		 "bad.yaml:5: spec.mend.external: Required value: "},
 		{POLICY("  selector: {matchLabels: {a: b c}}\n"), "bad.yaml:5: spec.selector: "},
 		{POLICY("  selector:\n    matchLabel: {a: b}\n"),
 		 "bad.yaml:6: spec.selector.matchLabel: unknown field"},

@@ -407,7 +407,8 @@ static void test_a_node_is_withheld_if_all_its_failed_devices_are(void **state)
 	withhold_g0(bench, 201, "");
 	assert_int_equal(brain.n_sick, 1);
 	assert_true(brain.sick[0].withheld);
-	withhold_g0(bench, 202, ",{\"id\":\"g1\",\"state\":\"Failed\",\"since\":\"2025-01-01T00:00:00Z\"}");
+	withhold_g0(bench, 202,
+		    ",{\"id\":\"g1\",\"state\":\"Failed\",\"since\":\"2025-01-01T00:00:00Z\"}");
 	assert_int_equal(brain.n_sick, 1);
 	assert_false(brain.sick[0].withheld);
 }

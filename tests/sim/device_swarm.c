@@ -556,9 +556,9 @@ static size_t count_rules(struct swarm *s, int node, int gpu, bool *ret_wrong)
 		const struct hf_json *rule = hf_doc_json(s->dra->rules[i]);
 
 		if (!hf_streq(node_of(rule), name) ||
-		    (gpu >= 0 && !is_wanted(hf_json_path_str(rule, "spec", "deviceSelector", "device",
-							     NULL),
-					    wanted)))
+		    (gpu >= 0 &&
+		     !is_wanted(hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL),
+				wanted)))
 			continue;
 		count++;
 		*ret_wrong |= !hf_streq(effect_of(rule), "NoSchedule");
@@ -584,12 +584,13 @@ static void expect_out(struct swarm *s, unsigned seed, int node)
 		size_t count = count_rules(s, node, i, &wrong);
 
 		if (count != expected || wrong || out == NULL)
-			fail_msg("seed %u: n%03d has failed (%s): %zu of %zu rules for GPU %d, %s effect, "
-				 "%s, mark %s, devices-out %s, next %s",
-				 seed, node, rw_ills[s->w->ill[node]].state, count, expected, i,
-				 wrong ? "wrong" : "right",
-				 rw_tainted(s->w, node) ? "tainted" : "no taint", hf_str_or(mark, "-"),
-				 hf_str_or(out, "-"), next);
+			fail_msg(
+				"seed %u: n%03d has failed (%s): %zu of %zu rules for GPU %d, %s effect, "
+				"%s, mark %s, devices-out %s, next %s",
+				seed, node, rw_ills[s->w->ill[node]].state, count, expected, i,
+				wrong ? "wrong" : "right",
+				rw_tainted(s->w, node) ? "tainted" : "no taint",
+				hf_str_or(mark, "-"), hf_str_or(out, "-"), next);
 	}
 }
 

@@ -237,14 +237,13 @@ static void fill_gpu(struct rw *w, int node, int gpu, char id[16], char uuid[24]
 	rw_name(node, name);
 	snprintf(id, 16, "0000:%x:00.0", 0x1a + gpu);
 	snprintf(uuid, 24, gpu == 0 ? "GPU-%s" : "GPU-%s-%d", name, gpu);
-	*device = (struct hf_device_report){.id = id,
-					    .uuid = w->old_agent[node] || (sick && w->unnamed[node])
-							    ? NULL
-							    : uuid,
-					    .kind = "gpu",
-					    .state = sick ? ill->state : "Healthy",
-					    .since = HF_TIME_NONE,
-					    .hold_until = HF_TIME_NONE};
+	*device = (struct hf_device_report){
+		.id = id,
+		.uuid = w->old_agent[node] || (sick && w->unnamed[node]) ? NULL : uuid,
+		.kind = "gpu",
+		.state = sick ? ill->state : "Healthy",
+		.since = HF_TIME_NONE,
+		.hold_until = HF_TIME_NONE};
 	device->faults.len = sick && ill->cls != NULL;
 	if (device->faults.len > 0)
 		device->since = w->ill_since[node] + w->clock[node];

@@ -291,8 +291,7 @@ int main(void)
 		cmocka_unit_test(
 			only_replacements_that_ask_for_devices_are_kept_off_what_is_out_of_service),
 		cmocka_unit_test(more_than_fit_are_cut_the_same_way_in_whatever_order_they_come),
-		cmocka_unit_test(
-			a_device_that_is_withheld_concerns_pods_with_shared_claims_alone),
+		cmocka_unit_test(a_device_that_is_withheld_concerns_pods_with_shared_claims_alone),
 		cmocka_unit_test(a_mended_node_is_not_avoided),
 		cmocka_unit_test(lost_nodes_broken_devices_and_refusals_are_avoided_newest_first),
 		cmocka_unit_test(other_ends_say_nothing_about_a_node),

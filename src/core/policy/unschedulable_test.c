@@ -128,8 +128,9 @@ static void a_pod_with_a_shared_claim_waits_and_is_told_why(void **state)
 	b.sick = withheld;
 	b.replicas[0].pod.shared_claims = true;
 	brain_step(&b);
-	assert_non_null(strstr(shown()->message,
-			       "out of service there, and the ResourceClaim that the pod names may "));
+	assert_non_null(
+		strstr(shown()->message,
+		       "out of service there, and the ResourceClaim that the pod names may "));
 	b.replicas[0].pod.shared_claims = false;
 	brain_step(&b);
 	assert_true(brain_deletes(&b, "demo-hand-0"));
