@@ -80,12 +80,13 @@ static void a_job_that_reports_steps_is_advised_to_limit_restarts_without_progre
 	for (size_t i = 0; i < HF_ARRAY_LEN(reporting); i++) {
 		put("good.yaml", reporting[i]);
 		cli_world_run(w, "lint", "good.yaml", NULL);
-		assert_said(w, 0,
-			    "good.yaml: PyTorchJob 'j' is valid\n"
-			    "good.yaml: advice: spec.runPolicy.recovery.noProgressLimit: not set: restarts "
-			    "that bring no new step go on without end; 3 ends the job after three of them "
-			    "in a row\n",
-			    "");
+		assert_said(
+			w, 0,
+			"good.yaml: PyTorchJob 'j' is valid\n"
+			"good.yaml: advice: spec.runPolicy.recovery.noProgressLimit: not set: restarts "
+			"that bring no new step go on without end; 3 ends the job after three of them "
+			"in a row\n",
+			"");
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++) {
 		put("good.yaml", others[i]);

@@ -212,12 +212,12 @@ static bool find_place(const struct fleet_mend *mend, bool is_template, struct p
 	}
 	if (rules == NULL)
 		return false;
-	*ret_place =
-		(struct place){rules->external.api_version, rules->external.kind, rules->external.ns};
+	*ret_place = (struct place){rules->external.api_version, rules->external.kind,
+				    rules->external.ns};
 	if (!is_template)
 		ret_place->kind = hf_arena_printf(
-			mend->arena, "%.*s",
-			(int)(strlen(rules->external.kind) - strlen(TEMPLATE)), rules->external.kind);
+			mend->arena, "%.*s", (int)(strlen(rules->external.kind) - strlen(TEMPLATE)),
+			rules->external.kind);
 	return true;
 }
 
@@ -228,11 +228,11 @@ bool hf_fleet_mend_external(struct fleet_mend *mend, bool is_template,
 
 	if (mend->rung != HF_MEND_EXTERNAL || !find_place(mend, is_template, &place))
 		return false;
-	*ret_request =
-		(struct hf_request){.verb = HF_VERB_GET,
-				    .resource = make_resource(mend->arena, &place),
-				    .ns = place.ns,
-				    .name = is_template ? rules_of(mend)->external.name : mend->node};
+	*ret_request = (struct hf_request){.verb = HF_VERB_GET,
+					   .resource = make_resource(mend->arena, &place),
+					   .ns = place.ns,
+					   .name = is_template ? rules_of(mend)->external.name
+							       : mend->node};
 	return true;
 }
 

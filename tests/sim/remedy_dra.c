@@ -287,9 +287,10 @@ static void offer(struct rw *w, int capacity, int allocatable)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text),
-		 "{'status':{'capacity':{'example.com/gpu':'%d'},'allocatable':{'example.com/gpu':'%d'}}}",
-		 capacity, allocatable);
+	snprintf(
+		text, sizeof(text),
+		"{'status':{'capacity':{'example.com/gpu':'%d'},'allocatable':{'example.com/gpu':'%d'}}}",
+		capacity, allocatable);
 	rw_patch_status(w, &hf_nodes, "n001", text);
 }
 
