@@ -86,6 +86,14 @@ static void end_work(struct hf_rollout_node_step *step, enum hf_rollout_phase ou
 	step->outcome = outcome;
 }
 
+/* The node is not changed, or not taken back. A node that had failed has no proof yet, so it keeps its cordon. */
+static void end_without_change(const struct hf_rollout_node_view *view,
+			       struct hf_rollout_node_step *step)
+{
+	end_work(step,
+		 view->had_failed && view->node_exists ? HF_ROLLOUT_FAILED : HF_ROLLOUT_SKIPPED);
+}
+
 static void wake_by(struct hf_rollout_node_step *step, hf_time at)
 {
 	if (at != HF_TIME_NONE && at < step->wake_at)
@@ -121,7 +129,8 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 	if (!view->node_exists)
 		set_message(step, "the node does not exist any more");
 	else if (view->stops)
-		set_message(step, "nothing was changed: %s",
+		set_message(step, "%s: %s",
+			    view->backwards ? "not taken back" : "nothing was changed",
 			    hf_str_or(view->stop_why, "the rollout stops"));
 	else if (view->phase > HF_ROLLOUT_WAITING && view->lease != HF_ROLLOUT_LEASE_OURS)
 		set_message(step, "the Lease of the node was lost%s%s",
@@ -137,7 +146,7 @@ static bool ends_before_change(const struct hf_rollout_node_view *view,
 	else
 		return false;
 	step->gives_up = is_uncordoned(view);
-	end_work(step, HF_ROLLOUT_SKIPPED);
+	end_without_change(view, step);
 	return true;
 }
 
@@ -158,7 +167,7 @@ static bool is_held(const struct hf_rollout_node_view *view, struct hf_rollout_n
 	else
 		return false;
 	if (view->now >= until)
-		end_work(step, HF_ROLLOUT_SKIPPED);
+		end_without_change(view, step);
 	wake_by(step, until);
 	return true;
 }
@@ -173,7 +182,7 @@ static void step_waiting(const struct hf_rollout_node_view *view, struct hf_roll
 		set_message(step, "waits: %s holds the Lease of the node",
 			    hf_str_or(view->lease_holder, "another"));
 		if (view->now >= until)
-			end_work(step, HF_ROLLOUT_SKIPPED);
+			end_without_change(view, step);
 		wake_by(step, until);
 		return;
 	}
@@ -318,7 +327,7 @@ static void give_up_emptying(const struct hf_rollout_node_view *view,
 		    stuck ? ": " : ", first ",
 		    hf_str_or(stuck ? view->stuck_pod : view->left_pod, "?"), stuck ? " " : "",
 		    hf_str_or(view->stuck_why, ""));
-	end_work(step, HF_ROLLOUT_SKIPPED);
+	end_without_change(view, step);
 }
 
 static void empty_node(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
@@ -597,8 +606,11 @@ static void step_canary(const struct hf_rollout_node_view *view, struct hf_rollo
 static bool puts_back(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step,
 		      bool keeps_cordon)
 {
+	/* If a person has taken the cordon off, its annotation is left. */
+	bool has_cordon = view->node_exists && view->own_cordon;
+
 	return ask_for(step, has_canary(view) && !view->canary.leaving, HF_ROLLOUT_DELETE_CANARY) ||
-	       ask_for(step, view->node_exists && view->own_cordon && !keeps_cordon,
+	       ask_for(step, has_cordon && !(keeps_cordon && view->cordoned),
 		       HF_ROLLOUT_UNCORDON) ||
 	       ask_for(step, view->node_exists && view->in_maintenance,
 		       HF_ROLLOUT_CLEAR_CONDITION) ||

@@ -189,6 +189,34 @@ static void what_ends_before_the_change_changes_nothing(void **state)
 	}
 }
 
+/* It has no proof yet, so its cordon stays. */
+static void a_failed_node_that_is_not_taken_back_fails_again(void **state)
+{
+	(void)state;
+	for (int phase = HF_ROLLOUT_WAITING; phase <= HF_ROLLOUT_CHANGING; phase++) {
+		struct hf_rollout_node_view v = in_phase((enum hf_rollout_phase)phase);
+
+		v.backwards = v.had_failed = true;
+		v.stops = true;
+		v.stop_why = "the rollout halted";
+		expect_end(&v, HF_ROLLOUT_FAILED, "not taken back: the rollout halted");
+		v.stops = false;
+		v.now = hf_time_add(v.since, v.empty_for);
+		v.other_lock = "kured";
+		if (phase != HF_ROLLOUT_CORDONED && phase != HF_ROLLOUT_BASELINE)
+			expect_end(&v, HF_ROLLOUT_FAILED, "kured is at work");
+		v.other_lock = NULL;
+		v.lease = HF_ROLLOUT_LEASE_OTHERS;
+		expect_end(&v, HF_ROLLOUT_FAILED, "");
+		v.lease = HF_ROLLOUT_LEASE_OURS;
+		v.pods_left = 1;
+		if (phase == HF_ROLLOUT_EMPTYING)
+			expect_end(&v, HF_ROLLOUT_FAILED, "1 pod still requests a device");
+		v.node_exists = false;
+		expect_end(&v, HF_ROLLOUT_SKIPPED, "does not exist");
+	}
+}
+
 /* The change could not be proved, and would be blamed. */
 static void a_device_that_fails_before_the_change_ends_the_work(void **state)
 {
@@ -660,6 +688,7 @@ int main(void)
 		cmocka_unit_test(a_node_is_changed_only_when_it_is_empty),
 		cmocka_unit_test(nothing_begins_while_others_are_at_work),
 		cmocka_unit_test(what_ends_before_the_change_changes_nothing),
+		cmocka_unit_test(a_failed_node_that_is_not_taken_back_fails_again),
 		cmocka_unit_test(a_node_with_an_unknown_device_waits_before_its_change),
 		cmocka_unit_test(a_device_that_fails_before_the_change_ends_the_work),
 		cmocka_unit_test(the_mark_comes_before_the_change),

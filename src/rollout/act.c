@@ -280,7 +280,7 @@ static void move_entry(struct ro *ro, const struct ro_facts *facts,
 		step->next == HF_ROLLOUT_RESTORING ? hf_rollout_phase_name(step->outcome) : NULL;
 	entry->since = facts->view.now;
 	if (step->gives_up)
-		entry->tries = HF_ROLLOUT_TRIES_MAX;
+		entry->tries = HF_ROLLOUT_TRIES_MAX * (facts->view.backwards ? 2 : 1);
 	if (step->next == HF_ROLLOUT_CORDONED)
 		entry->cordoned_by_us = facts->view.own_cordon;
 	if (step->next == HF_ROLLOUT_EMPTYING)

@@ -389,6 +389,7 @@ static void see_entry(struct ro *ro, struct ro_facts *facts)
 	view->since = entry->since == HF_TIME_NONE ? view->now : entry->since;
 	view->changed_at = entry->changed_at;
 	view->backwards = pass->state == HF_ROLLOUT_ROLLING_BACK;
+	view->had_failed = view->backwards && !entry->was_well;
 	view->ends = hf_ro_ends(&pass->r, &pass->spec);
 	view->stops = view->ends || pass->state == HF_ROLLOUT_HALTED ||
 		      hf_rollout_state_is_end(pass->state) || pass->spec_problem != NULL;

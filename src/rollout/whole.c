@@ -650,8 +650,8 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 		}
 		/* Nodes without an entry were well: the list keeps each failed node. */
 		entry->was_well =
-			back && (entry->was_well || entry->phase == NULL ||
-				 hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE)));
+			back && (entry->was_well ||
+				 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
 		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
 		entry->outcome = NULL;
 		entry->since = now;

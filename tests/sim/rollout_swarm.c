@@ -25,7 +25,8 @@
  * The invariants of rollout_driver.h hold at each change, and these: a rollout and a node take only the phases that may
  * follow, no more nodes are in work than spec.atOnce, a wave changes no more nodes than its limit, and a rollout that
  * has stopped changes no node. No act begins on a node in work, and no node is changed during an act. After a calm time
- * no rollout writes, each that has not ended says why, and nothing is left once they are cancelled and deleted.
+ * no rollout writes, each that has not ended says why, and nothing is left once they are cancelled and deleted. A failed node
+ * keeps its cordon until it is proved, or the rollout is cancelled or deleted.
  *
  * In a third of the seeds the driver is good and devices stay well: then the rollout ends Succeeded.
  *
@@ -59,6 +60,8 @@ struct swarm {
 	bool two_leaders;     /* two operators acted at the same time */
 	bool foreign;         /* nodes had the change before the rollout began with them */
 	bool lost[NODES_MAX]; /* the kubelet is silent */
+	bool failed
+		[NODES_MAX]; /* rollout "r" has failed on the node, and has not proved it since */
 	bool removed[NODES_MAX];
 	char spec[2048]; /* of rollout "r" */
 	unsigned troubles, changes;
@@ -103,6 +106,38 @@ static int64_t tries_of(const struct hf_json *entry)
 	return hf_json_i64(hf_json_get(entry, "tries"), 0);
 }
 
+static void note_failure(struct swarm *s, const struct hf_json *rollout, const char *node,
+			 bool failed)
+{
+	if (hf_streq(hf_json_path_str(rollout, "metadata", "name", NULL), "r"))
+		s->failed[rw_index_of(s->w, node)] = failed;
+}
+
+static bool has_cordon_of_r(const struct hf_json *node)
+{
+	return hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false) &&
+	       hf_streq(hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/rollout",
+					 NULL),
+			"r");
+}
+
+/* A Node changes. The operator takes its annotation off with the cordon; a person leaves it. */
+static void check_cordon(struct swarm *s, const struct hf_json *before, const struct hf_json *after)
+{
+	const struct hf_json *rollout = rw_get(s->w, &hf_devicerollouts, NULL, "r");
+	const char *name = hf_json_path_str(after, "metadata", "name", NULL);
+	const struct hf_json *entry = find_entry(rollout, name);
+
+	if (!has_cordon_of_r(before) ||
+	    hf_json_path(after, "metadata", "annotations", "holdfast.dev/rollout", NULL) != NULL ||
+	    !s->failed[rw_index_of(s->w, name)] || s->strangers || rollout == NULL)
+		return;
+	if (!hf_json_true(hf_json_path(rollout, "spec", "cancel", NULL), false) &&
+	    hf_json_path(rollout, "metadata", "deletionTimestamp", NULL) == NULL &&
+	    !hf_streq(hf_json_path_str(entry, "outcome", NULL), "RolledBack"))
+		rw_break(s->w, "a failed node loses its cordon without a proof", name);
+}
+
 static void check_entries(struct swarm *s, const struct hf_json *before,
 			  const struct hf_json *after)
 {
@@ -115,6 +150,8 @@ static void check_entries(struct swarm *s, const struct hf_json *before,
 		const struct hf_json *old = find_entry(before, name);
 		enum hf_rollout_phase phase = phase_of(entry);
 
+		if (phase == HF_ROLLOUT_FAILED || phase == HF_ROLLOUT_ROLLED_BACK)
+			note_failure(s, after, name, phase == HF_ROLLOUT_FAILED);
 		/* An entry that strangers took away comes back to put its cordon back. */
 		in_work += !hf_rollout_phase_is_end(phase) &&
 			   !(s->strangers && phase == HF_ROLLOUT_RESTORING);
@@ -243,6 +280,8 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		return;
 	if (change->resource == &hf_devicerollouts)
 		check_rollout(s, before, after);
+	if (change->resource == &hf_nodes)
+		check_cordon(s, before, after);
 	if (change->resource == &hf_pods &&
 	    hf_json_path(before, "metadata", "deletionTimestamp", NULL) == NULL &&
 	    hf_json_path(after, "metadata", "deletionTimestamp", NULL) != NULL &&
@@ -333,7 +372,7 @@ static void renew_node(struct swarm *s, int node)
 		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
 		 d->effect[node][d->runs[node]] == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
 	rw_patch_status(s->w, &hf_nodes, name, text);
-	d->bare[node] = s->held[node] = s->cordoned[node] = false;
+	d->bare[node] = s->held[node] = s->cordoned[node] = s->failed[node] = false;
 }
 
 static void delete_lease(struct swarm *s, int node)
@@ -473,7 +512,7 @@ static void add_node(struct swarm *s, int node)
 		 d->effect[node][d->runs[node]] == RD_LOSES_GPU ? RD_GPUS - 1 : RD_GPUS);
 	rw_patch_status(s->w, &hf_nodes, name, text);
 	d->bare[node] = s->removed[node] = s->lost[node] = false;
-	s->held[node] = s->cordoned[node] = false;
+	s->held[node] = s->cordoned[node] = s->failed[node] = false;
 }
 
 /* A node leaves the cluster, or is added to it. */
@@ -524,6 +563,7 @@ static void renew_rollout(struct swarm *s, int node)
 	for (int i = 0; i < 30 && exists(s, "r"); i++)
 		rw_run(s->w, 10 * HF_SECOND);
 	if (!exists(s, "r")) {
+		memset(s->failed, 0, sizeof(s->failed));
 		rd_rollout(s->d, "r", s->spec);
 		s->paused = false;
 	}

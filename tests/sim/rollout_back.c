@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/rollout_driver.h"
+
+#include "api/device_rollout.h"
+#include "api/node_locks.h"
+#include "api/remediation.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The way back of a rollout: nodes with which it cannot begin, nodes that people change in the middle, and more nodes than
+ * the status can list. */
+
+#define DRIVER "'change':{'daemonSet':{'namespace':'default','name':'driver'}}"
+#define LABEL "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}}"
+#define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
+#define BACK FAST ",'onFailure':'Rollback','waves':['100%']"
+
+static void patch_node(struct rd *d, int node, const char *text)
+{
+	char name[16];
+
+	rw_name(node, name);
+	rw_patch(d->w, &hf_nodes, name, text);
+}
+
+static void run_until(struct rd *d, int node, const char *phase)
+{
+	hf_time end = hf_loop_mono(d->w->loop) + HF_HOUR;
+
+	while (!hf_streq(rd_node_phase(d, "r", node), phase) && hf_loop_mono(d->w->loop) < end)
+		rw_run(d->w, HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", node), phase);
+}
+
+/* ---- nodes that had failed --------------------------------------------------------------------------- */
+
+/* The new driver is broken on node 1. Another tool works on the node, so the change cannot be taken back there. */
+static struct rd *keep_from_way_back(struct rw *w)
+{
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[1][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK ",'emptySeconds':60");
+	run_until(d, 1, "Proving");
+	rw_patch_status(w, &hf_nodes, "n001",
+			"{'status':{'conditions':[{'type':'Ready','status':'True'},{'type':"
+			"'example.com/MaintenanceInProgress','status':'True'}]}}");
+	return d;
+}
+
+static void a_failed_node_that_cannot_be_taken_back_keeps_its_cordon(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = keep_from_way_back(w);
+
+	for (int i = 0; i < 60; i++) {
+		rw_run(w, HF_MINUTE);
+		assert_true(rd_is_cordoned(d, 1));
+	}
+	assert_int_equal(d->runs[1], 2);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "False NodesFailed", "1 node failed");
+	assert_string_equal(rd_node_phase(d, "r", 1), "Failed");
+	rw_delete(w, &hf_devicerollouts, "r");
+	rw_run(w, HF_MINUTE);
+	rd_expect_clean(d);
+}
+
+static void a_failed_node_is_taken_back_once_the_other_tool_has_left(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = keep_from_way_back(w);
+
+	rw_run(w, 3 * HF_MINUTE);
+	rw_patch_status(w, &hf_nodes, "n001",
+			"{'status':{'conditions':[{'type':'Ready','status':'True'}]}}");
+	rw_run(w, HF_HOUR);
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed");
+	assert_int_equal(d->runs[1], 1);
+	rd_expect_clean(d);
+}
+
+/* ---- people ------------------------------------------------------------------------------------------ */
+
+/* As on the way forward, a person who wants the node gets it. */
+static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+	int cordons = 0;
+
+	rw_start(w);
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK);
+	run_until(d, 3, "Proving");
+	rd_pod(d, "bare", 0, NULL);
+	for (int i = 0; i < 1200; i++) {
+		rw_run(w, HF_SECOND);
+		if (!rd_is_cordoned(d, 0))
+			continue;
+		cordons++;
+		patch_node(d, 0, "{'spec':{'unschedulable':null}}");
+	}
+	assert_int_equal(cordons, 1);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "False NodesLeft",
+			    "1 keeps the change, first n000: a person took the cordon off");
+	rd_expect_clean(d);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
+		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
+		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
+	};
+
+	/* One test alone, by a pattern. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
