@@ -327,12 +327,15 @@ static bool is_made_again(const struct hf_rollout_node *entry, const struct hf_r
 	       hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE));
 }
 
-/* True if the rollout handles this node: the node has an entry, or the spec selects it. */
+/* True if the rollout handles this node: the node has an entry or a mark, or the spec selects it. The change itself may take
+ * the node out of the selection, if the selector names the label that changes. */
 static bool is_selected(const struct whole *whole, const struct ro_node *node,
-			const struct hf_rollout_node *entry, const struct ro_driver *driver)
+			const struct hf_rollout_node *entry, const struct ro_driver *driver,
+			bool marked)
 {
-	return entry != NULL || (hf_selector_match_labels(whole->selector, node->labels) &&
-				 (driver != NULL || whole->view.is_label));
+	return entry != NULL ||
+	       ((marked || hf_selector_match_labels(whole->selector, node->labels)) &&
+		(driver != NULL || whole->view.is_label));
 }
 
 static const char *find_group(const struct whole *whole, const struct ro_node *node)
@@ -378,14 +381,14 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	const struct ro_driver *driver = find_driver(&ro->pass, cached->name);
 	struct hf_rollout_member *m = &whole->members[whole->view.members_len];
 	struct hf_rollout_mark mark;
-	bool ours;
+	bool marked = hf_ro_find_mark(&ro->pass, node->marks, &mark), ours;
 
-	if (!is_selected(whole, node, entry, driver))
+	if (!is_selected(whole, node, entry, driver, marked))
 		return;
 	*m = (struct hf_rollout_member){.name = cached->name,
 					.group = find_group(whole, node),
 					.changed = is_changed(whole, node, driver),
-					.marked = hf_ro_find_mark(&ro->pass, node->marks, &mark),
+					.marked = marked,
 					.changed_at = HF_TIME_NONE,
 					.blocked = find_block(whole, cached->name, node, health),
 					.out = health != NULL && health->sick != NULL,

@@ -85,6 +85,53 @@ static void a_failed_node_is_taken_back_once_the_other_tool_has_left(void **stat
 	rd_expect_clean(d);
 }
 
+/* ---- many nodes -------------------------------------------------------------------------------------- */
+
+static int count_label(struct rw *w, const char *value)
+{
+	int count = 0;
+
+	for (int i = 0; i < w->nodes; i++) {
+		char name[16];
+
+		rw_name(i, name);
+		count += hf_streq(hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata",
+						   "labels", "example.com/driver", NULL),
+				  value);
+	}
+	return count;
+}
+
+/* The selector names the label that changes, so no changed node is selected any more. There are more of them than the status
+ * lists. */
+static void nodes_that_the_change_takes_out_of_the_selection_are_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 80);
+
+	rw_start(w);
+	for (int i = 0; i < 80; i++)
+		patch_node(d, i, "{'metadata':{'labels':{'example.com/driver':'one'}}}");
+	rd_rollout(d, "r",
+		   LABEL BACK ",'atOnce':16,'nodeSelector':{'matchLabels':{'example.com/driver':"
+			      "'one'}}");
+	while (!hf_streq(rd_phase(d, "r"), "Soaking"))
+		rw_run(w, HF_SECOND);
+	assert_int_equal(count_label(w, "two"), 80);
+	assert_int_equal(rd_count(d, "r", "selected"), 80);
+	assert_int_equal(rd_count(d, "r", "changed"), 80);
+	/* Node 0 was the first one, and its entry has left the status. */
+	assert_null(rd_entry(d, "r", 0));
+	rw_say(w, 0, RW_RESET);
+	rw_run(w, HF_SECOND);
+	rw_say(w, 0, RW_WELL);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(count_label(w, "one"), 80);
+	rd_expect_clean(d);
+}
+
 /* ---- people ------------------------------------------------------------------------------------------ */
 
 /* As on the way forward, a person who wants the node gets it. */
@@ -121,6 +168,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
+		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
 	};
 
