@@ -619,7 +619,8 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 	const struct hf_rollout_view *view = tally->view;
 
 	if (!view->rolls_back || view->superseded != NULL || view->problem != NULL ||
-	    tally->lost_len > view->failures_max)
+	    tally->lost_len > view->failures_max ||
+	    (view->halted_without_evidence && plan->failed <= view->failures_max))
 		return;
 	if (!view->can_go_back) {
 		set_message(plan, "halted, and not taken back: there is no previous revision");

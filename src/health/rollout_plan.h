@@ -96,6 +96,8 @@ struct hf_rollout_view {
 	const char *problem;
 	/* The template was changed again: the rollout halts, and is not taken back. */
 	const char *superseded;
+	/* It has halted for `problem` or `superseded`, which may have ended since: nothing speaks against the change. */
+	bool halted_without_evidence;
 	/* An older rollout of the same DaemonSet or label is not at an end. */
 	const char *rival;
 	const char *closed; /* no window is open, or another limit of the whole; NULL: none */

@@ -656,6 +656,13 @@ static void what_is_superseded_halts_and_is_not_taken_back(void **state)
 	assert_string_equal(decide(s).halt_reason, "Superseded");
 	s->view.state = HF_ROLLOUT_HALTED;
 	assert_int_equal(decide(s).next, HF_ROLLOUT_HALTED);
+	/* A person gives the DaemonSet its wanted template again. */
+	s->view.superseded = NULL;
+	s->view.halted_without_evidence = true;
+	assert_int_equal(decide(s).next, HF_ROLLOUT_HALTED);
+	/* A node that was in work fails its proof. */
+	set_phase(s, 0, HF_ROLLOUT_FAILED);
+	assert_int_equal(decide(s).next, HF_ROLLOUT_ROLLING_BACK);
 	end(s);
 }
 

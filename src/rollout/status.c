@@ -32,6 +32,13 @@ static struct hf_rollout_condition *find_condition(struct hf_rollout_status *sta
 	return NULL;
 }
 
+bool hf_ro_is_halted_without_evidence(struct hf_rollout_status *status)
+{
+	const struct hf_rollout_condition *c = find_condition(status, "Halted");
+
+	return c != NULL && (hf_streq(c->reason, "Invalid") || hf_streq(c->reason, "Superseded"));
+}
+
 bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
 			 bool is_true, const char *reason, const char *message)
 {

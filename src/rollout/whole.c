@@ -542,6 +542,7 @@ static void see_whole(struct whole *whole)
 		.paused = spec->paused,
 		.cancel = hf_ro_ends(&pass->r, spec),
 		.problem = pass->spec_problem,
+		.halted_without_evidence = hf_ro_is_halted_without_evidence(&pass->r.status),
 		.template_is_back = true,
 		.can_go_back = true,
 	};

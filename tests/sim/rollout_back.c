@@ -134,6 +134,56 @@ static void nodes_that_the_change_takes_out_of_the_selection_are_taken_back(void
 
 /* ---- people ------------------------------------------------------------------------------------------ */
 
+/* Rollout "r" has proved half of the nodes. */
+static struct rd *prove_half(struct rw *w)
+{
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback','waves':['50%','100%']");
+	while (!hf_streq(rd_phase(d, "r"), "Soaking"))
+		rw_run(w, HF_SECOND);
+	return d;
+}
+
+static void expect_half(struct rd *d, const char *reason)
+{
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True", reason);
+	assert_int_equal(d->undos, 0);
+	assert_int_equal(rd_count_running(d, 2), 3);
+}
+
+/* Nothing speaks against the version that was proved. */
+static void a_template_that_is_the_wanted_one_again_is_not_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = prove_half(w);
+
+	rd_set_version(d, 3);
+	rw_run(w, 2 * HF_MINUTE);
+	expect_half(d, "Superseded");
+	rd_set_version(d, 2);
+	rw_run(w, HF_HOUR);
+	expect_half(d, "Superseded");
+}
+
+static void a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = prove_half(w);
+
+	d->strategy = "RollingUpdate";
+	d->object_version++;
+	rw_run(w, 2 * HF_MINUTE);
+	expect_half(d, "Invalid");
+	d->strategy = "OnDelete";
+	d->object_version++;
+	rw_run(w, HF_HOUR);
+	expect_half(d, "Invalid");
+}
+
 /* As on the way forward, a person who wants the node gets it. */
 static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **state)
 {
@@ -169,6 +219,8 @@ int main(int argc, char **argv)
 		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
+		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
+		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
 	};
 
