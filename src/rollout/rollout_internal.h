@@ -292,7 +292,7 @@ bool hf_ro_is_halted_without_evidence(struct hf_rollout_status *status);
 /* Sets or replaces a condition. True: its status or reason differs. */
 bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
 			 bool is_true, const char *reason, const char *message);
-/* Drops the oldest finished entries beyond the limits of the list. */
+/* Drops the oldest finished entries beyond the limits of the list. Reads the phase of the status. */
 void hf_ro_trim_entries(struct hf_rollout_status *status);
 bool hf_ro_write_status(struct ro *ro, const struct hf_rollout_status *status,
 			struct hf_request *ret_request, struct hf_doc **ret_body);

@@ -12,7 +12,7 @@
 /*
  * The status of a DeviceRollout: its entries and conditions, the events that tell of a change, and the metrics.
  * Input: a status. Output: the changed status, one request, events. Invariant: the list of entries keeps each node in
- * work, each failed and each skipped node.
+ * work, each failed and each skipped node, but in a rollback not the nodes that were skipped before it.
  */
 
 struct hf_rollout_node *hf_ro_find_entry(const struct hf_rollout_status *status, const char *name)
@@ -85,16 +85,37 @@ static size_t find_oldest(const struct hf_rollout_status *status, size_t *ret_co
 	return oldest;
 }
 
+static void drop_entry(struct hf_rollout_status *status, size_t at)
+{
+	for (size_t i = at; i + 1 < status->nodes.len; i++)
+		status->nodes.items[i] = status->nodes.items[i + 1];
+	status->nodes.len--;
+}
+
+/* A node that was skipped before the rollback. */
+static size_t find_needless(const struct hf_rollout_status *status)
+{
+	size_t i = 0;
+
+	while (i < status->nodes.len &&
+	       (status->nodes.items[i].was_well ||
+		!hf_streq(status->nodes.items[i].phase, hf_rollout_phase_name(HF_ROLLOUT_SKIPPED))))
+		i++;
+	return i;
+}
+
 void hf_ro_trim_entries(struct hf_rollout_status *status)
 {
-	size_t count, oldest = find_oldest(status, &count);
+	bool back = hf_streq(status->phase, hf_rollout_state_name(HF_ROLLOUT_ROLLING_BACK));
+	size_t count, at = find_oldest(status, &count);
 
-	while (count > HF_ROLLOUT_NEWEST_MAX && oldest < status->nodes.len) {
-		for (size_t i = oldest; i + 1 < status->nodes.len; i++)
-			status->nodes.items[i] = status->nodes.items[i + 1];
-		status->nodes.len--;
-		oldest = find_oldest(status, &count);
+	while (count > HF_ROLLOUT_NEWEST_MAX && at < status->nodes.len) {
+		drop_entry(status, at);
+		at = find_oldest(status, &count);
 	}
+	while (back && status->nodes.len > HF_ROLLOUT_NODES_MAX &&
+	       (at = find_needless(status)) < status->nodes.len)
+		drop_entry(status, at);
 }
 
 bool hf_ro_write_status(struct ro *ro, const struct hf_rollout_status *status,

@@ -30,10 +30,9 @@
 #define PLANS_MAX 8
 
 /* The status lists each failed and each skipped node. Beyond so many of them, nodes in work and proved nodes would have no
- * room in the list. */
-#define LISTED_MAX                                                                                 \
-	(HF_ROLLOUT_NODES_MAX - HF_ROLLOUT_NEWEST_MAX - HF_ROLLOUT_AT_ONCE_MAX -                   \
-	 HF_ROLLOUT_BEGIN_MAX)
+ * room in the list. A rollback finds as many as the rollout has left, and those of its last nodes in work. */
+#define LISTED_BACK_MAX (HF_ROLLOUT_NODES_MAX - HF_ROLLOUT_NEWEST_MAX - HF_ROLLOUT_AT_ONCE_MAX)
+#define LISTED_MAX (LISTED_BACK_MAX - HF_ROLLOUT_BEGIN_MAX)
 
 /* A restart of a job by a device of the node. */
 struct restart {
@@ -433,24 +432,27 @@ static void see_lost(struct whole *whole)
 	}
 }
 
-/* While the list is full, no further node begins. The nodes of the list are tried again in the last wave. What was changed
- * is taken back all the same. */
+/* The status lists the node in any case. In a rollback it needs no entry of a node that was skipped before. */
+static bool is_listed(const struct whole *whole, const struct hf_rollout_member *m)
+{
+	bool back = whole->view.state == HF_ROLLOUT_ROLLING_BACK;
+
+	return m->listed && (m->phase == HF_ROLLOUT_FAILED ||
+			     (m->phase == HF_ROLLOUT_SKIPPED && (m->was_well || !back)));
+}
+
+/* While the list is full, no further node begins. The nodes of the list are tried again: in the last wave, or in the rollback. */
 static void block_unlisted(struct whole *whole)
 {
-	int32_t listed = 0;
+	int32_t listed = 0,
+		most = whole->view.state == HF_ROLLOUT_ROLLING_BACK ? LISTED_BACK_MAX : LISTED_MAX;
 
-	if (whole->view.state == HF_ROLLOUT_ROLLING_BACK)
-		return;
-	for (size_t i = 0; i < whole->view.members_len; i++) {
-		const struct hf_rollout_member *m = &whole->members[i];
-
-		listed += m->listed &&
-			  (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_SKIPPED);
-	}
-	for (size_t i = 0; i < whole->view.members_len && listed >= LISTED_MAX; i++) {
+	for (size_t i = 0; i < whole->view.members_len; i++)
+		listed += is_listed(whole, &whole->members[i]);
+	for (size_t i = 0; i < whole->view.members_len && listed >= most; i++) {
 		struct hf_rollout_member *m = &whole->members[i];
 
-		if (m->listed || m->blocked != NULL)
+		if (is_listed(whole, m) || m->blocked != NULL)
 			continue;
 		m->blocked = "the status cannot list more skipped nodes";
 		m->passing = false;

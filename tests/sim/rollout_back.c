@@ -132,6 +132,48 @@ static void nodes_that_the_change_takes_out_of_the_selection_are_taken_back(void
 	rd_expect_clean(d);
 }
 
+static void put_bare_pods(struct rd *d, int from, int to)
+{
+	char name[16];
+
+	for (int i = from; i < to; i++) {
+		snprintf(name, sizeof(name), "bare-%d", i);
+		rd_pod(d, name, i, NULL);
+	}
+}
+
+/* The status lists each skipped node, and its list has an end. 50 nodes are skipped before the change, and 339 nodes with the
+ * change cannot become empty on the way back. */
+static void more_nodes_are_skipped_on_the_way_back_than_the_status_can_list(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 390);
+	char text[64];
+	int left = 0;
+
+	rw_start(w);
+	d->effect[389][2] = RD_NEVER_READY;
+	put_bare_pods(d, 0, 50);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK ",'emptySeconds':10,'atOnce':64");
+	for (int i = 0; i < 600 && !hf_streq(rd_phase(d, "r"), "RollingBack"); i++)
+		rw_run(w, HF_SECOND);
+	/* These pods do not respect the cordons of the first nodes. */
+	d->beside_pods = true;
+	put_bare_pods(d, 50, 389);
+	for (int i = 0; i < 600 && hf_streq(rd_phase(d, "r"), "RollingBack"); i++)
+		rw_run(w, HF_SECOND);
+	rd_expect_phase(d, "Failed");
+	assert_int_equal(d->runs[389], 1);
+	for (int i = 50; i < 389; i++)
+		left += d->runs[i] == 2;
+	assert_in_range(left, HF_ROLLOUT_NODES_MAX + 1, 339);
+	snprintf(text, sizeof(text), "taken back; 0 nodes failed, %d keep the change", left);
+	if (strstr(rd_message(d, "r"), text) == NULL)
+		fail_msg("'%s' instead of '%s'", rd_message(d, "r"), text);
+	rd_expect_clean(d);
+}
+
 /* ---- people ------------------------------------------------------------------------------------------ */
 
 /* Rollout "r" has proved half of the nodes. */
@@ -213,6 +255,7 @@ static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **s
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
+/* rollout_back [long|short [TEST]], as rollout. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,8 +267,14 @@ int main(int argc, char **argv)
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
 	};
 
-	/* One test alone, by a pattern. */
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest long_tests[] = {
+		T(more_nodes_are_skipped_on_the_way_back_than_the_status_can_list),
+	};
+
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
+	if (argc > 1 && hf_streq(argv[1], "long"))
+		return cmocka_run_group_tests_name("rollout, the way back, long", long_tests, NULL,
+						   NULL);
+	return cmocka_run_group_tests_name("rollout, the way back", tests, NULL, NULL);
 }
