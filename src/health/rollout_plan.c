@@ -170,6 +170,11 @@ static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rol
 	return is_retried(view, m) || (!m->listed && !m->changed);
 }
 
+bool hf_rollout_may_begin(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	return is_candidate(view, m) && m->blocked == NULL && !m->limited;
+}
+
 static void count_candidate(const struct hf_rollout_member *m, struct tally *tally)
 {
 	if (m->blocked == NULL) {
@@ -251,8 +256,7 @@ static bool is_chosen(const struct hf_rollout_plan *plan, const struct hf_rollou
 static bool may_begin(const struct tally *tally, const struct hf_rollout_plan *plan,
 		      const struct hf_rollout_member *m)
 {
-	return is_candidate(tally->view, m) && m->blocked == NULL && !m->limited &&
-	       !is_chosen(plan, m);
+	return hf_rollout_may_begin(tally->view, m) && !is_chosen(plan, m);
 }
 
 /* Finds the next member of the group in [from, to), a node that was not tried yet first.  ret_used: how many nodes of

@@ -26,8 +26,8 @@
 #define UNREADY_MAX HF_MINUTE
 /* The most nodes that are counted as out of use for the limits. */
 #define OUT_MAX 1024
-/* Most plans of one pass; each may drop up to HF_ROLLOUT_BEGIN_MAX nodes that a HealthPolicy does not permit. */
-#define PLANS_MAX 8
+/* The most nodes whose limits one pass asks for. */
+#define LIMITED_MAX 4096
 
 /* The status lists each failed and each skipped node. Beyond so many of them, nodes in work and proved nodes would have no
  * room in the list. A rollback finds as many as the rollout has left, and those of its last nodes in work. */
@@ -582,12 +582,32 @@ static const char *drop_limited(struct whole *whole, struct hf_rollout_plan *pla
 	return first;
 }
 
-/* Plans again while no node of the plan is permitted. A node behind the first ones may be of another failure domain. */
+/* Marks the nodes that their HealthPolicies do not permit. Each permitted node counts as out of use for the next ones, so any
+ * choice of the others is permitted. */
+static void mark_limited(struct whole *whole)
+{
+	struct ro *ro = whole->ro;
+	const char **nodes = HF_ARENA_ARRAY(ro->pass.arena, const char *, LIMITED_MAX);
+	const char **limits = HF_ARENA_ARRAY(ro->pass.arena, const char *, LIMITED_MAX);
+	size_t *at = HF_ARENA_ARRAY(ro->pass.arena, size_t, LIMITED_MAX), len = 0;
+
+	for (size_t i = 0; i < whole->view.members_len && len < LIMITED_MAX; i++)
+		if (hf_rollout_may_begin(&whole->view, &whole->members[i])) {
+			at[len] = i;
+			nodes[len++] = whole->members[i].name;
+		}
+	find_limits(ro, nodes, len, true, limits);
+	for (size_t i = 0; i < len; i++)
+		whole->members[at[i]].limited = limits[i] != NULL;
+}
+
+/* If no node of the plan is permitted, plans again without all nodes that are not: another node may be of another failure
+ * domain or policy. */
 static void plan_within_limits(struct whole *whole, struct hf_rollout_plan *plan)
 {
 	const char *limit = NULL;
 
-	for (int tries = 0; tries < PLANS_MAX; tries++) {
+	for (int tries = 0; tries < 2; tries++) {
 		const char *found;
 
 		hf_rollout_plan(&whole->view, whole->ro->pass.arena, plan);
@@ -598,6 +618,7 @@ static void plan_within_limits(struct whole *whole, struct hf_rollout_plan *plan
 			limit = found;
 		if (plan->begin_len > 0)
 			break;
+		mark_limited(whole);
 	}
 	if (limit != NULL && plan->begin_len == 0 && plan->work == 0 &&
 	    plan->next == whole->view.state)

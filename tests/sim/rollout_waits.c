@@ -238,6 +238,36 @@ static void a_rollout_waits_for_nodes_that_are_not_ready(void **state)
 	assert_int_equal(rd_count_running(d, 2), 4);
 }
 
+/* Nodes 0 to 19 are in a failure domain without room for one more node out of use. The other domain has room. */
+static void a_full_domain_keeps_no_other_domain_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 24);
+
+	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':100},"
+		     "'perDomain':{'topologyKey':'half','max':1}}}");
+	for (int i = 0; i < 24; i++) {
+		char name[16];
+
+		rw_name(i, name);
+		rw_patch(w, &hf_nodes, name,
+			 i < 20 ? "{'metadata':{'labels':{'half':'a'}}}"
+				: "{'metadata':{'labels':{'half':'b'}}}");
+	}
+	rw_patch(w, &hf_nodes, "n019", "{'spec':{'unschedulable':true}}");
+	rw_start(w);
+	rw_run(w, HF_MINUTE);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST ",'atOnce':1,'waves':['100%']");
+	rw_run(w, HF_HOUR);
+	/* Node 19 is out of use already. */
+	assert_int_equal(rd_count_running(d, 2), 5);
+	rd_expect_phase(d, "Rolling");
+	if (strstr(rd_message(d, "r"), "n000: budget.perDomain of the HealthPolicy is used up") ==
+	    NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+}
+
 /* A node that does not come back is left out after a time. */
 static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
 {
@@ -486,6 +516,7 @@ int main(int argc, char **argv)
 		T(a_job_with_a_restart_left_is_moved),
 		cmocka_unit_test(a_missing_namespace_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
+		T(a_full_domain_keeps_no_other_domain_back),
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
 		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
 		T(more_nodes_are_skipped_than_the_status_can_list),
