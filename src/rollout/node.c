@@ -256,6 +256,19 @@ static void see_lease(struct ro *ro, struct hf_rollout_node_view *view)
 
 /* ---- the proof ----------------------------------------------------------------------------------- */
 
+/* On the way back the label has to have its previous value again, or a third one: then another writer has replaced the change,
+ * and there is nothing left to take back. */
+static bool has_wanted_label(const struct ro *ro, const struct ro_facts *facts)
+{
+	const char *value = ro->pass.spec.label.value;
+	const char *is = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "labels",
+					  ro->pass.spec.label.key, NULL);
+
+	if (!facts->view.backwards)
+		return hf_streq(is, value);
+	return !hf_streq(is, value) || hf_streq(facts->mark.previous, value);
+}
+
 static void see_change(struct ro *ro, struct ro_facts *facts)
 {
 	const struct ro_pass *pass = &ro->pass;
@@ -266,10 +279,9 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 
 	proof->complete_at = facts->request_at = pass->entry->changed_at;
 	if (pass->spec.daemon_set.name == NULL) {
-		is = hf_json_path_str(json_of(ro, RO_READ_NODE), "metadata", "labels",
-				      pass->spec.label.key, NULL);
-		wanted = facts->view.backwards ? facts->mark.previous : pass->spec.label.value;
-		proof->changed = proof->begun = hf_streq(is, wanted);
+		/* An unreadable spec names neither. */
+		proof->changed = proof->begun =
+			pass->spec.label.key != NULL && has_wanted_label(ro, facts);
 		proof->pod_ready = true;
 		return;
 	}

@@ -85,6 +85,30 @@ static void a_failed_node_is_taken_back_once_the_other_tool_has_left(void **stat
 	rd_expect_clean(d);
 }
 
+/* Another version of the operator wrote a field that this one does not know. */
+static void a_spec_that_cannot_be_read_proves_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST);
+	run_until(d, 0, "Proving");
+	/* The pod alone is missing for the proof. */
+	rw_run(w, 15 * HF_SECOND);
+	rw_say(w, 0, RW_WELL);
+	rd_patch_spec(d, "r", "'unknown':1");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Halted");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
+	assert_true(rd_is_cordoned(d, 0));
+	rw_delete(w, &hf_devicerollouts, "r");
+	rw_run(w, HF_MINUTE);
+	rd_expect_clean(d);
+}
+
 /* ---- many nodes -------------------------------------------------------------------------------------- */
 
 static int count_label(struct rw *w, const char *value)
@@ -226,6 +250,23 @@ static void a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back(void **stat
 	expect_half(d, "Invalid");
 }
 
+static void a_label_that_another_has_changed_since_is_left_alone(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	rd_rollout(d, "r", LABEL BACK);
+	run_until(d, 1, "Done");
+	patch_node(d, 0, "{'metadata':{'labels':{'example.com/driver':'three'}}}");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(count_label(w, "three"), 1);
+	assert_int_equal(count_label(w, "two"), 0);
+	rd_expect_clean(d);
+}
+
 /* As on the way forward, a person who wants the node gets it. */
 static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **state)
 {
@@ -261,9 +302,11 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
+		T(a_spec_that_cannot_be_read_proves_nothing),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
 		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
+		T(a_label_that_another_has_changed_since_is_left_alone),
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
 	};
 
