@@ -425,7 +425,8 @@ static void step_changing(const struct hf_rollout_node_view *view,
 	}
 	if (!view->proof.begun && (ends_before_change(view, step) || is_held(view, step)))
 		return;
-	if (!view->proof.changed) {
+	/* If the kubelet has evicted the driver's pod, the node has the change before its mark. */
+	if (!view->proof.changed || !view->marked) {
 		set_message(step, view->backwards ? "waits until the change is taken back"
 						  : "waits until the change is there");
 		(void)(ask_for(step, !view->marked, HF_ROLLOUT_MARK) ||

@@ -266,6 +266,10 @@ static void the_mark_comes_before_the_change(void **state)
 	expect_act(&v, HF_ROLLOUT_CHANGE);
 	v.proof.changed = v.proof.begun = true;
 	expect_phase(&v, HF_ROLLOUT_PROVING);
+	/* Another has changed the node: without a mark nothing would tell later that the rollout has proved it. */
+	v.marked = false;
+	expect_act(&v, HF_ROLLOUT_MARK);
+	v.marked = true;
 	v.proof.changed = false;
 	v.now = T0 + 15 * HF_MINUTE;
 	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");

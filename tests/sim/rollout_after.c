@@ -467,6 +467,26 @@ static void nodes_with_another_change_are_no_evidence(void **state)
 	assert_int_equal(hf_json_i64(hf_json_path(evidence, "unchanged", "nodes", NULL), -1), 4);
 }
 
+/* The kubelet has evicted the driver's pod while the node was emptied, so the next pod has the new version already. */
+static void a_node_that_was_changed_by_another_is_watched_too(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rd_pod(d, "train-0", 0, "train");
+	rd_roll(d, DRIVER SLOW ",'empty':'Wait','emptySeconds':3600");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	rw_patch_in(w, &hf_pods, "default", "driver-n000-v1", NULL,
+		    "{'metadata':{'labels':{'controller-revision-hash':'h2'}}}");
+	rd_end_pod(d, "train-0");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_say(w, 0, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+}
+
 /* ---- the way back ---------------------------------------------------------------------------------- */
 
 /* The image of the old version is gone. */
@@ -632,6 +652,7 @@ int main(int argc, char **argv)
 		T(a_skipped_node_is_no_canary),
 		T(a_failed_node_is_no_canary),
 		T(nodes_with_another_change_are_no_evidence),
+		T(a_node_that_was_changed_by_another_is_watched_too),
 		T(a_rollback_that_does_not_work_breaks_one_node),
 		T(a_rollback_goes_on_beside_broken_devices),
 		T(a_held_node_keeps_the_change_and_is_named),
