@@ -101,7 +101,7 @@ struct hf_rollout_node {
 	hf_time changed_at;   /* "changedTime"; HF_TIME_NONE: not changed yet */
 	const char *previous; /* value of the label before the change; NULL: none, or no label */
 	bool cordoned_by_us;
-	/* "wasWell": the node was changed, and had not failed, when it was to be taken back */
+	/* "wasWell": the node was changed, had not failed and could be proved, when it was to be taken back */
 	bool was_well;
 	int32_t tries; /* how often the rollout has begun with the node */
 	struct {

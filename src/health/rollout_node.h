@@ -123,7 +123,7 @@ struct hf_rollout_node_view {
 	bool stops, ends;
 	const char *stop_why;
 	bool backwards; /* the change is taken back */
-	/* backwards: the node had failed before it was to be taken back */
+	/* backwards: the node had failed, or could not be proved, when it was to be taken back */
 	bool had_failed;
 	enum hf_rollout_empty empty;
 	hf_time empty_for, prove_within;

@@ -56,6 +56,7 @@ struct hf_rollout_member {
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
 	bool was_well; /* of the entry: the node was well when it was to be taken back */
 	bool out;      /* a device of the node is out of use now */
+	bool away; /* no proof may be possible now: the node is not Ready, or its agent is silent or does not know a device */
 	/* the changed node has a device that failed after the change: which, and how; NULL: none */
 	const char *sick;
 	/* why nothing good has been seen of the node for a while, such as that it is not Ready; NULL: it is well, or

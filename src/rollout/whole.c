@@ -134,8 +134,22 @@ static const struct ro_driver *find_driver(const struct ro_pass *pass, const cha
 						hf_compare_by_name);
 }
 
-static const char *find_block(const struct whole *whole, const char *name,
-			      const struct ro_node *node, const struct ro_health *health)
+/* Why the node could not be proved now; NULL: it could. */
+static const char *find_absence(const struct whole *whole, const char *name,
+				const struct ro_node *node, const struct ro_health *health)
+{
+	if (!node->ready)
+		return "the node is not Ready";
+	if (hf_ro_is_stale(whole->ro, name))
+		return RO_SILENT;
+	return health != NULL && health->unknown != NULL
+		       ? "the agent knows nothing of a device of the node"
+		       : NULL;
+}
+
+/* absence: of find_absence. */
+static const char *find_block(const struct whole *whole, const struct ro_node *node,
+			      const struct ro_health *health, const char *absence)
 {
 	if (node->held)
 		return "annotation " HF_MEND_HOLD_ANNOTATION;
@@ -144,15 +158,10 @@ static const char *find_block(const struct whole *whole, const char *name,
 	/* What a change has broken is taken back all the same. */
 	if (whole->view.state == HF_ROLLOUT_ROLLING_BACK)
 		return NULL;
-	if (!node->ready)
-		return "the node is not Ready";
 	if (node->quarantined)
 		return "the node is quarantined";
-	/* The proof needs a report. */
-	if (hf_ro_is_stale(whole->ro, name))
-		return RO_SILENT;
-	if (health != NULL && health->unknown != NULL)
-		return "the agent knows nothing of a device of the node";
+	if (absence != NULL)
+		return absence;
 	return health != NULL && health->sick != NULL ? "a device of the node is out of use" : NULL;
 }
 
@@ -380,6 +389,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	const struct ro_driver *driver = find_driver(&ro->pass, cached->name);
 	struct hf_rollout_member *m = &whole->members[whole->view.members_len];
 	struct hf_rollout_mark mark;
+	const char *absence = find_absence(whole, cached->name, node, health);
 	bool marked = hf_ro_find_mark(&ro->pass, node->marks, &mark), ours;
 
 	if (!is_selected(whole, node, entry, driver, marked))
@@ -389,7 +399,8 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 					.changed = is_changed(whole, node, driver),
 					.marked = marked,
 					.changed_at = HF_TIME_NONE,
-					.blocked = find_block(whole, cached->name, node, health),
+					.blocked = find_block(whole, node, health, absence),
+					.away = absence != NULL,
 					.out = health != NULL && health->sick != NULL,
 					.passing = !node->held && !node->paused};
 	find_lost(ro, node, health, driver, m);
@@ -675,10 +686,11 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 			entry = &status->nodes.items[status->nodes.len++];
 			*entry = (struct hf_rollout_node){.name = plan->begin[i]->name};
 		}
-		/* Nodes without an entry were well: the list keeps each failed node. */
+		/* Nodes without an entry have not failed: the list keeps each failed node. */
 		entry->was_well =
-			back && (entry->was_well ||
-				 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
+			back && !plan->begin[i]->away &&
+			(entry->was_well ||
+			 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
 		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
 		entry->outcome = NULL;
 		entry->since = now;

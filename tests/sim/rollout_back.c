@@ -109,6 +109,43 @@ static void a_spec_that_cannot_be_read_proves_nothing(void **state)
 	rd_expect_clean(d);
 }
 
+/* ---- nodes that are away ------------------------------------------------------------------------------ */
+
+static void set_ready(struct rd *d, int node, const char *status)
+{
+	char name[16], text[128];
+
+	rw_name(node, name);
+	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+		 status);
+	rw_patch_status(d->w, &hf_nodes, name, text);
+}
+
+/* A person has switched node 3 off, and the agent of node 2 has ended. Neither can be proved, and that says nothing about the
+ * old version. */
+static void nodes_that_are_away_do_not_stop_the_way_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	d->effect[5][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r",
+		   DRIVER ",'soakSeconds':1800,'proof':{'seconds':120},'onFailure':'Rollback',"
+			  "'waves':[5,'100%']");
+	run_until(d, 4, "Done");
+	patch_node(d, 3, "{'spec':{'unschedulable':true}}");
+	set_ready(d, 3, "Unknown");
+	patch_node(d, 2, "{'spec':{'unschedulable':true}}");
+	w->silent[2] = true;
+	rw_run(w, 3 * HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "False NodesFailed", "2 nodes failed");
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(d->runs[i], 1);
+}
+
 /* ---- many nodes -------------------------------------------------------------------------------------- */
 
 static int count_label(struct rw *w, const char *value)
@@ -303,6 +340,7 @@ int main(int argc, char **argv)
 		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
 		T(a_spec_that_cannot_be_read_proves_nothing),
+		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
 		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
