@@ -132,9 +132,9 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 
 /* A change now would bring another template than the wanted one. The pass on the whole decides what becomes of the
  * rollout. */
-static const char *find_template_hold(const struct ro_pass *pass,
-				      const struct hf_rollout_node_view *view)
+static const char *find_template_hold(const struct ro_pass *pass, const struct ro_facts *facts)
 {
+	const struct hf_rollout_node_view *view = &facts->view;
 	const struct hf_rollout_status *status = &pass->r.status;
 	const char *problem;
 
@@ -145,6 +145,9 @@ static const char *find_template_hold(const struct ro_pass *pass,
 		return problem;
 	if (!hf_ro_is_observed(pass))
 		return RO_UNSEEN_TEMPLATE;
+	/* The DaemonSet may not select the node any more. Then no pod would come to be proved. */
+	if (facts->driver == NULL && !view->marked)
+		return RO_NO_DRIVER;
 	return hf_streq(pass->newest.hash,
 			view->backwards ? status->from_revision : status->target_revision)
 		       ? NULL
@@ -232,7 +235,7 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->on_hold = marks.held;
 	view->held = find_hold(ro, facts, &marks);
 	if (view->held == NULL)
-		view->held = find_template_hold(&ro->pass, view);
+		view->held = find_template_hold(&ro->pass, facts);
 	view->other_lock = hf_node_find_lock(node, ro->pass.node, json_of(ro, RO_READ_KURED),
 					     ro->pass.in_maintenance, ro->pass.arena);
 	if (view->other_lock == NULL && view->phase == HF_ROLLOUT_WAITING)
@@ -421,8 +424,8 @@ void hf_ro_node_facts(struct ro *ro, struct ro_facts *ret_facts)
 	ret_facts->view.seen_since = ro->seen_since;
 	see_entry(ro, ret_facts);
 	see_lease(ro, &ret_facts->view);
-	see_node(ro, ret_facts);
 	see_pods(ro, ret_facts);
+	see_node(ro, ret_facts);
 	see_change(ro, ret_facts);
 	see_health(ro, ret_facts);
 	see_resources(ro, ret_facts);

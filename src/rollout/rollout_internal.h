@@ -38,6 +38,7 @@
 #define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
 #define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
 #define RO_UNSEEN_TEMPLATE "the controller of DaemonSets has not seen the newest template"
+#define RO_NO_DRIVER "the node has no pod of the DaemonSet"
 #define RO_ARENA_MAX ((size_t)64 << 20)
 /* An agent that does not report for longer is silent: it reports every five minutes at least. */
 #define RO_SILENT_MAX (15 * HF_MINUTE)

@@ -147,9 +147,10 @@ static const char *find_absence(const struct whole *whole, const char *name,
 		       : NULL;
 }
 
-/* absence: of find_absence. */
+/* absence: of find_absence; departure: of find_departure. */
 static const char *find_block(const struct whole *whole, const struct ro_node *node,
-			      const struct ro_health *health, const char *absence)
+			      const struct ro_health *health, const char *absence,
+			      const char *departure)
 {
 	if (node->held)
 		return "annotation " HF_MEND_HOLD_ANNOTATION;
@@ -158,6 +159,8 @@ static const char *find_block(const struct whole *whole, const struct ro_node *n
 	/* What a change has broken is taken back all the same. */
 	if (whole->view.state == HF_ROLLOUT_ROLLING_BACK)
 		return NULL;
+	if (departure != NULL)
+		return departure;
 	if (node->quarantined)
 		return "the node is quarantined";
 	if (absence != NULL)
@@ -346,6 +349,15 @@ static bool is_selected(const struct whole *whole, const struct ro_node *node,
 		(driver != NULL || whole->view.is_label));
 }
 
+/* Why no work may begin on a node with an entry or a mark, because it has left the rollout; NULL: it has not. */
+static const char *find_departure(const struct whole *whole, const struct ro_node *node,
+				  const struct ro_driver *driver)
+{
+	if (!hf_selector_match_labels(whole->selector, node->labels))
+		return "spec.nodeSelector does not select the node any more";
+	return driver == NULL && !whole->view.is_label ? RO_NO_DRIVER : NULL;
+}
+
 static const char *find_group(const struct whole *whole, const struct ro_node *node)
 {
 	const char *key = whole->ro->pass.spec.group_by;
@@ -390,19 +402,21 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	struct hf_rollout_member *m = &whole->members[whole->view.members_len];
 	struct hf_rollout_mark mark;
 	const char *absence = find_absence(whole, cached->name, node, health);
+	const char *departure = find_departure(whole, node, driver);
 	bool marked = hf_ro_find_mark(&ro->pass, node->marks, &mark), ours;
 
 	if (!is_selected(whole, node, entry, driver, marked))
 		return;
-	*m = (struct hf_rollout_member){.name = cached->name,
-					.group = find_group(whole, node),
-					.changed = is_changed(whole, node, driver),
-					.marked = marked,
-					.changed_at = HF_TIME_NONE,
-					.blocked = find_block(whole, node, health, absence),
-					.away = absence != NULL,
-					.out = health != NULL && health->sick != NULL,
-					.passing = !node->held && !node->paused};
+	*m = (struct hf_rollout_member){
+		.name = cached->name,
+		.group = find_group(whole, node),
+		.changed = is_changed(whole, node, driver),
+		.marked = marked,
+		.changed_at = HF_TIME_NONE,
+		.blocked = find_block(whole, node, health, absence, departure),
+		.away = absence != NULL,
+		.out = health != NULL && health->sick != NULL,
+		.passing = !node->held && !node->paused && departure == NULL};
 	find_lost(ro, node, health, driver, m);
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);

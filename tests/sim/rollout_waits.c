@@ -331,6 +331,73 @@ static void more_nodes_are_skipped_than_the_status_can_list(void **state)
 	rd_expect_clean(d);
 }
 
+/* ---- nodes that leave the rollout -------------------------------------------------------------------- */
+
+/* Node 0 is skipped, because a pod stays there. It ends after a while, and the rollout may try the node again. */
+static struct rd *skip_first_node(struct rw *w)
+{
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "bare", 0, NULL);
+	rd_roll(d, DRIVER FAST ",'nodeSelector':{'matchLabels':{'pool':'even'}},'emptySeconds':60,"
+			       "'waves':[1,'100%']");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	return d;
+}
+
+static void a_node_that_a_person_takes_out_of_the_selection_is_left_alone(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = skip_first_node(w);
+
+	rw_patch(w, &hf_nodes, "n000", "{'metadata':{'labels':{'pool':'mine'}}}");
+	rd_end_pod(d, "bare");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->deletes[0], 0);
+	if (strstr(rd_message(d, "r"), "n000: spec.nodeSelector does not select the node") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+}
+
+/* The DaemonSet does not select the node any more. */
+static void drop_driver(struct rw *w, const char *pod)
+{
+	rw_patch_in(w, &hf_pods, "default", pod, NULL, "{'metadata':{'ownerReferences':null}}");
+}
+
+static void a_node_without_a_pod_of_the_driver_fails_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = skip_first_node(w);
+
+	drop_driver(w, "driver-n000-v1");
+	rd_end_pod(d, "bare");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	if (strstr(rd_message(d, "r"), "n000: the node has no pod of the DaemonSet") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
+}
+
+static void a_node_that_loses_its_driver_in_work_is_skipped(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "train", 0, "train");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':300");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	drop_driver(w, "driver-n000-v1");
+	rd_end_pod(d, "train");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(entry_message(d), "waits: the node has no pod of the DaemonSet");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
+	rd_expect_clean(d);
+}
+
 /* ---- what is not there any more -------------------------------------------------------------------- */
 
 static bool refuse_deletes(const struct rw *w, const struct hf_request *request,
@@ -517,6 +584,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_missing_namespace_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
 		T(a_full_domain_keeps_no_other_domain_back),
+		T(a_node_that_a_person_takes_out_of_the_selection_is_left_alone),
+		T(a_node_without_a_pod_of_the_driver_fails_nothing),
+		T(a_node_that_loses_its_driver_in_work_is_skipped),
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
 		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
 		T(more_nodes_are_skipped_than_the_status_can_list),
