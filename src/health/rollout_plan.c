@@ -190,10 +190,11 @@ static void count_candidate(const struct hf_rollout_member *m, struct tally *tal
 		tally->passing = m;
 }
 
-/* The node has the change, as if there were no rollback. */
+/* The node has the change, as if there were no rollback. If a person has taken the mark of a label away, the previous value
+ * is unknown. */
 static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
 {
-	return m->changed && (m->marked || !view->is_label) && !is_in_work(m) &&
+	return m->changed && (m->marked || is_done(m) || !view->is_label) && !is_in_work(m) &&
 	       !(m->listed &&
 		 (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
 }
@@ -696,9 +697,10 @@ static void tell_taken_back(const struct tally *tally, struct hf_rollout_plan *p
 		    plan->failed, plan->failed == 1 ? "" : "s", plan->left,
 		    plan->left == 1 ? "s" : "", left == NULL ? "" : ", first ",
 		    left == NULL ? "" : left->name, left == NULL ? "" : ": ",
-		    left == NULL            ? ""
-		    : left->blocked != NULL ? left->blocked
-					    : hf_str_or(left->message, "not taken back"));
+		    left == NULL                     ? ""
+		    : left->blocked != NULL          ? left->blocked
+		    : is_done(left) && !left->marked ? "its mark is gone"
+						     : hf_str_or(left->message, "not taken back"));
 }
 
 static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *plan)

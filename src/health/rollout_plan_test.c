@@ -643,6 +643,13 @@ static void a_rollback_names_the_nodes_that_keep_the_change(void **state)
 	assert_int_equal(decide(s).left, 1);
 	s->view.is_label = true;
 	assert_int_equal(decide(s).left, 0);
+	/* The rollout has changed the node, and a person has taken its mark away. */
+	set_phase(s, 3, HF_ROLLOUT_DONE);
+	s->members[3].blocked = NULL;
+	s->members[3].marked = false;
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ENDED_FAILED);
+	assert_non_null(strstr(plan.message, "1 keeps the change, first n03: its mark is gone"));
 	end(s);
 }
 

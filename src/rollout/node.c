@@ -211,6 +211,16 @@ static void see_mark(struct ro *ro, struct ro_facts *facts)
 	facts->view.marked = facts->has_mark && facts->mark.rolled_back == facts->view.backwards;
 }
 
+/* The Node was made again after its change, and has neither the change nor a cordon: it is another node. */
+static bool is_made_again(const struct ro *ro, const struct ro_facts *facts,
+			  const struct hf_node_marks *marks)
+{
+	hf_time changed_at = ro->pass.entry->changed_at;
+
+	return !facts->has_mark && changed_at != HF_TIME_NONE && marks->created_at > changed_at &&
+	       (facts->view.phase == HF_ROLLOUT_PROVING || facts->view.phase == HF_ROLLOUT_CANARY);
+}
+
 static void see_node(struct ro *ro, struct ro_facts *facts)
 {
 	struct hf_rollout_node_view *view = &facts->view;
@@ -232,6 +242,7 @@ static void see_node(struct ro *ro, struct ro_facts *facts)
 	view->proof.node_ready = marks.ready;
 	view->proof.boot_id = marks.boot_id;
 	see_mark(ro, facts);
+	view->node_exists = !is_made_again(ro, facts, &marks);
 	view->on_hold = marks.held;
 	view->held = find_hold(ro, facts, &marks);
 	if (view->held == NULL)

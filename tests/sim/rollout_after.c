@@ -381,6 +381,33 @@ static void a_proved_node_that_is_made_again_halts_nothing(void **state)
 	assert_int_equal(rd_count_running(d, 2), 6);
 }
 
+/* The node is installed anew before its proof. It is changed again in the last wave. */
+static void a_node_that_is_made_again_before_its_proof_halts_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	rd_rollout(d, "r", LABEL FAST);
+	for (int i = 0; i < 1200 && !hf_streq(rd_node_phase(d, "r", 0), "Proving"); i++)
+		rw_run(w, 50 * HF_MS);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
+	w->silent[0] = true;
+	rw_run(w, 2 * HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
+	d->bare[0] = true;
+	rw_delete(w, &hf_nodes, "n000");
+	rw_node(w, 0);
+	w->silent[0] = false;
+	rw_patch_status(w, &hf_nodes, "n000",
+			"{'status':{'allocatable':{'nvidia.com/gpu':'8','cpu':'64'}}}");
+	d->bare[0] = false;
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count(d, "r", "changed"), 4);
+	rd_expect_clean(d);
+}
+
 /* The agent ends while the node waits for a pod. */
 static void a_node_whose_agent_falls_silent_is_not_changed(void **state)
 {
@@ -647,6 +674,7 @@ int main(int argc, char **argv)
 		T(a_node_that_is_not_ready_is_not_changed),
 		T(a_fault_from_before_the_change_is_not_blamed_on_it),
 		T(a_proved_node_that_is_made_again_halts_nothing),
+		T(a_node_that_is_made_again_before_its_proof_halts_nothing),
 		T(a_node_with_a_silent_agent_is_not_changed),
 		T(a_node_whose_agent_falls_silent_is_not_changed),
 		T(a_skipped_node_is_no_canary),
