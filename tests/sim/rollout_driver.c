@@ -159,6 +159,21 @@ static void offer(struct rd *d, int node, int gpus)
 	rw_patch_in(d->w, &hf_nodes, NULL, name, "status", text);
 }
 
+void rd_evict(struct rd *d, int node)
+{
+	char name[64];
+
+	print_pod(d, node, name);
+	(void)rw_remove(d->w, &hf_pods, NS, name, 0);
+}
+
+/* The operator deletes pods with the grace period of the pod. */
+bool rd_is_evicted(const struct hf_json *pod)
+{
+	return hf_json_i64(hf_json_path(pod, "metadata", "deletionGracePeriodSeconds", NULL), -1) ==
+	       0;
+}
+
 static void become_ready(struct rd *d, int node)
 {
 	enum rd_effect effect = d->effect[node][d->runs[node]];
@@ -373,6 +388,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	if (change->resource == &hf_nodes)
 		check_cordons(d, before, after);
 	if (change->resource == &hf_pods && !is_leaving(before) && is_leaving(after) &&
+	    !rd_is_evicted(after) &&
 	    hf_streq(hf_json_path_str(after, "metadata", "labels", "app", NULL), "driver"))
 		check_change(d, after);
 	if (change->resource == &hf_devicehealths) {

@@ -91,6 +91,9 @@ struct rd *rd_begin(struct rw *w, int nodes, const char *spec);
 void rd_roll(struct rd *d, const char *spec);
 /* A person changes the template to this version. */
 void rd_set_version(struct rd *d, int version);
+/* The kubelet evicts the driver's pod of the node. The next pod has the version of the template. */
+void rd_evict(struct rd *d, int node);
+bool rd_is_evicted(const struct hf_json *pod);
 /* In this text ' stands for ". Creates the DeviceRollout; spec without its braces. */
 void rd_rollout(struct rd *d, const char *name, const char *spec);
 void rd_patch_spec(struct rd *d, const char *name, const char *spec);

@@ -30,7 +30,7 @@
  *
  * In a third of the seeds the driver is good and devices stay well: then the rollout ends Succeeded.
  *
- *   rollout_swarm [--corpus FILE] [--wide 0|1] [--start S] [--seeds N]
+ *   rollout_swarm [--corpus FILE] [--wide 0|1|2] [--start S] [--seeds N]
  *
  * The seeds of the corpus run first.
  */
@@ -282,7 +282,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 		check_rollout(s, before, after);
 	if (change->resource == &hf_nodes)
 		check_cordon(s, before, after);
-	if (change->resource == &hf_pods &&
+	if (change->resource == &hf_pods && !rd_is_evicted(after) &&
 	    hf_json_path(before, "metadata", "deletionTimestamp", NULL) == NULL &&
 	    hf_json_path(after, "metadata", "deletionTimestamp", NULL) != NULL &&
 	    hf_streq(hf_json_path_str(after, "metadata", "labels", "app", NULL), "driver"))
@@ -628,6 +628,8 @@ static void disturb(struct swarm *s)
 	s->troubles++;
 	if (s->wide != NULL)
 		rsw_disturb(s->wide, node);
+	if (s->wide != NULL && !s->removed[node] && !s->d->bare[node] && !is_changing(s, node))
+		s->foreign |= rsw_disturb_wildly(s->wide, node);
 	if (s->removed[node])
 		change_nodes(s, node);
 	else
@@ -839,8 +841,10 @@ static void begin_rollouts(struct swarm *s)
 		 on_failure);
 	snprintf(s->spec, sizeof(s->spec), "%s%s", spec,
 		 pick(s, 3) == 0 ? ",'groupBy':'rack'" : "");
-	if (s->wide != NULL)
+	if (s->wide != NULL) {
 		rsw_add_windows(s->wide, s->spec, sizeof(s->spec));
+		rsw_add_selector(s->wide, s->spec, sizeof(s->spec));
+	}
 	rd_rollout(s->d, "r", s->spec);
 	if (s->gentle || pick(s, 2) == 0)
 		return;
@@ -891,7 +895,7 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 	unsigned seed = (unsigned)number;
 	struct rsw more;
 	struct swarm s = {.troubles = 0};
-	bool wide = world == SEEDS_WIDE;
+	bool wide = world != SEEDS_NARROW;
 
 	rw_setup((void **)&s.w);
 	hf_rng_init(&s.w->rng, seed);
@@ -906,6 +910,8 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 		s.wide = &more;
 		rsw_begin(&more, s.w, s.d);
 		more.strangers = s.strangers;
+		more.wild = world == SEEDS_WILD && !s.gentle;
+		hf_rng_init(&more.rng, seed);
 	}
 	draw_effects(&s);
 	draw_policy(&s);
@@ -962,7 +968,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_rollout_ends_or_says_why),
 	};
 
-	if (!seeds_read_args(argc, argv, 2, &seeds))
+	if (!seeds_read_args(argc, argv, 3, &seeds))
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 /* The wide world of rollout_swarm: rollout_swarm_wide.h. */
 
 #define KEY "example.com/driver"
+#define HAND "hand" /* value that people give the label */
 #define DAY_MINUTES 1440
 
 static unsigned pick(struct rsw *s, unsigned below)
@@ -197,7 +198,8 @@ static void on_node(struct rsw *s, const struct hf_memstore_change *change)
 	}
 	if (owner_of(before) == NULL && owner_of(after) != NULL)
 		check_cordon(s, after);
-	if (!hf_streq(label_of(before), label_of(after)) && s->begun)
+	if (!hf_streq(label_of(before), label_of(after)) && s->begun &&
+	    !hf_streq(label_of(after), HAND))
 		check_label(s, after);
 }
 
@@ -335,6 +337,42 @@ void rsw_disturb(struct rsw *s, int node)
 	rd_pod(s->d, names[node], node, s->bare[node] ? NULL : "other");
 }
 
+void rsw_add_selector(struct rsw *s, char *text, size_t size)
+{
+	size_t len = strlen(text);
+
+	if (s->wild && hf_rng_below(&s->rng, 2) == 0)
+		snprintf(text + len, size - len,
+			 ",'nodeSelector':{'matchExpressions':[{'key':'left','operator':"
+			 "'DoesNotExist'}]}");
+}
+
+bool rsw_disturb_wildly(struct rsw *s, int node)
+{
+	char name[16];
+
+	rw_name(node, name);
+	switch (s->wild ? hf_rng_below(&s->rng, 8) : 7) {
+	case 0:
+	case 1:
+		/* A pod that becomes Ready makes a sick node well, and an act may begin before. */
+		if (!s->d->ready[node] || s->w->ill[node] != RW_WELL)
+			return false;
+		rd_evict(s->d, node);
+		return true;
+	case 2:
+		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'" KEY "':'" HAND "'}}}");
+		return false;
+	case 3:
+		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'left':'yes'}}}");
+		return true;
+	case 4:
+		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'left':null}}}");
+		return true;
+	default: return false;
+	}
+}
+
 void rsw_calm(struct rsw *s)
 {
 	for (int i = 0; i < s->w->nodes; i++) {
@@ -409,6 +447,7 @@ static void expect_taken_back(struct rsw *s, unsigned seed)
 
 		rw_name(i, name);
 		if (!s->renewed[i] &&
+		    !hf_streq(label_of(rw_get(s->w, &hf_nodes, NULL, name)), HAND) &&
 		    !hf_streq(label_of(rw_get(s->w, &hf_nodes, NULL, name)), s->label[i]))
 			fail_msg("seed %u: %s has label '%s' instead of '%s' after the rollback",
 				 seed, name, label_of(rw_get(s->w, &hf_nodes, NULL, name)),

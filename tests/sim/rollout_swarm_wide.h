@@ -15,6 +15,9 @@
  * more well nodes than maxFailures and the nodes in work.
  */
 
+/* The wild world adds what happens to nodes without the rollouts: the kubelet evicts pods of the driver, people give the label of
+ * the rollouts a value of their own, and nodes leave the selection and come back. Its numbers are drawn apart, so that the rest of
+ * a seed goes on as in the wide world. */
 struct rsw {
 	struct rw *w;
 	struct rd *d;
@@ -23,6 +26,8 @@ struct rsw {
 	int windows[3][2];                   /* minutes of the day; from 0 to 0: none */
 	bool windowed, has_rival, strangers; /* strangers write into the status */
 	bool begun;                          /* the rollouts exist */
+	bool wild;
+	struct hf_rng rng; /* of the wild world */
 	bool two_leaders;
 	hf_time soak;                  /* of rollout "r" */
 	char label[RW_NODES_MAX][8];   /* of each node before any rollout; "": none */
@@ -34,11 +39,16 @@ struct rsw {
 void rsw_begin(struct rsw *s, struct rw *w, struct rd *d);
 /* Draws what the spec of a rollout has more; adds it to the text of `size` bytes. */
 void rsw_add_windows(struct rsw *s, char *text, size_t size);
+/* In the wild world, adds the selection of nodes. */
+void rsw_add_selector(struct rsw *s, char *text, size_t size);
 /* The budget of the HealthPolicy. */
 void rsw_print_budget(const struct rsw *s, char *text, size_t size);
 /* Once the rollouts exist. gentle: no version of the driver makes steps much slower. */
 void rsw_begin_jobs(struct rsw *s, bool gentle);
 void rsw_disturb(struct rsw *s, int node);
+/* Of the wild world. No rollout changes the node at this time. Returns true if the node may have the newest version now without
+ * rollout "r". */
+bool rsw_disturb_wildly(struct rsw *s, int node);
 void rsw_calm(struct rsw *s);
 void rsw_expect(struct rsw *s, unsigned seed);
 void rsw_end(struct rsw *s);
