@@ -589,12 +589,25 @@ static void tell_end(const struct tally *tally, struct hf_rollout_plan *plan)
 		    tally->blocked != NULL ? tally->blocked->blocked : "");
 }
 
+/* So long it takes to see that a node is lost or that its agent is silent. */
+#define WATCH_MAX (16 * HF_MINUTE)
+
+/* Without an operator, nothing is seen of the changed nodes. A soak does not end before they have been watched for a while. */
+static hf_time find_soak_end(const struct hf_rollout_view *view)
+{
+	hf_time soaked = hf_time_add(view->newest_end, view->soak);
+	hf_time watched =
+		hf_time_add(view->seen_since, view->soak < WATCH_MAX ? view->soak : WATCH_MAX);
+
+	if (view->newest_end == HF_TIME_NONE)
+		return view->now;
+	return soaked > watched ? soaked : watched;
+}
+
 static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
-	hf_time until = view->newest_end == HF_TIME_NONE
-				? view->now
-				: hf_time_add(view->newest_end, view->soak);
+	hf_time until = find_soak_end(view);
 	char text[HF_TIME_TEXT_MAX];
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))

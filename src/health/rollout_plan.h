@@ -82,6 +82,7 @@ struct hf_rollout_view {
 	int32_t wave;       /* 0: none yet */
 	hf_time soak_since; /* NONE: not soaking */
 	hf_time newest_end; /* time of the newest proof of a node; NONE: no node is proved */
+	hf_time seen_since; /* since when the cluster has been read without a long gap */
 	/* Until then a wave waits for nodes of which all are blocked and some are `passing`. */
 	hf_time wait_until;
 

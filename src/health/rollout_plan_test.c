@@ -140,6 +140,15 @@ static void a_wave_soaks_before_the_next(void **state)
 	assert_int_equal(plan.wake_at, T0 + 10 * HF_MINUTE);
 	assert_non_null(strstr(plan.message, "wave 1 of 3 soaks until"));
 	s->view.now++;
+	/* No operator ran meanwhile: the soak lasts as long from now on, or 16 minutes. */
+	s->view.seen_since = s->view.now;
+	assert_int_equal(decide(s).wake_at, T0 + 20 * HF_MINUTE);
+	s->view.soak = HF_HOUR;
+	s->view.now = s->view.seen_since = T0 + 5 * HF_HOUR;
+	assert_int_equal(decide(s).wake_at, T0 + 5 * HF_HOUR + 16 * HF_MINUTE);
+	s->view.soak = 10 * HF_MINUTE;
+	s->view.now = T0 + 10 * HF_MINUTE;
+	s->view.seen_since = T0;
 	plan = decide(s);
 	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
 	assert_int_equal(plan.wave, 2);

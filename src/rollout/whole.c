@@ -559,6 +559,7 @@ static void see_whole(struct whole *whole)
 		.wave = pass->r.status.wave,
 		.soak_since = pass->r.status.soak_since,
 		.newest_end = HF_TIME_NONE,
+		.seen_since = whole->ro->seen_since,
 		.waves = waves,
 		.waves_len = spec->waves_len,
 		.at_once = spec->at_once,

@@ -273,6 +273,23 @@ static void a_silent_agent_of_a_changed_node_halts(void **state)
 			    "n000: the agent has not reported for 15 minutes");
 }
 
+/* The changed node is lost while no operator runs, and the soak time is over when the next operator begins. */
+static void a_node_that_is_lost_without_an_operator_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW ",'waves':[1,'100%'],'atOnce':4");
+
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_stop(w);
+	set_ready(d, 0, "Unknown");
+	rw_run(w, HF_HOUR);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	assert_int_equal(rd_count_running(d, 2), 1);
+}
+
 /* No operator runs for an hour, and the agent reports meanwhile. */
 static void a_silence_of_the_operator_halts_nothing(void **state)
 {
@@ -670,6 +687,7 @@ int main(int argc, char **argv)
 		T(a_changed_device_that_answers_no_more_halts),
 		T(a_silent_agent_of_a_changed_node_halts),
 		T(a_silence_of_the_operator_halts_nothing),
+		T(a_node_that_is_lost_without_an_operator_halts),
 		T(a_device_that_fails_before_the_change_is_not_blamed_on_it),
 		T(a_node_that_is_not_ready_is_not_changed),
 		T(a_fault_from_before_the_change_is_not_blamed_on_it),

@@ -165,6 +165,8 @@ void rd_evict(struct rd *d, int node)
 
 	print_pod(d, node, name);
 	(void)rw_remove(d->w, &hf_pods, NS, name, 0);
+	d->ready[node] = false;
+	d->ready_at[node] = HF_TIME_NEVER;
 }
 
 /* The operator deletes pods with the grace period of the pod. */
