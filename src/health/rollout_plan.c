@@ -143,9 +143,11 @@ static bool is_foreign(const struct hf_rollout_member *m)
 	return m->changed && !m->marked && !m->listed;
 }
 
+/* The rollout has proved the node. Another may have taken the change away since: then the node is sick. */
 static bool is_done(const struct hf_rollout_member *m)
 {
-	return m->listed ? m->phase == HF_ROLLOUT_DONE : m->marked && m->changed && !m->back;
+	return m->listed ? m->phase == HF_ROLLOUT_DONE
+			 : m->marked && !m->back && (m->changed || m->sick != NULL);
 }
 
 static bool is_last_wave(const struct hf_rollout_view *view)
@@ -167,7 +169,7 @@ static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rol
 		       (m->changed || (m->listed && m->phase == HF_ROLLOUT_FAILED)) &&
 		       (m->marked || !view->is_label) &&
 		       !(m->listed && m->phase == HF_ROLLOUT_ROLLED_BACK);
-	return is_retried(view, m) || (!m->listed && !m->changed);
+	return is_retried(view, m) || (!m->listed && !m->changed && !is_done(m));
 }
 
 bool hf_rollout_may_begin(const struct hf_rollout_view *view, const struct hf_rollout_member *m)

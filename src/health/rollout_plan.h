@@ -57,7 +57,7 @@ struct hf_rollout_member {
 	bool was_well; /* of the entry: the node was well when it was to be taken back */
 	bool out;      /* a device of the node is out of use now */
 	bool away; /* no proof may be possible now: the node is not Ready, or its agent is silent or does not know a device */
-	/* the changed node has a device that failed after the change: which, and how; NULL: none */
+	/* the changed node has a device that failed after the change, or the change was taken away: which, and how; NULL: neither */
 	const char *sick;
 	/* why nothing good has been seen of the node for a while, such as that it is not Ready; NULL: it is well, or
 	 * a person or a tool works on it. An unchanged node has the reason after half of the time already: an outage does not

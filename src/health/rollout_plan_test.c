@@ -191,6 +191,12 @@ static void a_node_is_done_without_an_entry_by_its_mark(void **state)
 	assert_int_equal(plan.selected, 9);
 	assert_int_equal(plan.changed, 1);
 	assert_string_equal(begins(&plan), "n02 n03 n04");
+	/* Another has taken the change away: the node fails, and is not changed again. */
+	s->members[0].changed = false;
+	s->members[0].sick = "the label has another value";
+	plan = decide(s);
+	assert_ptr_equal(plan.fails, &s->members[0]);
+	assert_string_equal(begins(&plan), "");
 	end(s);
 }
 

@@ -324,11 +324,11 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 }
 
 /* Another program, such as the owner of the label, has taken the change of a proved node away. A pod of a DaemonSet may be
- * missing for a moment, so only labels are judged. */
+ * missing for a moment, so only labels are judged. The list keeps each marked node that is not proved. */
 static bool is_taken_away(const struct whole *whole, const struct hf_rollout_member *m)
 {
-	return whole->view.is_label && m->marked && !m->back && !m->changed && m->listed &&
-	       m->phase == HF_ROLLOUT_DONE;
+	return whole->view.is_label && m->marked && !m->back && !m->changed &&
+	       (!m->listed || m->phase == HF_ROLLOUT_DONE);
 }
 
 /* The Node was made again after its proof: it has neither the change nor the record of it. */

@@ -80,6 +80,23 @@ static void a_label_that_is_taken_away_halts(void **state)
 			    "n000: the label has another value, after the change was proved");
 }
 
+/* The status lists the newest 64 proved nodes, and node 0 is none of them. */
+static void a_label_that_is_taken_away_from_an_old_node_halts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 90);
+
+	rw_start(w);
+	rd_rollout(d, "r", LABEL SLOW ",'atOnce':16,'waves':[80,'100%']");
+	for (int i = 0; i < 600 && !hf_streq(rd_phase(d, "r"), "Soaking"); i++)
+		rw_run(w, HF_SECOND);
+	assert_null(rd_entry(d, "r", 0));
+	rw_patch(w, &hf_nodes, "n000", "{'metadata':{'labels':{'example.com/driver':null}}}");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed", "n000: the label has another value");
+}
+
 /* The control plane loses all nodes: that says nothing about the change. */
 static void nodes_that_are_all_lost_halt_nothing(void **state)
 {
@@ -675,6 +692,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_changed_node_that_is_not_ready_halts),
 		T(a_label_that_is_taken_away_halts),
+		T(a_label_that_is_taken_away_from_an_old_node_halts),
 		T(nodes_that_are_all_lost_halt_nothing),
 		T(a_changed_node_that_a_person_cordons_halts_nothing),
 		T(an_outage_that_spreads_halts_nothing),
