@@ -545,6 +545,20 @@ static bool rests(const struct tally *tally)
 	       (tally->view->paused || tally->view->closed != NULL);
 }
 
+/* So long it takes to see that a changed node is lost. */
+#define LOOK_FIRST (HF_MINUTE + 5 * HF_SECOND)
+
+/* Returns true if this operator has not watched the changed nodes for a while yet: no further node begins before. */
+static bool looks_first(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
+{
+	hf_time until = hf_time_add(view->seen_since, LOOK_FIRST);
+
+	if (plan->changed == 0 || view->now >= until)
+		return false;
+	wake_by(plan, until);
+	return true;
+}
+
 static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
@@ -561,7 +575,7 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 			    view->waves_len, plan->changed, plan->selected);
 		return;
 	}
-	if (!view->paused && view->closed == NULL)
+	if (!view->paused && view->closed == NULL && !looks_first(view, plan))
 		choose_nodes(tally, goal - covered - plan->work, plan);
 	tell_wave(tally, plan, goal);
 }

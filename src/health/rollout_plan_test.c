@@ -157,6 +157,14 @@ static void a_wave_soaks_before_the_next(void **state)
 	plan = decide(s);
 	/* Of five nodes one is done, and three may be in work. */
 	assert_string_equal(begins(&plan), "n01 n02 n03");
+	/* The operator has just begun: it sees only after a minute that a changed node is lost. */
+	s->view.seen_since = s->view.now;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "");
+	assert_int_equal(plan.wake_at, s->view.now + 65 * HF_SECOND);
+	s->view.now += 65 * HF_SECOND;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n01 n02 n03");
 	end(s);
 }
 

@@ -307,6 +307,24 @@ static void a_node_that_is_lost_without_an_operator_halts(void **state)
 	assert_int_equal(rd_count_running(d, 2), 1);
 }
 
+/* The operator ends in the middle of a wave, and the changed node is lost before the next one begins. */
+static void the_next_operator_looks_before_it_begins_with_more_nodes(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 12, DRIVER SLOW ",'waves':['100%'],'atOnce':4");
+
+	for (int i = 0; i < 600 && !hf_streq(rd_node_phase(d, "r", 0), "Done"); i++)
+		rw_run(w, HF_SECOND);
+	rw_stop(w);
+	set_ready(d, 0, "Unknown");
+	rw_run(w, HF_HOUR);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	/* The first four nodes were in work. */
+	assert_int_equal(rd_count_running(d, 2), 4);
+}
+
 /* No operator runs for an hour, and the agent reports meanwhile. */
 static void a_silence_of_the_operator_halts_nothing(void **state)
 {
@@ -706,6 +724,7 @@ int main(int argc, char **argv)
 		T(a_silent_agent_of_a_changed_node_halts),
 		T(a_silence_of_the_operator_halts_nothing),
 		T(a_node_that_is_lost_without_an_operator_halts),
+		T(the_next_operator_looks_before_it_begins_with_more_nodes),
 		T(a_device_that_fails_before_the_change_is_not_blamed_on_it),
 		T(a_node_that_is_not_ready_is_not_changed),
 		T(a_fault_from_before_the_change_is_not_blamed_on_it),
