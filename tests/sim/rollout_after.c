@@ -294,7 +294,7 @@ static void a_silent_agent_of_a_changed_node_halts(void **state)
 static void a_node_that_is_lost_without_an_operator_halts(void **state)
 {
 	struct rw *w = *state;
-	struct rd *d = rd_begin(w, 6, DRIVER SLOW ",'waves':[1,'100%'],'atOnce':4");
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW ",'waves':[1]");
 
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
