@@ -26,8 +26,8 @@
 /* The shortest time until a wake-up.  A step that kept asking for a wake-up in the past would
  * otherwise keep the process busy. */
 #define WAKE_MIN (10 * HF_MS)
-/* A job has at most so many passes with requests within BUSY_TIME, and then rests until its end.  More are needed only
- * where another writer undoes each request at once. */
+/* A job has at most so many passes with writes within BUSY_TIME, and then rests until its end.  More are needed only
+ * where another writer, such as a second leader, undoes each write at once. */
 #define BUSY_PASSES_MAX 100
 #define BUSY_TIME HF_SECOND
 
@@ -162,7 +162,7 @@ static void count_busy_pass(const struct hf_pass *pass)
 {
 	struct hf_job_state *state = pass->state;
 
-	if (pass->n_calls == 0)
+	if (pass->n_calls == 0 && pass->patch == NULL && pass->ledger_patch == NULL)
 		return;
 	if (state->busy_passes == 0 || pass->began >= state->busy_since + BUSY_TIME) {
 		state->busy_since = pass->began;
