@@ -18,6 +18,7 @@
 #define COUNT_MAX 20000
 #define SECONDS_MAX (30 * 24 * 3600)
 #define WINDOW_MIN 60
+#define LATE_PODS_MAX 1000
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -106,7 +107,7 @@ static const struct hf_field_table breaker_table = HF_FIELD_TABLE(breaker_fields
 struct drain {
 	uint64_t present;
 	const char *mode;
-	int32_t grace, timeout;
+	int32_t grace, timeout, late_pods;
 };
 enum { DRAIN_MODE, DRAIN_GRACE, DRAIN_TIMEOUT, DRAIN_PODS };
 static const struct hf_field drain_fields[] = {
@@ -115,6 +116,7 @@ static const struct hf_field drain_fields[] = {
 	[DRAIN_TIMEOUT] =
 		HF_FIELD_INT32("timeoutSeconds", struct drain, timeout, WINDOW_MIN, SECONDS_MAX, 0),
 	[DRAIN_PODS] = HF_FIELD_PRESENCE("podSelector", 0),
+	HF_FIELD_INT32("latePods", struct drain, late_pods, 0, LATE_PODS_MAX, 0),
 };
 static const struct hf_field_table drain_table = HF_FIELD_TABLE(drain_fields, struct drain);
 
@@ -388,6 +390,7 @@ static void fill_spec(const struct spec *read, struct hf_health_policy_spec *spe
 				       30 * HF_SECOND),
 		.drain_timeout = span_or(read->drain.present, DRAIN_TIMEOUT, read->drain.timeout,
 					 10 * HF_MINUTE),
+		.late_pods = read->drain.late_pods,
 		.stale_after = span_or(read->present, SPEC_STALE, read->stale, 15 * HF_MINUTE),
 		.taints_len = read->taints.len,
 	};

@@ -102,6 +102,9 @@ struct hf_health_policy_spec {
 	bool quarantine_devices;
 	bool drain_evicts; /* drain.mode immediate */
 	hf_time drain_grace, drain_timeout;
+	/* "drain.latePods": if only devices of a node are out of use, and its device plugin still offers one of them, so
+	 * many pods that came later and were given it are evicted before the node gets the taint */
+	int32_t late_pods;
 	hf_time stale_after;
 	/* keys of taints that mark a node as unavailable */
 	const char *taints[HF_HEALTH_POLICY_TAINTS_MAX];
@@ -175,6 +178,10 @@ struct hf_quarantine_mark {
 	bool devices;
 	/* when the operator saw that a person had removed the taint; HF_TIME_NONE: no person did */
 	hf_time off;
+	/* "late": how many pods the operator has begun to evict from the node's failed devices although they came after the
+	 * quarantine, counted while `devices`. "latePod": UID of the last one; NULL: none. */
+	int32_t late;
+	const char *late_pod;
 };
 /* A quarantine for one Remediation alone has this prefix and the name of the Remediation in place of a policy's
  * name. */

@@ -52,6 +52,7 @@ static void a_policy_without_spec_observes_with_the_defaults(void **state)
 	assert_int_equal(spec.job_max, 2);
 	assert_int_equal(spec.stale_after, 15 * HF_MINUTE);
 	assert_true(spec.drain_evicts);
+	assert_int_equal(spec.late_pods, 0);
 	assert_null(spec.domain_key);
 	assert_false(spec.has_selector || spec.has_exclude || spec.has_pod_selector);
 }
@@ -187,7 +188,7 @@ static void every_field_is_read(void **state)
 		"'percent':7,'windowSeconds':120},'perDomain':{'topologyKey':'rack','max':2},"
 		"'perJob':{'quarantines':0,'windowSeconds':90},'minSpares':4},'breaker':{'count':9,"
 		"'windowSeconds':600,'epoch':2},'drain':{'mode':'complete','graceSeconds':5,"
-		"'timeoutSeconds':60,'podSelector':{}},'staleAfterSeconds':61,'unavailableTaints':["
+		"'timeoutSeconds':60,'latePods':3,'podSelector':{}},'staleAfterSeconds':61,'unavailableTaints':["
 		"'x/y']}}");
 	struct hf_health_policy_spec s;
 	struct hf_error err = {0};
@@ -214,6 +215,7 @@ static void every_field_is_read(void **state)
 	assert_false(s.drain_evicts);
 	assert_int_equal(s.drain_grace, 5 * HF_SECOND);
 	assert_int_equal(s.drain_timeout, HF_MINUTE);
+	assert_int_equal(s.late_pods, 3);
 	assert_int_equal(s.taints_len, 1);
 	assert_string_equal(s.taints[0], "x/y");
 }
@@ -227,6 +229,9 @@ static void what_is_wrong_is_named(void **state)
 		{"{'mode':1}", "spec.mode: "},
 		{"{'quarantine':'Gpu'}", "spec.quarantine: Unsupported value: \"Gpu\""},
 		{"{'drain':{'mode':'now'}}", "spec.drain.mode: Unsupported value: \"now\""},
+		{"{'drain':{'latePods':-1}}", "spec.drain.latePods: "},
+		{"{'drain':{'latePods':1001}}", "spec.drain.latePods: "},
+		{"{'drain':{'latePods':'3'}}", "spec.drain.latePods: "},
 		{"{'colour':'red'}", "spec.colour: "},
 		{"{'budget':{'maxUnavailable':{'percent':101}}}",
 		 "spec.budget.maxUnavailable.percent: "},
@@ -453,6 +458,34 @@ static void a_mark_of_devices_comes_without_a_taint(void **state)
 	assert_false(read.devices);
 }
 
+/* An operator of an earlier version writes no count, and a mark without one is short. */
+static void a_mark_counts_pods_that_came_later(void **state)
+{
+	struct hf_quarantine_mark mark = {
+		.policy = "p", .cls = "gpu-reset", .at = HF_HOUR, .devices = true, .off = HF_TIME_NONE};
+	HF_AUTO_DOC node = doc_of(NODE);
+	struct hf_quarantine_mark read;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		mark.late = 2 * i;
+		mark.late_pod = i == 0 ? NULL : "7d1f";
+		HF_AUTO_DOC patch = hf_node_mark_patch(node, &mark);
+		const char *text = hf_json_path_str(hf_doc_json(patch), "metadata", "annotations",
+						    HF_QUARANTINE_ANNOTATION, NULL);
+
+		assert_int_equal(strstr(text, "late") != NULL, i);
+		assert_true(hf_quarantine_mark_read(text, arena, &read));
+		assert_int_equal(read.late, 2 * i);
+		if (i == 0)
+			assert_null(read.late_pod);
+		else
+			assert_string_equal(read.late_pod, "7d1f");
+	}
+	assert_false(hf_quarantine_mark_read(
+		"{\"policy\":\"p\",\"time\":\"2026-01-01T00:00:00Z\",\"late\":-1}", arena, &read));
+}
+
 static void what_is_quarantined_is_read(void **state)
 {
 	struct hf_health_policy_spec spec;
@@ -497,6 +530,7 @@ int main(void)
 		TEST(marks_of_a_node_are_read),
 		TEST(our_taint_goes_on_and_off_and_all_else_stays),
 		TEST(a_mark_of_devices_comes_without_a_taint),
+		TEST(a_mark_counts_pods_that_came_later),
 		TEST(what_is_quarantined_is_read),
 		TEST(an_eviction_names_the_pod_by_uid),
 	};

@@ -125,6 +125,10 @@ struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark)
 		hf_time_format_micro(mark->off, text);
 		hf_json_set_str(json, "takenOff", text);
 	}
+	if (mark->late > 0) {
+		hf_json_set_i64(json, "late", mark->late);
+		hf_json_set_str(json, "latePod", hf_str_or(mark->late_pod, ""));
+	}
 	return json;
 }
 
@@ -133,8 +137,9 @@ struct read_mark {
 	const char *policy, *cls;
 	hf_time at;
 	int64_t epoch;
-	const char *scope;
+	const char *scope, *late_pod;
 	hf_time off;
+	int32_t late;
 };
 enum { MARK_POLICY, MARK_CLASS, MARK_TIME, MARK_EPOCH, MARK_OFF };
 static const struct hf_field mark_fields[] = {
@@ -145,6 +150,8 @@ static const struct hf_field mark_fields[] = {
 	[MARK_EPOCH] = HF_FIELD_INT64("epoch", struct read_mark, epoch, 0, INT32_MAX, 0),
 	[MARK_OFF] = HF_FIELD_TIME("takenOff", struct read_mark, off, 0),
 	HF_FIELD_STRING("scope", struct read_mark, scope, 0, 0),
+	HF_FIELD_INT32("late", struct read_mark, late, 0, INT32_MAX - 1, 0),
+	HF_FIELD_STRING("latePod", struct read_mark, late_pod, 0, 0),
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct read_mark);
 
@@ -170,6 +177,8 @@ bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 		.epoch = read.epoch,
 		.devices = hf_streq(read.scope, SCOPE_DEVICE),
 		.off = hf_field_time(read.present, MARK_OFF, read.off),
+		.late = read.late,
+		.late_pod = read.late_pod,
 	};
 	return true;
 }
