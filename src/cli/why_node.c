@@ -42,7 +42,8 @@ struct account {
 	/* `ours`: the taint is Holdfast's. `paused`: the node has the annotation that stops
 	 * Holdfast's actions on it. */
 	bool ours, paused;
-	bool devices; /* single devices are out of use, and the Node has no taint */
+	bool devices; /* the quarantine concerns single devices, and the Node has no taint */
+	const struct hf_device_health *health; /* NULL: there is none, or it cannot be read */
 };
 
 HF_PRINTF(4, 5)
@@ -124,24 +125,52 @@ static void add_taint_reason(struct account *a, const struct hf_json *taint,
 		   str_of(taint, "effect"), owner, name, rest);
 }
 
+/* The quarantine concerns single devices. Only the DeviceHealth tells whether pods can still be given one of them. */
+static void add_confined_reason(struct account *a, const struct hf_quarantine_mark *mark)
+{
+	char at[HF_TIME_TEXT_MAX];
+
+	format_time(mark->at, at);
+	if (a->health == NULL)
+		add_reason(a, at, "devices",
+			   "the quarantine under policy %s, class %s, concerns the failed devices "
+			   "alone; without the DeviceHealth it is not known whether pods can be "
+			   "given one",
+			   mark->policy, mark->cls);
+	else if (!hf_str_is_empty(a->health->devices_out))
+		add_reason(
+			a, at, "devices",
+			"the failed devices are out of use under policy %s, class %s; the others "
+			"stay in use",
+			mark->policy, mark->cls);
+	else
+		add_reason(a, at, "devices",
+			   "pods can still be given a failed device: policy %s, class %s, keeps the "
+			   "node in use; evicted pods that were given one since: %d",
+			   mark->policy, mark->cls, mark->late);
+}
+
+static const char *confined_text(const struct account *a)
+{
+	return a->health == NULL ? ", with failed devices in quarantine"
+	       : hf_str_is_empty(a->health->devices_out)
+		       ? ", with failed devices that pods can still be given"
+		       : ", with devices out of use";
+}
+
 static void add_quarantine_reasons(struct account *a)
 {
 	const struct hf_json *taints = hf_json_path(a->node, "spec", "taints", NULL);
 	const char *text = hf_json_path_str(a->node, "metadata", "annotations",
 					    HF_QUARANTINE_ANNOTATION, NULL);
 	struct hf_quarantine_mark mark;
-	char at[HF_TIME_TEXT_MAX];
 	bool marked = text != NULL && hf_quarantine_mark_read(text, a->arena, &mark);
 
 	for (size_t i = 0; i < hf_json_len(taints); i++)
 		add_taint_reason(a, hf_json_item(taints, i), marked ? &mark : NULL);
 	a->devices = marked && mark.devices && mark.off == HF_TIME_NONE && !a->ours;
 	if (a->devices)
-		add_reason(
-			a, format_time(mark.at, at), "devices",
-			"the failed devices are out of use under policy %s, class %s; the others "
-			"stay in use",
-			mark.policy, mark.cls);
+		add_confined_reason(a, &mark);
 }
 
 /* Only rollouts cordon nodes, and they leave their names on the node. */
@@ -268,29 +297,39 @@ static void add_device_reasons(struct account *a, const struct hf_device_report 
 		add_reason(a, "", "evidence", "no report about %s yet", id);
 }
 
-static void add_devices_reasons(struct account *a)
+static void read_health(struct account *a)
 {
 	const struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_devicehealths, .name = a->name};
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
-	struct hf_device_health health;
+	struct hf_device_health *health;
+
+	if (hf_cli_request(a->cli, &request, &reply, NULL) != 0)
+		return;
+	health = HF_ARENA_NEW(a->arena, struct hf_device_health);
+	hf_device_health_read(reply.object, a->arena, health);
+	a->health = health;
+	a->mended_at = health->mended_at;
+}
+
+static void add_devices_reasons(struct account *a)
+{
+	const struct hf_device_health *health = a->health;
 	char text[HF_TIME_TEXT_MAX];
 
-	if (hf_cli_request(a->cli, &request, &reply, NULL) != 0) {
+	if (health == NULL) {
 		add_reason(
 			a, "", "agent",
 			"no agent reports the devices: DeviceHealth '%s' does not exist or cannot be read",
 			a->name);
 		return;
 	}
-	hf_device_health_read(reply.object, a->arena, &health);
-	a->mended_at = health.mended_at;
-	if (health.observed_at != HF_TIME_NONE && a->now - health.observed_at > HF_CLI_AGENT_SILENT)
+	if (health->observed_at != HF_TIME_NONE && a->now - health->observed_at > HF_CLI_AGENT_SILENT)
 		add_reason(
-			a, format_time(health.observed_at, text), "agent",
+			a, format_time(health->observed_at, text), "agent",
 			"the agent's last report is from this time: the device states may be out of date");
-	for (size_t i = 0; i < health.devices.len; i++)
-		add_device_reasons(a, &health.devices.items[i]);
+	for (size_t i = 0; i < health->devices.len; i++)
+		add_device_reasons(a, &health->devices.items[i]);
 }
 
 /* ---- acts that mend the node --------------------------------------------------------------------- */
@@ -450,6 +489,7 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	a.reasons = hf_json_ensure_array(object, "reasons");
 	a.node = hf_doc_json(reply.object);
 	a.now = hf_loop_wall(cli->loop);
+	read_health(&a);
 	add_ready_reasons(&a);
 	add_marks_reasons(&a);
 	add_problems_reasons(&a);
@@ -464,7 +504,7 @@ int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_a
 	add_jobs_reasons(&a);
 	summary = hf_xasprintf("%s%s%s%s", ready_text(&a),
 			       a.ours      ? ", quarantined by Holdfast"
-			       : a.devices ? ", with devices out of use"
+			       : a.devices ? confined_text(&a)
 					   : "",
 			       a.paused ? ", paused" : "",
 			       hf_json_len(a.reasons) == acts ? ", and nothing keeps pods off it"

@@ -126,19 +126,57 @@ static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
 	assert_null(strstr(w->out, "xid 31"));
 }
 
+static void put_confined_node(struct cli_world *w, const char *late)
+{
+	char mark[512];
+
+	snprintf(
+		mark, sizeof(mark),
+		"'holdfast.dev/quarantine':'{\\\"policy\\\":\\\"gpus\\\",\\\"class\\\":\\\"reboot\\\","
+		"\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"scope\\\":\\\"Device\\\"%s}'",
+		late);
+	put_node(w, "'taints':[]", mark, READY);
+}
+
 static void devices_out_of_use_are_shown(void **state)
 {
 	struct cli_world *w = *state;
 
-	put_node(
-		w, "'taints':[]",
-		"'holdfast.dev/quarantine':'{\\\"policy\\\":\\\"gpus\\\",\\\"class\\\":\\\"reboot\\\","
-		"\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"scope\\\":\\\"Device\\\"}'",
-		READY);
+	put_confined_node(w, "");
+	cli_world_put(w, "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
+			 "'name':'gpu-7','annotations':{'holdfast.dev/devices-out':'GPU-1'}}}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_true(hf_str_has_prefix(w->out, "node gpu-7 is Ready, with devices out of use\n"));
 	assert_has(w->out, "devices   the failed devices are out of use under policy gpus, class "
 			   "reboot; the others stay in use\n");
+}
+
+/* A device plugin still offers the failed device, and policy gpus has drain.latePods. */
+static void a_device_that_is_still_offered_is_not_out_of_use(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_confined_node(w, ",\\\"late\\\":2,\\\"latePod\\\":\\\"u\\\"");
+	put_health(w, "2023-11-14T22:13:20Z", "");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_true(hf_str_has_prefix(
+		w->out, "node gpu-7 is Ready, with failed devices that pods can still be given\n"));
+	assert_has(w->out, "devices   pods can still be given a failed device: policy gpus, class "
+			   "reboot, keeps the node in use; evicted pods that were given one since: 2\n");
+}
+
+static void without_a_report_it_is_not_known_what_is_out_of_use(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_confined_node(w, "");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_true(hf_str_has_prefix(w->out,
+				      "node gpu-7 is Ready, with failed devices in quarantine\n"));
+	assert_has(w->out,
+		   "devices   the quarantine under policy gpus, class reboot, concerns the failed "
+		   "devices alone; without the DeviceHealth it is not known whether pods can be "
+		   "given one\n");
 }
 
 static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
@@ -305,6 +343,8 @@ int main(void)
 		T(a_quarantine_for_an_act_names_the_act),
 		T(the_policy_and_reason_of_a_quarantine_are_shown),
 		T(devices_out_of_use_are_shown),
+		T(a_device_that_is_still_offered_is_not_out_of_use),
+		T(without_a_report_it_is_not_known_what_is_out_of_use),
 		T(a_taint_that_is_not_noted_is_said_to_stay),
 		T(a_silent_agent_and_a_lost_node_are_told),
 		T(jobs_that_keep_off_it_are_named),
