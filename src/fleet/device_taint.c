@@ -61,6 +61,8 @@ struct taint_node {
 	bool would;     /* mode observe: the node would be quarantined */
 	bool halted;    /* the breaker is open, or the policy is paused: nothing new is done */
 	bool last_rung; /* every remedy was tried and a person is asked: pods leave at once */
+	bool acts;      /* a Remediation of the node is under way, or waits */
+	int32_t late_limit; /* see find_late_limit */
 	uint64_t key;   /* of the objects' versions in the last round */
 	hf_time due;    /* monotonic time of the next look; 0: at once */
 	hf_time offered_since; /* monotonic time: a plugin offers a failed device; NONE: none does */
@@ -458,6 +460,7 @@ struct pass_facts {
 	struct hf_node_marks marks;
 	struct hf_device_health health;
 	bool marked;
+	bool stays; /* a plugin offers a failed device, and the node is not taken for it */
 	const struct rule_view *views[HF_DEVICE_TAINTS_MAX];
 	struct hf_dra_slice slices[SLICES_MAX];
 	struct hf_device_taint rules[HF_DEVICE_TAINTS_MAX];
@@ -526,7 +529,8 @@ static void perform_plan(struct fleet_taints *t, const struct pass_facts *facts,
 	else if (plan->act == HF_DEVICE_TAINT_NOTHING && tell_jobs(t, facts, done))
 		return;
 	else if (plan->act == HF_DEVICE_TAINT_NOTHING || t->rules == NULL)
-		end_pass(t, plan->why_offered != NULL && plan->why_node == NULL, LOOK_WAITING);
+		end_pass(t, plan->why_offered != NULL && plan->why_node == NULL && !facts->stays,
+			 LOOK_WAITING);
 	else
 		write_rule(t, plan,
 			   plan->act == HF_DEVICE_TAINT_CREATE ? NULL : facts->views[plan->at]);
@@ -537,8 +541,69 @@ static bool is_left_alone(const struct pass_facts *facts, const struct fleet_pol
 	return facts->marks.paused || (policy != NULL && (policy->paused || policy->spec.paused));
 }
 
-/* Takes the node if its plugin still offers a failed device after a time in which the plugin could have withheld it. */
-static void wait_for_plugin(const struct fleet_taints *t, struct taint_node *node,
+/* A Remediation of the node is not at an end. person: one that asks a person; else: one of another rung. */
+static bool has_open_act(const struct hf_fleet *fleet, const char *node, bool person)
+{
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;) {
+		const struct mend_object *object = entry->view;
+
+		if (object->readable && (object->rung == HF_MEND_PERSON) == person &&
+		    (person || !object->r.spec.dry_run) && !hf_mend_is_final(object->phase) &&
+		    hf_streq(object->r.spec.node, node))
+			return true;
+	}
+	return false;
+}
+
+/* How many pods that came later are evicted before a node gets the taint whose plugin offers a failed device. 0: the
+ * node gets it at once. */
+static int32_t find_late_limit(const struct fleet_policy *policy)
+{
+	return policy != NULL && policy->spec.quarantine_devices && policy->spec.drain_evicts &&
+			       hf_streq(policy->spec.mode, "remediate")
+		       ? policy->spec.late_pods
+		       : 0;
+}
+
+static void tell_offered(struct fleet_taints *t, struct fleet_policy *policy,
+			 const struct pass_facts *facts, const char *why_offered)
+{
+	char message[512];
+
+	if (!hf_fleet_is_news(policy, "offered", t->node, facts->mark.at))
+		return;
+	snprintf(message, sizeof(message),
+		 "%.250s: the node's other devices stay in use, and pods that are given the failed "
+		 "one are evicted; after %d of them the node gets the taint (policy %.100s, "
+		 "drain.latePods)",
+		 why_offered, policy->spec.late_pods, policy->name);
+	hf_fleet_event_node(t->fleet, t->node, true, "DeviceStillOffered", message);
+}
+
+/* Decides about a node whose plugin still offers a failed device after a time in which the plugin could have withheld
+ * it. An act waits until no pod can be given its device, so it takes the node. */
+static void decide_offered(struct fleet_taints *t, struct fleet_policy *policy,
+			   struct pass_facts *facts, struct hf_device_taint_plan *plan)
+{
+	int32_t limit = find_late_limit(policy);
+
+	if (limit > 0 && facts->mark.late >= limit) {
+		plan->why_node = hf_arena_printf(
+			t->arena, "%s, and %d %s been evicted", plan->why_offered, facts->mark.late,
+			facts->mark.late == 1 ? "pod that was given it has"
+					      : "pods that were given it have");
+	} else if (limit == 0 || has_open_act(t->fleet, t->node, false)) {
+		plan->why_node = plan->why_offered;
+	} else {
+		facts->stays = true;
+		tell_offered(t, policy, facts, plan->why_offered);
+	}
+}
+
+static void wait_for_plugin(struct fleet_taints *t, struct taint_node *node,
+			    struct fleet_policy *policy, struct pass_facts *facts,
 			    struct hf_device_taint_plan *plan)
 {
 	if (plan->why_offered == NULL)
@@ -546,7 +611,7 @@ static void wait_for_plugin(const struct fleet_taints *t, struct taint_node *nod
 	else if (node->offered_since == HF_TIME_NONE)
 		node->offered_since = read_clock(t);
 	else if (plan->why_node == NULL && read_clock(t) - node->offered_since >= PLUGIN_WAIT)
-		plan->why_node = plan->why_offered;
+		decide_offered(t, policy, facts, plan);
 }
 
 static void decide_rules(struct fleet_taints *t)
@@ -555,7 +620,7 @@ static void decide_rules(struct fleet_taints *t)
 	struct pass_facts *facts = HF_ARENA_NEW(t->arena, struct pass_facts);
 	struct hf_device_taint_view *view = &facts->view;
 	struct hf_device_taint_plan plan;
-	const struct fleet_policy *policy;
+	struct fleet_policy *policy;
 
 	if (node == NULL) {
 		end_pass(t, false, 0);
@@ -570,7 +635,7 @@ static void decide_rules(struct fleet_taints *t)
 	hf_device_taint_plan(view, t->arena, &plan);
 	if (t->slices_cut)
 		plan.why_node = "the node has too many ResourceSlices";
-	wait_for_plugin(t, node, &plan);
+	wait_for_plugin(t, node, policy, facts, &plan);
 	note_why_node(t, node, facts->marked && facts->mark.devices ? plan.why_node : NULL);
 	perform_plan(t, facts, &plan);
 }
@@ -762,19 +827,17 @@ static void on_timer(void *arg)
 static bool is_last_rung(const struct hf_fleet *fleet, const struct fleet_policy *policy,
 			 const char *node)
 {
-	const struct hf_cache_entry *entry;
+	return policy->spec.drain_evicts && hf_streq(policy->spec.mode, "remediate") &&
+	       policy->spec.mend.allowed && has_open_act(fleet, node, true);
+}
 
-	if (!policy->spec.drain_evicts || !hf_streq(policy->spec.mode, "remediate") ||
-	    !policy->spec.mend.allowed)
-		return false;
-	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;) {
-		const struct mend_object *object = entry->view;
-
-		if (object->readable && object->rung == HF_MEND_PERSON &&
-		    !hf_mend_is_final(object->phase) && hf_streq(object->r.spec.node, node))
-			return true;
-	}
-	return false;
+/* confined: single devices of the node are out of use. */
+static void note_acts(const struct fleet_taints *t, const struct fleet_policy *policy,
+		      const char *name, bool confined, struct taint_node *node)
+{
+	node->last_rung = confined && is_last_rung(t->fleet, policy, name);
+	node->late_limit = confined ? find_late_limit(policy) : 0;
+	node->acts = node->late_limit > 0 && has_open_act(t->fleet, name, false);
 }
 
 static uint64_t make_key(const struct hf_fleet *fleet, const char *name,
@@ -783,10 +846,11 @@ static uint64_t make_key(const struct hf_fleet *fleet, const char *name,
 	const struct hf_cache_entry *of_node = hf_cache_get(fleet->nodes, NULL, name);
 	const struct hf_cache_entry *of_health = hf_cache_get(fleet->health, NULL, name);
 	uint64_t key = (uint64_t)node->would | (uint64_t)node->halted << 1 |
-		       (uint64_t)node->last_rung << 2;
+		       (uint64_t)node->last_rung << 2 | (uint64_t)node->acts << 3 |
+		       (uint64_t)node->late_limit << 4;
 
 	if (of_node != NULL)
-		key ^= hf_hash_str(of_node->resource_version) << 3;
+		key = key * 31 ^ hf_hash_str(of_node->resource_version);
 	if (of_health != NULL)
 		key = key * 31 ^ hf_hash_str(of_health->resource_version);
 	return key;
@@ -821,7 +885,7 @@ void hf_fleet_taints_want(struct fleet_taints *t, const struct fleet_seen *seen)
 			continue;
 		node->would = would;
 		node->halted = hf_fleet_is_halted(seen);
-		node->last_rung = confined && is_last_rung(t->fleet, policy, item->name);
+		note_acts(t, policy, item->name, confined, node);
 		key = make_key(t->fleet, item->name, node);
 		if (key != node->key)
 			node->due = 0;

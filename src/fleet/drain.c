@@ -16,11 +16,15 @@
  * Before each eviction the DeviceHealth, the Node and the pod are read live: the fault may have
  * been repaired, the pod may have ended, or another pod may have its name. A pod that a disruption
  * budget protects is tried again after a growing wait.
+ * With drain.latePods, the mark of a Node whose other devices stay in use counts each pod that came after the
+ * quarantine, before its eviction. So no death of the operator makes the evictions more than the limit.
  */
 
 #define RETRY (5 * HF_SECOND)
+/* Memory for reading the mark of one Node. */
+#define MARK_ARENA_MAX ((size_t)4 << 20)
 
-enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
+enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, COUNT, EVICT };
 
 /* --- choosing the next pod -------------------------------------------------------------------- */
 
@@ -203,19 +207,9 @@ static void note_shared_claim(struct hf_fleet *fleet, const struct hf_json *pod)
 				   ""));
 }
 
-static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
+static void send_eviction(struct hf_fleet *fleet)
 {
-	hf_time wake = HF_TIME_NEVER;
-	enum hf_health_drain_why why = decide_eviction(fleet, pod, &wake);
-	HF_AUTO_DOC body = NULL;
-
-	if (why != HF_HEALTH_DRAIN_EVICT) {
-		postpone_pod(fleet, why, wake);
-		end_eviction(fleet);
-		return;
-	}
-	note_shared_claim(fleet, pod);
-	body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
+	HF_AUTO_DOC body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = &hf_pods,
 				     .ns = fleet->evict_ns,
@@ -224,6 +218,89 @@ static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
 				     .body = body};
 
 	send_request(fleet, &request, EVICT);
+}
+
+/* The mark of the Node as read live. Returns false if the eviction of this pod is not counted in it. */
+static bool read_counting_mark(const struct hf_fleet *fleet, const struct fleet_policy *policy,
+			       struct hf_arena *arena, struct hf_quarantine_mark *ret_mark)
+{
+	const struct fleet_refusal *refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
+	struct hf_node_marks marks;
+
+	if (!fleet->evict_late || policy == NULL || policy->spec.late_pods == 0 ||
+	    !policy->spec.quarantine_devices)
+		return false;
+	hf_node_marks_read(fleet->evict_on, arena, &marks);
+	return hf_quarantine_mark_read(marks.quarantine, arena, ret_mark) && ret_mark->devices &&
+	       !hf_streq(ret_mark->late_pod, fleet->evict_uid) &&
+	       (refusal == NULL || !refusal->counted);
+}
+
+static void count_pod(struct hf_fleet *fleet, struct hf_quarantine_mark *mark)
+{
+	HF_AUTO_DOC body = NULL;
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_nodes,
+				     .name = fleet->evict_node,
+				     .patch_type = HF_PATCH_MERGE};
+
+	mark->late++;
+	mark->late_pod = fleet->evict_uid;
+	body = hf_node_mark_patch(fleet->evict_on, mark);
+	request.body = body;
+	send_request(fleet, &request, COUNT);
+}
+
+static void take_counted(struct hf_fleet *fleet, const struct hf_reply *reply)
+{
+	struct fleet_refusal *refusal;
+
+	if (reply->code != 0) {
+		if (reply->code != HF_E_CONFLICT)
+			hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
+		leave_alone(fleet, RETRY, reply->code != HF_E_CONFLICT);
+		end_eviction(fleet);
+		return;
+	}
+	hf_cache_put_reply(fleet->nodes, reply->object);
+	leave_alone(fleet, 0, false);
+	refusal = hf_map_get(fleet->refusals, fleet->evict_uid);
+	if (refusal != NULL)
+		refusal->counted = true;
+	send_eviction(fleet);
+}
+
+/* No pod can be given a failed device of the node. */
+static bool are_devices_out(const struct hf_fleet *fleet)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(fleet->health, NULL, fleet->evict_node);
+
+	return entry != NULL && ((const struct fleet_health *)entry->view)->told;
+}
+
+static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
+{
+	const struct fleet_policy *policy = hf_fleet_find_policy(fleet, fleet->evict_policy);
+	hf_time wake = HF_TIME_NEVER;
+	enum hf_health_drain_why why = decide_eviction(fleet, pod, &wake);
+	HF_AUTO_ARENA arena = hf_arena_create(MARK_ARENA_MAX);
+	struct hf_quarantine_mark mark;
+
+	if (why != HF_HEALTH_DRAIN_EVICT) {
+		postpone_pod(fleet, why, wake);
+		end_eviction(fleet);
+		return;
+	}
+	note_shared_claim(fleet, pod);
+	if (!read_counting_mark(fleet, policy, arena, &mark)) {
+		send_eviction(fleet);
+	} else if (mark.late < policy->spec.late_pods || are_devices_out(fleet)) {
+		count_pod(fleet, &mark);
+	} else {
+		/* The limit is reached: the node gets the taint first. */
+		leave_alone(fleet, RETRY, false);
+		end_eviction(fleet);
+	}
 }
 
 static void take_eviction_reply(struct hf_fleet *fleet, const struct hf_reply *reply)
@@ -278,6 +355,10 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		take_eviction_reply(fleet, reply);
 		return;
 	}
+	if (fleet->evict_step == COUNT) {
+		take_counted(fleet, reply);
+		return;
+	}
 	if (reply->code != 0) {
 		if (reply->code != HF_E_NOT_FOUND)
 			hf_fleet_log_problem(fleet, "evictions", reply->code, reply->message);
@@ -290,6 +371,8 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 		look_at(fleet, LOOK_NODE);
 	} else if (fleet->evict_step == LOOK_NODE) {
 		hf_cache_put_live(fleet->nodes, reply->object);
+		hf_doc_unref(fleet->evict_on);
+		fleet->evict_on = hf_doc_ref(reply->object);
 		look_at(fleet, LOOK_POD);
 	} else {
 		evict_pod(fleet, hf_doc_json(reply->object));
@@ -301,10 +384,8 @@ static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, si
 		       const struct hf_health_drain *drain)
 {
 	const struct fleet_health *health = seen->items[i].health;
-	HF_AUTOFREE char *key = hf_xasprintf("drain/%s", seen->items[i].name);
 	char since[HF_TIME_TEXT_MAX], message[256];
 	int32_t pods = 0;
-	char *copy;
 
 	for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
 		const struct fleet_refusal *refusal =
@@ -312,14 +393,10 @@ static void tell_stuck(struct hf_fleet *fleet, const struct fleet_seen *seen, si
 
 		pods += health->holders[h].fatal && (refusal == NULL || !refusal->stays);
 	}
-	if (pods == 0 || !hf_health_drain_is_stuck(drain))
+	if (pods == 0 || !hf_health_drain_is_stuck(drain) ||
+	    !hf_fleet_is_news(seen->policy, "drain", seen->items[i].name, drain->quarantined_at))
 		return;
 	hf_time_format(drain->quarantined_at, since);
-	if (hf_streq(hf_map_get(seen->policy->told, key), since))
-		return;
-	copy = hf_xstrdup(since);
-	if (!hf_map_put(seen->policy->told, key, copy))
-		free(copy);
 	snprintf(
 		message, sizeof(message),
 		"%d pods still hold failed devices after the quarantine at %s; Holdfast deletes no pod by force: delete them by hand",

@@ -366,6 +366,7 @@ static void drop_calls(struct hf_fleet *fleet)
 	if (fleet->evicting != NULL)
 		hf_call_cancel(fleet->evicting);
 	fleet->call = fleet->evicting = NULL;
+	fleet->evict_on = hf_doc_unref(fleet->evict_on);
 	fleet->step = FLEET_IDLE;
 	free(fleet->token);
 	fleet->token = NULL;

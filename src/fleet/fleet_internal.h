@@ -189,6 +189,7 @@ struct fleet_refusal {
 	hf_time not_before;
 	unsigned times;
 	bool told;
+	bool counted;  /* the mark of the Node counts the pod, see drain.c */
 	bool stays;    /* the pod will never be evicted, such as a pod of a DaemonSet */
 	char why[192]; /* what the API server said; "": it has not refused the last eviction */
 };
@@ -237,6 +238,7 @@ struct hf_fleet {
 	struct hf_call *evicting;
 	int evict_step;
 	bool evict_late; /* the pod that is evicted was created after the quarantine */
+	struct hf_doc *evict_on; /* its Node as read live; NULL: not read yet */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 	/* a shared ResourceClaim of the pod; "": the pod has none */
 	char evict_claim[254];
@@ -369,6 +371,8 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 			  struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_fleet_report(struct hf_fleet *fleet, const struct fleet_seen *seen);
+/* Returns true once for each quarantine of the node, by its time: then the event about the topic is recorded. */
+bool hf_fleet_is_news(struct fleet_policy *policy, const char *topic, const char *node, hf_time at);
 /* Records an event of a Node. The event's involvedObject.uid is the Node's name, as in the
  * kubelet's events. */
 void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,

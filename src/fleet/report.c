@@ -122,6 +122,21 @@ static void record_event(struct hf_fleet *fleet, struct hf_event_note *note, boo
 	hf_recorder_record(fleet->env.recorder, note, hf_fleet_now(fleet));
 }
 
+bool hf_fleet_is_news(struct fleet_policy *policy, const char *topic, const char *node, hf_time at)
+{
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", topic, node);
+	char since[HF_TIME_TEXT_MAX];
+	char *copy;
+
+	hf_time_format(at, since);
+	if (hf_streq(hf_map_get(policy->told, key), since))
+		return false;
+	copy = hf_xstrdup(since);
+	if (!hf_map_put(policy->told, key, copy))
+		free(copy);
+	return true;
+}
+
 void hf_fleet_event_node(struct hf_fleet *fleet, const char *node, bool warning, const char *reason,
 			 const char *message)
 {

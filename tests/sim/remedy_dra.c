@@ -259,23 +259,44 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 	rw_expect_next(w, 5, "held quarantine unavailable");
 }
 
-/* The agent of node 1 reports a failed GPU of a device plugin. resource: "": no pod has the GPU. */
-static void report_gpu(struct rw *w, const char *resource)
+/* The agent of node 1 reports a failed GPU of a device plugin. resource: "": no pod has the GPU. pods: the pods that have
+ * it, with a space between two. */
+static void report_class(struct rw *w, const char *cls, const char *resource, const char *pods)
 {
-	char text[1024], boot[40], at[HF_TIME_TEXT_MAX];
+	char text[2048], boot[40], at[HF_TIME_TEXT_MAX], holders[768] = "", pod[32];
+	const char *uid;
+	int len;
 
+	for (; sscanf(pods, "%31s%n", pod, &len) == 1; pods += len) {
+		uid = hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata", "uid",
+				       NULL);
+		assert_non_null(uid);
+		snprintf(holders + strlen(holders), sizeof(holders) - strlen(holders),
+			 "%s{'namespace':'default','pod':'%s','uid':'%s','container':'c'}",
+			 *holders == '\0' ? "" : ",", pod, uid);
+	}
 	rw_boot_id(w, 1, boot);
 	hf_time_format_micro(hf_loop_wall(w->loop), at);
 	snprintf(
 		text, sizeof(text),
-		"{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device','bootID':'%s',"
+		"{'status':{'state':'Unhealthy','class':'%s','action':'reset-device','bootID':'%s',"
 		"'observedTime':'%s','evidenceTime':'%s','devices':[{'id':'0000:1a:00.0','uuid':'GPU-plugin',"
-		"'kind':'gpu',%s'state':'Unhealthy','class':'gpu-reset','since':"
-		"'%s','faults':[{'detector':'xid','code':119,'class':'gpu-reset','action':'reset-device',"
-		"'first':'%s','last':'%s','count':1,'active':true}]}]}}",
-		boot, at, at, resource, at, at, at);
+		"'kind':'gpu',%s'state':'Unhealthy','class':'%s','since':"
+		"'%s','faults':[{'detector':'xid','code':119,'class':'%s','action':'reset-device',"
+		"'first':'%s','last':'%s','count':1,'active':true}],'holders':[%s]}]}}",
+		cls, boot, at, at, resource, cls, at, cls, at, at, holders);
 	w->by_test[1] = true;
 	rw_patch_status(w, &hf_devicehealths, "n001", text);
+}
+
+static void report_held_gpu(struct rw *w, const char *resource, const char *pods)
+{
+	report_class(w, "gpu-reset", resource, pods);
+}
+
+static void report_gpu(struct rw *w, const char *resource)
+{
+	report_held_gpu(w, resource, "");
 }
 
 static void report_plugin_gpu(struct rw *w)
@@ -371,6 +392,295 @@ static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
 	assert_true(rw_tainted(w, 1));
 }
 
+/* ---- pods that are given a failed device ----------------------------------------------------------- */
+
+#define LATE_PODS(n)                                                                               \
+	"{'mode':'remediate','quarantine':'Device','drain':{'graceSeconds':1,'latePods':" n "}," WIDE "}"
+
+static const char *mark_of(struct rw *w)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n001"), "metadata",
+					  "annotations", "holdfast.dev/quarantine", NULL),
+			 "");
+}
+
+/* The count in the mark of node 1. */
+static int late_of(struct rw *w)
+{
+	const char *found = strstr(mark_of(w), "\"late\":");
+	int n = 0;
+
+	return found != NULL && sscanf(found, "\"late\":%d", &n) == 1 ? n : 0;
+}
+
+static bool is_evicted(struct rw *w, const char *pod)
+{
+	const struct hf_json *there = rw_get(w, &hf_pods, "default", pod);
+
+	return there == NULL || hf_json_path(there, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+struct said {
+	const char *part;
+	bool found;
+};
+
+static void look_at_message(void *arg, struct hf_doc *doc)
+{
+	struct said *said = arg;
+	const char *message = hf_json_path_str(hf_doc_json(doc), "message", NULL);
+
+	said->found |= message != NULL && strstr(message, said->part) != NULL;
+}
+
+static bool is_told(struct rw *w, const char *part)
+{
+	struct said said = {.part = part};
+
+	hf_memstore_each(w->memstore, &hf_events, NULL, look_at_message, &said);
+	return said.found;
+}
+
+/* The plugin gives the failed GPU of node 1 to these pods, which are new. */
+static void give(struct rw *w, const char *pods)
+{
+	const char *rest = pods;
+	char pod[32];
+	int len;
+
+	for (; sscanf(rest, "%31s%n", pod, &len) == 1; rest += len)
+		rw_pod(w, pod, 1, "ReplicaSet");
+	report_held_gpu(w, "'resource':'example.com/gpu',", pods);
+}
+
+/* The plugin of node 1 offers a failed GPU, and the node is not taken for it. */
+static struct dra *begin_offered(struct rw *w, const char *policy)
+{
+	struct dra *dra = begin(w, 5, policy);
+
+	offer(w, 8, 8);
+	report_plugin_gpu(w);
+	rw_run(w, HF_MINUTE);
+	assert_true(is_marked(w, "n001"));
+	assert_false(rw_tainted(w, 1));
+	assert_string_equal(devices_out(w, "n001"), "");
+	return dra;
+}
+
+static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, LATE_PODS("2"));
+	offer(w, 8, 8);
+	/* This pod had the device before, so it does not count. */
+	rw_pod(w, "early", 1, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	report_held_gpu(w, "'resource':'example.com/gpu',", "early");
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "early"));
+	assert_int_equal(late_of(w), 0);
+	assert_false(rw_tainted(w, 1));
+	assert_true(rw_event(w, "DeviceStillOffered", "n001"));
+	assert_true(is_told(w, "the device plugin of example.com/gpu still offers the failed device "
+			       "GPU-plugin: the node's other devices stay in use, and pods that are "
+			       "given the failed one are evicted; after 2 of them the node gets the "
+			       "taint (policy p, drain.latePods)"));
+	give(w, "late-1");
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "late-1"));
+	assert_int_equal(late_of(w), 1);
+	rw_run(w, HF_HOUR);
+	assert_false(rw_tainted(w, 1));
+	give(w, "late-2");
+	rw_run(w, HF_MINUTE);
+	assert_true(is_evicted(w, "late-2"));
+	assert_int_equal(late_of(w), 2);
+	assert_true(rw_tainted(w, 1));
+	assert_true(is_told(w, "the device plugin of example.com/gpu still offers the failed device "
+			       "GPU-plugin, and 2 pods that were given it have been evicted"));
+	/* As on each quarantined node. */
+	give(w, "late-3");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(is_evicted(w, "late-3"));
+	assert_int_equal(late_of(w), 2);
+	/* The count ends with the quarantine. */
+	w->by_test[1] = false;
+	rw_say(w, 1, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_false(is_marked(w, "n001") || rw_tainted(w, 1));
+	report_plugin_gpu(w);
+	rw_run(w, HF_MINUTE);
+	assert_true(is_marked(w, "n001"));
+	assert_int_equal(late_of(w), 0);
+	assert_false(rw_tainted(w, 1));
+}
+
+/* Two pods that came in one moment: the second one waits until the node has its taint. The API server is slow, so that
+ * the taint comes late. */
+static void no_more_pods_are_evicted_than_the_limit_before_the_taint(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra = begin_offered(w, LATE_PODS("1"));
+
+	dra->delay = 40 * HF_SECOND;
+	give(w, "late-1 late-2");
+	for (int i = 0; i < 180 && !rw_tainted(w, 1); i++) {
+		assert_true(is_evicted(w, "late-1") + is_evicted(w, "late-2") <= 1);
+		rw_run(w, HF_SECOND);
+	}
+	assert_true(rw_tainted(w, 1));
+	assert_int_equal(late_of(w), 1);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(is_evicted(w, "late-1") && is_evicted(w, "late-2"));
+	assert_int_equal(late_of(w), 1);
+}
+
+/* A disruption budget refuses both. The next leader knows the last one of them. */
+static void a_refused_eviction_counts_once(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin_offered(w, LATE_PODS("3"));
+	w->refuse_evictions = true;
+	give(w, "late-1 late-2");
+	for (int i = 0; i < 10; i++) {
+		report_held_gpu(w, "'resource':'example.com/gpu',", "late-1 late-2");
+		rw_run(w, 3 * HF_MINUTE);
+	}
+	assert_int_equal(late_of(w), 2);
+	assert_true(rw_event(w, "EvictionRefused", "n001"));
+	rw_remove(w, &hf_pods, "default",
+		  strstr(mark_of(w),
+			 hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"), "metadata",
+					  "uid", NULL)) == NULL
+			  ? "late-1"
+			  : "late-2",
+		  0);
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(late_of(w), 2);
+	assert_false(rw_tainted(w, 1));
+	w->refuse_evictions = false;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(late_of(w), 2);
+	assert_true(is_evicted(w, "late-1") && is_evicted(w, "late-2"));
+	assert_false(rw_tainted(w, 1));
+}
+
+static void a_pod_counts_once_whenever_the_operator_dies(void **state)
+{
+	struct rw *w = *state;
+	char pod[16];
+
+	(void)begin_offered(w, LATE_PODS("9"));
+	for (int i = 0; i < 8; i++) {
+		snprintf(pod, sizeof(pod), "late-%d", i);
+		w->how = i % 2 == 0 ? RW_BEFORE : RW_AFTER;
+		w->die_at = w->writes + (unsigned)i / 2 + 1;
+		give(w, pod);
+		rw_run(w, 5 * HF_MINUTE);
+		w->how = RW_ALIVE;
+		rw_stop(w);
+		rw_start(w);
+		report_held_gpu(w, "'resource':'example.com/gpu',", is_evicted(w, pod) ? "" : pod);
+		rw_run(w, 10 * HF_MINUTE);
+		assert_true(is_evicted(w, pod));
+		assert_int_equal(late_of(w), i + 1);
+		assert_false(rw_tainted(w, 1));
+	}
+	assert_true(w->met.deaths >= 4);
+	give(w, "last");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+}
+
+/* A reset needs that no pod can be given the device. A dry run acts on nothing, and a person has no lock on the node. */
+static void an_act_takes_the_node_whose_plugin_offers_its_device(void **state)
+{
+	struct rw *w = *state;
+	struct ra *actors = ra_create(w);
+
+	w->people_ask = true;
+	(void)begin_offered(w, LATE_PODS("2"));
+	ra_all(actors, RA_NO_START, RA_NO_START);
+	ra_request(actors, 1, 1, "person", "");
+	ra_request(actors, 1, 2, "reset-device", ",'dryRun':true");
+	rw_run(w, 5 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	ra_request(actors, 1, 3, "reset-device", "");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+	assert_non_null(strstr(mark_of(w), "\"policy\":\"p\""));
+}
+
+/* As without drain.latePods: the reset comes when no pod can be given the device. */
+static void a_policy_that_mends_takes_the_node(void **state)
+{
+	struct rw *w = *state;
+	struct ra *actors = ra_create(w);
+
+	ra_all(actors, RA_NO_START, RA_NO_START);
+	(void)begin(w, 5,
+		    "{'mode':'remediate','quarantine':'Device','drain':{'latePods':2},'mend':{}," WIDE
+		    "}");
+	offer(w, 8, 8);
+	report_plugin_gpu(w);
+	rw_run(w, 25 * HF_SECOND);
+	assert_false(rw_tainted(w, 1));
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, 1));
+	assert_string_equal(ra_phase(actors, 1), "Approved");
+}
+
+/* The limit ends, and the policy stops evicting. */
+static void a_policy_without_late_pods_takes_the_node(void **state)
+{
+	static const char *const changes[] = {
+		"{'spec':{'drain':{'latePods':null}}}", "{'spec':{'drain':{'mode':'complete'}}}",
+		"{'spec':{'mode':'quarantine'}}", "{'spec':{'quarantine':'Node'}}"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(changes); i++) {
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		(void)begin_offered(w, LATE_PODS("2"));
+		rw_run(w, 10 * HF_MINUTE);
+		assert_false(rw_tainted(w, 1));
+		rw_patch(w, &hf_healthpolicies, "p", changes[i]);
+		rw_run(w, HF_MINUTE + 5 * HF_SECOND);
+		assert_true(rw_tainted(w, 1));
+		rw_teardown((void **)&w);
+	}
+}
+
+/* Then no pod can be given the device, and resets need not wait. */
+static void a_plugin_that_withholds_the_device_after_all_is_told(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin_offered(w, LATE_PODS("2"));
+	give(w, "late-1");
+	rw_run(w, HF_MINUTE);
+	/* A graver class is written into the mark, and the count stays. */
+	report_class(w, "reboot", "'resource':'example.com/gpu',", "");
+	rw_run(w, 10 * HF_SECOND);
+	assert_non_null(strstr(mark_of(w), "\"class\":\"reboot\""));
+	assert_int_equal(late_of(w), 1);
+	offer(w, 8, 7);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
+	rw_run(w, 10 * HF_MINUTE);
+	offer(w, 8, 8);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(devices_out(w, "n001"), "");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	assert_int_equal(late_of(w), 1);
+}
+
 /* ---- the last rung ------------------------------------------------------------------------------- */
 
 struct ladder {
@@ -419,13 +729,6 @@ static void pods_leave_a_device_at_once_only_after_the_last_remedy(void **state)
 	rw_say(w, 1, RW_WELL);
 	assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "");
 	assert_int_equal(ladder.dra->rules_len, 0);
-}
-
-static const char *mark_of(struct rw *w)
-{
-	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n001"), "metadata",
-					  "annotations", "holdfast.dev/quarantine", NULL),
-			 "");
 }
 
 /* The budget allows one node, which is the node with the device out of use. The quarantine stays the policy's: the failed
@@ -578,6 +881,14 @@ int main(int argc, char **argv)
 		T(a_plugin_has_time_to_withhold_the_device),
 		T(a_device_stays_withheld_when_no_pod_has_it),
 		T(a_plugin_that_offers_a_failed_device_costs_the_node),
+		T(a_node_whose_plugin_offers_a_device_stays_until_the_limit),
+		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
+		T(a_refused_eviction_counts_once),
+		T(a_pod_counts_once_whenever_the_operator_dies),
+		T(an_act_takes_the_node_whose_plugin_offers_its_device),
+		T(a_policy_that_mends_takes_the_node),
+		cmocka_unit_test(a_policy_without_late_pods_takes_the_node),
+		T(a_plugin_that_withholds_the_device_after_all_is_told),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
 		T(a_reset_waits_for_the_rule),
