@@ -206,6 +206,62 @@ def check_plugin(w):
     w.cluster.stop("plugin")
 
 
+def check_late_pods(w):
+    """A device plugin that goes on offering a failed GPU: two pods that are given it are evicted, then the node gets the taint"""
+    plugin.start(w)
+    plugin.says(w)
+    client.until("the plugin offers four", lambda: w.api.get("nodes", None, NODE)["status"]["allocatable"].get(
+        "example.com/gpu") == "4", 60)
+    with Story(w, mode="remediate", drain={"graceSeconds": 20, "latePods": 2}) as s:
+        dra.publish(w, ["GPU-elsewhere"] * 4, int(time.time()) + 1)
+        labels = {"app": "serve"}
+        w.api.create("deployments", "default", {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "serve"},
+            "spec": {"replicas": 4, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 0, "containers": [{
+                    "name": "c", "image": IMAGE, "command": WAITS, "resources": {"limits": {"example.com/gpu": "1"}}}]}}}})
+        try:
+            return late_pods(w, s)
+        finally:
+            w.api.delete("deployments", "default", "serve")
+            w.cluster.stop("plugin")
+
+
+def late_pods(w, s):
+    client.until("four pods have the four GPUs", lambda: all(len(s.agent.holders(i)) == 1 for i in range(4)), 90)
+    had = {s.agent.holders(1)[0]}
+    kept = {s.agent.holders(i)[0] for i in (0, 2, 3)}
+    began = time.time()
+    s.fail(1)
+
+    def mark():
+        return json.loads(w.api.get("nodes", None, NODE)["metadata"].get("annotations", {}).get("holdfast.dev/quarantine", "{}"))
+
+    def note():
+        had.update(s.agent.holders(1))
+        return mark().get("late", 0)
+    client.until("a pod that came later is evicted", lambda: note() == 1, 120)
+    first = time.time() - began
+    want(first > 35, f"{first:.0f} s are in the time that a plugin has to withhold the device")
+    want(not s.tainted(), "the node has the taint")
+    told = w.holdfast("why", "node/" + NODE)
+    want(told.startswith(f"node {NODE} is Ready, with failed devices that pods can still be given"), told)
+    want("evicted pods that were given one since: 1" in told, told)
+    client.until("the second one is evicted", lambda: note() == 2, 120)
+    client.until("the node is tainted", s.tainted, 60)
+    took = time.time() - began
+    equal("the mark", (mark().get("late"), mark().get("scope")), (2, None))
+    equal("rules", s.rules(), [])
+    client.pause(15)
+    want(len(had) in (3, 4), f"the failed GPU had {sorted(had)}")
+    for pod in kept:
+        want(runs(w, pod), f"pod {pod} of a well GPU has ended")
+    events = [e["message"] for e in w.api.list("events", "default") if e["involvedObject"].get("name") == NODE]
+    want(any("still offers the failed device" in m and "drain.latePods" in m for m in events), events)
+    want(any("and 2 pods that were given it have been evicted" in m for m in events), events)
+    return f"the first one {first:.0f} s after the fault, the taint after {took:.0f} s"
+
+
 def make_job(w, spec):
     """A PyTorchJob whose only rank has a pod of this spec."""
     w.api.create("pytorchjobs", "default", {
