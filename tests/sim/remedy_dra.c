@@ -450,6 +450,7 @@ static void give(struct rw *w, const char *pods)
 
 	for (; sscanf(rest, "%31s%n", pod, &len) == 1; rest += len)
 		rw_pod(w, pod, 1, "ReplicaSet");
+	w->holder[1] = NULL; /* the name is gone at the return, and the report has it */
 	report_held_gpu(w, "'resource':'example.com/gpu',", pods);
 }
 
@@ -681,6 +682,56 @@ static void a_plugin_that_withholds_the_device_after_all_is_told(void **state)
 	assert_int_equal(late_of(w), 1);
 }
 
+/* Evictions that are refused, operators that die, and a former leader that goes on beside the next one. */
+static void evictions_keep_to_the_limit_under_trouble(unsigned seed)
+{
+	char pods[12][16], held[256];
+	struct rw *w;
+
+	rw_setup((void **)&w);
+	hf_rng_init(&w->rng, seed);
+	(void)begin_offered(w, LATE_PODS("3"));
+	for (int n = 0; n < 12 && !rw_tainted(w, 1); n++) {
+		snprintf(pods[n], sizeof(pods[n]), "late-%d", n);
+		rw_pod(w, pods[n], 1, "ReplicaSet");
+		w->holder[1] = NULL;
+		w->refuse_evictions = rw_pick(w, 3) == 0;
+		w->refuse_permille = rw_pick(w, 2) * 150;
+		if (rw_pick(w, 2) == 0)
+			rw_change_leaders(w);
+		else if (rw_pick(w, 2) == 0)
+			rw_kill_soon(w);
+		for (int i = 0; i < 60 && !rw_tainted(w, 1); i++) {
+			int evicted = 0;
+
+			*held = '\0';
+			for (int k = 0; k <= n; k++) {
+				evicted += is_evicted(w, pods[k]);
+				if (!is_evicted(w, pods[k]))
+					snprintf(held + strlen(held), sizeof(held) - strlen(held),
+						 " %s", pods[k]);
+			}
+			assert_true(evicted <= late_of(w) && late_of(w) <= 3);
+			if (i % 10 == 0)
+				report_held_gpu(w, "'resource':'example.com/gpu',", held);
+			rw_run(w, HF_SECOND);
+		}
+		rw_calm(w);
+	}
+	rw_calm(w);
+	w->refuse_evictions = false;
+	rw_run(w, 5 * HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+	rw_teardown((void **)&w);
+}
+
+static void no_trouble_makes_the_evictions_more_than_the_limit(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 40; seed++)
+		evictions_keep_to_the_limit_under_trouble(seed);
+}
+
 /* ---- the last rung ------------------------------------------------------------------------------- */
 
 struct ladder {
@@ -889,6 +940,7 @@ int main(int argc, char **argv)
 		T(a_policy_that_mends_takes_the_node),
 		cmocka_unit_test(a_policy_without_late_pods_takes_the_node),
 		T(a_plugin_that_withholds_the_device_after_all_is_told),
+		cmocka_unit_test(no_trouble_makes_the_evictions_more_than_the_limit),
 		T(pods_leave_a_device_at_once_only_after_the_last_remedy),
 		cmocka_unit_test(a_reboot_takes_the_node_of_a_device_out),
 		T(a_reset_waits_for_the_rule),
