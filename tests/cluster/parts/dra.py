@@ -111,8 +111,9 @@ def check_one_device_out(w):
         want(not s.tainted(), "the node has the taint")
         rule = w.api.list("devicetaintrules")[0]
         equal("the selector", rule["spec"]["deviceSelector"], {"driver": dra.DRIVER, "pool": NODE, "device": "gpu-1"})
-        said = w.holdfast("why", "node/" + NODE)
-        want(said.startswith(f"node {NODE} is Ready, with devices out of use"), said)
+        # The DeviceHealth says it in the pass after the one that made the rule.
+        client.until("no pod can be given the GPU", lambda: w.holdfast("why", "node/" + NODE).startswith(
+            f"node {NODE} is Ready, with devices out of use"), 5)
         make_pod(w, "three", "three")
         client.until("it runs on the others", lambda: runs(w, "three"), 60)
         equal("its devices", sorted(dra.devices_of(w, "three")), ["gpu-0", "gpu-2", "gpu-3"])
