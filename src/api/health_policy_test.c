@@ -461,8 +461,11 @@ static void a_mark_of_devices_comes_without_a_taint(void **state)
 /* An operator of an earlier version writes no count, and a mark without one is short. */
 static void a_mark_counts_pods_that_came_later(void **state)
 {
-	struct hf_quarantine_mark mark = {
-		.policy = "p", .cls = "gpu-reset", .at = HF_HOUR, .devices = true, .off = HF_TIME_NONE};
+	struct hf_quarantine_mark mark = {.policy = "p",
+					  .cls = "gpu-reset",
+					  .at = HF_HOUR,
+					  .devices = true,
+					  .off = HF_TIME_NONE};
 	HF_AUTO_DOC node = doc_of(NODE);
 	struct hf_quarantine_mark read;
 

@@ -144,10 +144,11 @@ static void add_confined_reason(struct account *a, const struct hf_quarantine_ma
 			"stay in use",
 			mark->policy, mark->cls);
 	else
-		add_reason(a, at, "devices",
-			   "pods can still be given a failed device: policy %s, class %s, keeps the "
-			   "node in use; evicted pods that were given one since: %d",
-			   mark->policy, mark->cls, mark->late);
+		add_reason(
+			a, at, "devices",
+			"pods can still be given a failed device: policy %s, class %s, keeps the "
+			"node in use; evicted pods that were given one since: %d",
+			mark->policy, mark->cls, mark->late);
 }
 
 static const char *confined_text(const struct account *a)
@@ -324,7 +325,8 @@ static void add_devices_reasons(struct account *a)
 			a->name);
 		return;
 	}
-	if (health->observed_at != HF_TIME_NONE && a->now - health->observed_at > HF_CLI_AGENT_SILENT)
+	if (health->observed_at != HF_TIME_NONE &&
+	    a->now - health->observed_at > HF_CLI_AGENT_SILENT)
 		add_reason(
 			a, format_time(health->observed_at, text), "agent",
 			"the agent's last report is from this time: the device states may be out of date");

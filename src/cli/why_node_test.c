@@ -77,9 +77,10 @@ static void a_quarantine_for_an_act_names_the_act(void **state)
 		"\\\"class\\\":\\\"none\\\",\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"epoch\\\":0}'",
 		READY);
 	cli_world_run(w, "why", "node/gpu-7", NULL);
-	assert_has(w->out, "Holdfast's quarantine for Remediation gpu-7-1: after a failure it "
-			   "stays until a reboot, or an act on the same devices, succeeds, or until "
-			   "you remove it\n");
+	assert_has(w->out,
+		   "Holdfast's quarantine for Remediation gpu-7-1: after a failure it "
+		   "stays until a reboot, or an act on the same devices, succeeds, or until "
+		   "you remove it\n");
 }
 
 static void the_policy_and_reason_of_a_quarantine_are_shown(void **state)
@@ -161,8 +162,9 @@ static void a_device_that_is_still_offered_is_not_out_of_use(void **state)
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_true(hf_str_has_prefix(
 		w->out, "node gpu-7 is Ready, with failed devices that pods can still be given\n"));
-	assert_has(w->out, "devices   pods can still be given a failed device: policy gpus, class "
-			   "reboot, keeps the node in use; evicted pods that were given one since: 2\n");
+	assert_has(w->out,
+		   "devices   pods can still be given a failed device: policy gpus, class "
+		   "reboot, keeps the node in use; evicted pods that were given one since: 2\n");
 }
 
 static void without_a_report_it_is_not_known_what_is_out_of_use(void **state)

@@ -58,13 +58,13 @@ static const struct hf_resource rules_versions[] = {{.group = "resource.k8s.io",
 
 /* What is kept of a node that needs rules, or has some. */
 struct taint_node {
-	bool would;     /* mode observe: the node would be quarantined */
-	bool halted;    /* the breaker is open, or the policy is paused: nothing new is done */
-	bool last_rung; /* every remedy was tried and a person is asked: pods leave at once */
-	bool acts;      /* a Remediation of the node is under way, or waits */
+	bool would;         /* mode observe: the node would be quarantined */
+	bool halted;        /* the breaker is open, or the policy is paused: nothing new is done */
+	bool last_rung;     /* every remedy was tried and a person is asked: pods leave at once */
+	bool acts;          /* a Remediation of the node is under way, or waits */
 	int32_t late_limit; /* see find_late_limit */
-	uint64_t key;   /* of the objects' versions in the last round */
-	hf_time due;    /* monotonic time of the next look; 0: at once */
+	uint64_t key;       /* of the objects' versions in the last round */
+	hf_time due;        /* monotonic time of the next look; 0: at once */
 	hf_time offered_since; /* monotonic time: a plugin offers a failed device; NONE: none does */
 	char *why_node;
 };

@@ -237,7 +237,7 @@ struct hf_fleet {
 	/* The eviction under way. Evictions run beside the rounds. */
 	struct hf_call *evicting;
 	int evict_step;
-	bool evict_late; /* the pod that is evicted was created after the quarantine */
+	bool evict_late;         /* the pod that is evicted was created after the quarantine */
 	struct hf_doc *evict_on; /* its Node as read live; NULL: not read yet */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 	/* a shared ResourceClaim of the pod; "": the pod has none */

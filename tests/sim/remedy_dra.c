@@ -395,7 +395,8 @@ static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
 /* ---- pods that are given a failed device ----------------------------------------------------------- */
 
 #define LATE_PODS(n)                                                                               \
-	"{'mode':'remediate','quarantine':'Device','drain':{'graceSeconds':1,'latePods':" n "}," WIDE "}"
+	"{'mode':'remediate','quarantine':'Device','drain':{'graceSeconds':1,'latePods':" n        \
+	"}," WIDE "}"
 
 static const char *mark_of(struct rw *w)
 {
@@ -483,10 +484,11 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	assert_int_equal(late_of(w), 0);
 	assert_false(rw_tainted(w, 1));
 	assert_true(rw_event(w, "DeviceStillOffered", "n001"));
-	assert_true(is_told(w, "the device plugin of example.com/gpu still offers the failed device "
-			       "GPU-plugin: the node's other devices stay in use, and pods that are "
-			       "given the failed one are evicted; after 2 of them the node gets the "
-			       "taint (policy p, drain.latePods)"));
+	assert_true(is_told(w,
+			    "the device plugin of example.com/gpu still offers the failed device "
+			    "GPU-plugin: the node's other devices stay in use, and pods that are "
+			    "given the failed one are evicted; after 2 of them the node gets the "
+			    "taint (policy p, drain.latePods)"));
 	give(w, "late-1");
 	rw_run(w, HF_MINUTE);
 	assert_true(is_evicted(w, "late-1"));
@@ -498,8 +500,9 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	assert_true(is_evicted(w, "late-2"));
 	assert_int_equal(late_of(w), 2);
 	assert_true(rw_tainted(w, 1));
-	assert_true(is_told(w, "the device plugin of example.com/gpu still offers the failed device "
-			       "GPU-plugin, and 2 pods that were given it have been evicted"));
+	assert_true(is_told(w,
+			    "the device plugin of example.com/gpu still offers the failed device "
+			    "GPU-plugin, and 2 pods that were given it have been evicted"));
 	/* As on each quarantined node. */
 	give(w, "late-3");
 	rw_run(w, 2 * HF_MINUTE);
@@ -552,9 +555,8 @@ static void a_refused_eviction_counts_once(void **state)
 	assert_int_equal(late_of(w), 2);
 	assert_true(rw_event(w, "EvictionRefused", "n001"));
 	rw_remove(w, &hf_pods, "default",
-		  strstr(mark_of(w),
-			 hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"), "metadata",
-					  "uid", NULL)) == NULL
+		  strstr(mark_of(w), hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"),
+						      "metadata", "uid", NULL)) == NULL
 			  ? "late-1"
 			  : "late-2",
 		  0);
@@ -623,9 +625,10 @@ static void a_policy_that_mends_takes_the_node(void **state)
 	struct ra *actors = ra_create(w);
 
 	ra_all(actors, RA_NO_START, RA_NO_START);
-	(void)begin(w, 5,
-		    "{'mode':'remediate','quarantine':'Device','drain':{'latePods':2},'mend':{}," WIDE
-		    "}");
+	(void)begin(
+		w, 5,
+		"{'mode':'remediate','quarantine':'Device','drain':{'latePods':2},'mend':{}," WIDE
+		"}");
 	offer(w, 8, 8);
 	report_plugin_gpu(w);
 	rw_run(w, 25 * HF_SECOND);
