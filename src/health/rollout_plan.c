@@ -681,7 +681,8 @@ static bool can_take_back(const struct hf_rollout_view *view, struct hf_rollout_
 		return false;
 	}
 	if (view->superseded != NULL) {
-		(void)set_halt(plan, "Superseded", "%s", view->superseded);
+		/* Unlike Superseded: the evidence of before counts, and the rollback goes on afterwards. */
+		(void)set_halt(plan, "RollbackSuperseded", "%s", view->superseded);
 		return false;
 	}
 	/* The revisions of a new DaemonSet are not there yet. */

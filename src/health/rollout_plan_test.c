@@ -693,6 +693,10 @@ static void what_is_superseded_halts_and_is_not_taken_back(void **state)
 	/* A node that was in work fails its proof. */
 	set_phase(s, 0, HF_ROLLOUT_FAILED);
 	assert_int_equal(decide(s).next, HF_ROLLOUT_ROLLING_BACK);
+	/* A rollback has evidence, which its own halt must not hide. */
+	s->view.state = HF_ROLLOUT_ROLLING_BACK;
+	s->view.superseded = "the template of DaemonSet gpu/driver was changed again";
+	assert_string_equal(decide(s).halt_reason, "RollbackSuperseded");
 	end(s);
 }
 

@@ -104,7 +104,9 @@ static void see_daemon_set(struct whole *whole)
 	const struct ro_pass *pass = &whole->ro->pass;
 	const struct hf_rollout_status *status = &pass->r.status;
 	struct hf_rollout_view *view = &whole->view;
-	bool back = view->state == HF_ROLLOUT_ROLLING_BACK, is_target;
+	/* A person may have written the previous template after the halt. */
+	bool back = view->state == HF_ROLLOUT_ROLLING_BACK || view->state == HF_ROLLOUT_HALTED;
+	bool is_target;
 
 	view->problem = hf_ro_find_daemon_set_problem(pass);
 	if (view->problem != NULL)

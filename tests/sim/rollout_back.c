@@ -272,6 +272,41 @@ static void a_template_that_is_the_wanted_one_again_is_not_taken_back(void **sta
 	expect_half(d, "Superseded");
 }
 
+/* A person changes the template in the middle of the way back, and then gives it this version. The failed node has been taken
+ * back before. */
+static void repair_template(struct rw *w, int version)
+{
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK);
+	run_until(d, 3, "RolledBack");
+	rd_set_version(d, 3);
+	rw_run(w, 5 * HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	rd_expect_condition(d, "Halted", "True RollbackSuperseded", "to h3");
+	rd_set_version(d, version);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(rd_count_running(d, 1), 4);
+	rd_expect_clean(d);
+}
+
+static void a_way_back_goes_on_after_another_template(void **state)
+{
+	struct rw *w;
+
+	(void)state;
+	for (int version = 1; version <= 2; version++) {
+		rw_setup((void **)&w);
+		repair_template(w, version);
+		rw_teardown((void **)&w);
+	}
+}
+
 static void a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back(void **state)
 {
 	struct rw *w = *state;
@@ -343,6 +378,7 @@ int main(int argc, char **argv)
 		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
+		T(a_way_back_goes_on_after_another_template),
 		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
 		T(a_label_that_another_has_changed_since_is_left_alone),
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
