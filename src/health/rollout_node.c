@@ -639,11 +639,25 @@ static void step_ended(const struct hf_rollout_node_view *view, struct hf_rollou
 	(void)puts_back(view, step, view->phase == HF_ROLLOUT_FAILED && !view->ends);
 }
 
+/* Returns true if the node may have the change, and the spec that tells what proves it cannot be read. The node stays as it
+ * is until the spec is repaired. */
+static bool awaits_spec(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
+{
+	if (view->no_spec == NULL || !view->node_exists || view->phase < HF_ROLLOUT_CHANGING ||
+	    view->phase > HF_ROLLOUT_CANARY)
+		return false;
+	set_message(step, "waits for a spec that can be read: %s", view->no_spec);
+	(void)ask_for(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE);
+	return true;
+}
+
 void hf_rollout_node_step(const struct hf_rollout_node_view *view,
 			  struct hf_rollout_node_step *ret_step)
 {
 	*ret_step = (struct hf_rollout_node_step){
 		.next = view->phase, .outcome = view->outcome, .wake_at = HF_TIME_NEVER};
+	if (awaits_spec(view, ret_step))
+		return;
 	switch (view->phase) {
 	case HF_ROLLOUT_WAITING: step_waiting(view, ret_step); break;
 	case HF_ROLLOUT_LOCKED: step_locked(view, ret_step); break;

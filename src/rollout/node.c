@@ -423,6 +423,7 @@ static void see_entry(struct ro *ro, struct ro_facts *facts)
 			 : pass->spec.cancel          ? "the rollout is cancelled"
 			 : pass->spec_problem != NULL ? pass->spec_problem
 						      : "the rollout halted";
+	view->no_spec = view->ends ? NULL : pass->spec_problem;
 	view->empty = empty_of(pass->spec.empty);
 	view->empty_for = pass->spec.empty_for;
 	view->prove_within = pass->spec.proof.within;

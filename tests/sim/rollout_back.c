@@ -102,11 +102,50 @@ static void a_spec_that_cannot_be_read_proves_nothing(void **state)
 	rd_patch_spec(d, "r", "'unknown':1");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Halted");
-	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
+	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
 	assert_true(rd_is_cordoned(d, 0));
 	rw_delete(w, &hf_devicerollouts, "r");
 	rw_run(w, HF_MINUTE);
 	rd_expect_clean(d);
+}
+
+/* The driver works, and the spec is repaired after five minutes. */
+static void repair_spec_in(struct rw *w, const char *phase)
+{
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK ",'atOnce':1");
+	for (int i = 0; i < 6000 && !hf_streq(rd_node_phase(d, "r", 1), phase); i++)
+		rw_run(w, 20 * HF_MS);
+	for (int i = 0; i < 100 && d->deletes[1] == 0; i++)
+		rw_run(w, 20 * HF_MS);
+	assert_string_equal(rd_node_phase(d, "r", 1), phase);
+	rd_patch_spec(d, "r", "'unknown':1");
+	for (int i = 0; i < 300; i++) {
+		rw_run(w, HF_SECOND);
+		assert_true(rd_is_cordoned(d, 1));
+	}
+	rd_expect_condition(d, "Halted", "True Invalid", "unknown");
+	rd_patch_spec(d, "r", "'unknown':null");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Halted");
+	assert_string_equal(rd_node_phase(d, "r", 1), "Done");
+	assert_int_equal(rd_count_running(d, 2), 2);
+	rd_expect_clean(d);
+}
+
+static void a_changed_node_waits_for_a_spec_that_can_be_read(void **state)
+{
+	struct rw *w;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		rw_setup((void **)&w);
+		repair_spec_in(w, i == 0 ? "Changing" : "Proving");
+		rw_teardown((void **)&w);
+	}
 }
 
 /* ---- nodes that are away ------------------------------------------------------------------------------ */
@@ -375,6 +414,7 @@ int main(int argc, char **argv)
 		T(a_failed_node_that_cannot_be_taken_back_keeps_its_cordon),
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
 		T(a_spec_that_cannot_be_read_proves_nothing),
+		T(a_changed_node_waits_for_a_spec_that_can_be_read),
 		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
