@@ -88,6 +88,8 @@ static struct hf_json *write_node(const struct hf_rollout_node *n)
 		hf_json_set_bool(json, "cordonedByUs", true);
 	if (n->was_well)
 		hf_json_set_bool(json, "wasWell", true);
+	if (n->was_away)
+		hf_json_set_bool(json, "wasAway", true);
 	hf_write_count(json, "tries", n->tries);
 	if (hf_json_len(before) > 0)
 		hf_json_set(json, "before", before);
@@ -194,7 +196,7 @@ struct node {
 	uint64_t present;
 	const char *name, *phase, *outcome, *previous, *message;
 	hf_time since, changed;
-	bool cordoned, was_well;
+	bool cordoned, was_well, was_away;
 	int32_t tries;
 	struct before before;
 	struct canary canary;
@@ -209,6 +211,7 @@ static const struct hf_field node_fields[] = {
 	TEXT("previous", struct node, previous),
 	HF_FIELD_BOOL("cordonedByUs", struct node, cordoned, 0),
 	HF_FIELD_BOOL("wasWell", struct node, was_well, 0),
+	HF_FIELD_BOOL("wasAway", struct node, was_away, 0),
 	HF_FIELD_INT32("tries", struct node, tries, 0, COUNT_MAX, 0),
 	HF_FIELD_OBJECT("before", struct node, before, &before_table, 0),
 	HF_FIELD_OBJECT("canary", struct node, canary, &canary_table, 0),
@@ -337,6 +340,7 @@ static struct hf_rollout_node node_of(const struct node *n)
 		.previous = n->previous,
 		.cordoned_by_us = n->cordoned,
 		.was_well = n->was_well,
+		.was_away = n->was_away,
 		.tries = n->tries,
 		.before = {.resources = {n->before.resources.items, n->before.resources.len},
 			   .driver_version = n->before.driver_version,

@@ -101,8 +101,10 @@ struct hf_rollout_node {
 	hf_time changed_at;   /* "changedTime"; HF_TIME_NONE: not changed yet */
 	const char *previous; /* value of the label before the change; NULL: none, or no label */
 	bool cordoned_by_us;
-	/* "wasWell": the node was changed, had not failed and could be proved, when it was to be taken back */
+	/* "wasWell": the node was changed and had not failed, when it was to be taken back */
 	bool was_well;
+	/* "wasAway": the node could not have been proved then: it was not Ready, or its agent knew nothing of it */
+	bool was_away;
 	int32_t tries; /* how often the rollout has begun with the node */
 	struct {
 		HF_LIST(struct hf_field_pair) resources; /* allocatable */

@@ -175,6 +175,7 @@ static struct hf_rollout_status full_status(void)
 		 .previous = "",
 		 .cordoned_by_us = true,
 		 .was_well = true,
+		 .was_away = true,
 		 .tries = 2,
 		 .before = {.resources = {resources, 1},
 			    .driver_version = "565",
@@ -257,6 +258,7 @@ static void the_status_is_read_as_it_was_written(void **state)
 	assert_string_equal(n->previous, "");
 	assert_true(n->cordoned_by_us);
 	assert_true(n->was_well);
+	assert_true(n->was_away);
 	assert_int_equal(n->tries, 2);
 	assert_int_equal(n->before.resources.len, 1);
 	assert_string_equal(n->before.resources.items[0].value, "8");

@@ -125,7 +125,7 @@ struct hf_rollout_node_view {
 	/* Why the spec cannot be read, so that nothing can be said about a change that has begun; NULL: it can, or `ends` */
 	const char *no_spec;
 	bool backwards; /* the change is taken back */
-	/* backwards: the node had failed, or could not be proved, when it was to be taken back */
+	/* backwards: the node had failed when it was to be taken back */
 	bool had_failed;
 	enum hf_rollout_empty empty;
 	hf_time empty_for, prove_within;

@@ -201,10 +201,12 @@ static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rol
 		 (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
 }
 
-/* The way back does not work on this node. A sick device says nothing about it: the change may have broken the device. */
+/* The way back does not work on this node. A sick device says nothing about it, because the change may have broken the device,
+ * and neither does a node that was away. */
 static bool is_lost(const struct hf_rollout_member *m)
 {
-	return m->listed && m->phase == HF_ROLLOUT_FAILED && m->was_well && !m->out;
+	return m->listed && m->phase == HF_ROLLOUT_FAILED && m->was_well &&
+	       !m->was_away && !m->out;
 }
 
 static void count_way_back(const struct hf_rollout_view *view, const struct hf_rollout_member *m,

@@ -54,7 +54,8 @@ struct hf_rollout_member {
 	/* A budget permits no further node out of use of this kind now: the wave waits for it. */
 	bool limited;
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
-	bool was_well; /* of the entry: the node was well when it was to be taken back */
+	/* of the entry: when the node was to be taken back, it had not failed, and was `away` */
+	bool was_well, was_away;
 	bool out;      /* a device of the node is out of use now */
 	bool away; /* no proof may be possible now: the node is not Ready, or its agent is silent or does not know a device */
 	/* the changed node has a device that failed after the change, or the change was taken away: which, and how; NULL: neither */

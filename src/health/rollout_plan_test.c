@@ -633,6 +633,10 @@ static void a_rollback_that_breaks_well_nodes_stops(void **state)
 	plan = decide(s);
 	assert_string_equal(begins(&plan), "n01 n00");
 	s->members[3].out = false;
+	s->members[3].was_away = true;
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n01 n00");
+	s->members[3].was_away = false;
 	s->view.failures_max = 1;
 	plan = decide(s);
 	assert_string_equal(begins(&plan), "n01 n00");

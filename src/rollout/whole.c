@@ -321,6 +321,7 @@ static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 	m->message = entry->message;
 	m->canary_failed = entry->canary.failed;
 	m->was_well = entry->was_well;
+	m->was_away = entry->was_away;
 	if (m->phase == HF_ROLLOUT_DONE && entry->since > whole->view.newest_end)
 		whole->view.newest_end = entry->since;
 }
@@ -705,9 +706,10 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 		}
 		/* Nodes without an entry have not failed: the list keeps each failed node. */
 		entry->was_well =
-			back && !plan->begin[i]->away &&
+			back &&
 			(entry->was_well ||
 			 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
+		entry->was_away = back && plan->begin[i]->away;
 		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
 		entry->outcome = NULL;
 		entry->since = now;

@@ -185,6 +185,31 @@ static void nodes_that_are_away_do_not_stop_the_way_back(void **state)
 		assert_int_equal(d->runs[i], 1);
 }
 
+/* Node 1 is proved, and not Ready at the moment in which its way back begins. A pod stays there. */
+static void a_proved_node_that_was_away_and_cannot_be_taken_back_is_skipped(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK ",'atOnce':2,'emptySeconds':60");
+	run_until(d, 3, "Proving");
+	rd_pod(d, "bare", 1, NULL);
+	while (!hf_streq(rd_phase(d, "r"), "RollingBack"))
+		rw_run(w, HF_SECOND);
+	set_ready(d, 1, "Unknown");
+	for (int i = 0; i < 600 && !hf_streq(rd_node_phase(d, "r", 1), "Emptying"); i++)
+		rw_run(w, 100 * HF_MS);
+	set_ready(d, 1, "True");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	assert_string_equal(rd_node_phase(d, "r", 1), "Skipped");
+	rd_expect_condition(d, "RolledBack", "False NodesLeft", "1 keeps the change, first n001: ");
+	rd_expect_clean(d);
+}
+
 /* ---- many nodes -------------------------------------------------------------------------------------- */
 
 static int count_label(struct rw *w, const char *value)
@@ -415,6 +440,7 @@ int main(int argc, char **argv)
 		T(a_failed_node_is_taken_back_once_the_other_tool_has_left),
 		T(a_spec_that_cannot_be_read_proves_nothing),
 		T(a_changed_node_waits_for_a_spec_that_can_be_read),
+		T(a_proved_node_that_was_away_and_cannot_be_taken_back_is_skipped),
 		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),

@@ -396,7 +396,8 @@ static void expect_numbers(struct rsw *s, unsigned seed, const char *name)
 		failed += hf_streq(phase, "Failed");
 		skipped += hf_streq(phase, "Skipped");
 		lost += hf_streq(phase, "Failed") &&
-			hf_json_true(hf_json_get(entry, "wasWell"), false);
+			hf_json_true(hf_json_get(entry, "wasWell"), false) &&
+			!hf_json_true(hf_json_get(entry, "wasAway"), false);
 	}
 	if (status == NULL || s->strangers)
 		return;
