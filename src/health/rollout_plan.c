@@ -506,7 +506,9 @@ static int32_t count_covered(const struct tally *tally)
 	return n;
 }
 
-static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, int32_t goal)
+/* waits: why no further node begins now; NULL: they do. */
+static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, int32_t goal,
+		      const char *waits)
 {
 	const struct hf_rollout_view *view = tally->view;
 	const char *what = view->paused ? "; paused (spec.paused)" : "";
@@ -516,7 +518,7 @@ static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, i
 		    "this wave ends at %d%s%s%s",
 		    view->wave, view->waves_len, plan->changed, plan->selected,
 		    plan->work + (int32_t)plan->begin_len, plan->failed, plan->skipped, goal, what,
-		    view->closed != NULL ? "; waits: " : "", hf_str_or(view->closed, ""));
+		    waits != NULL ? "; waits: " : "", hf_str_or(waits, ""));
 }
 
 /* Returns true if the wave waits, because no node may begin now and some may later. A rollout that went on would end while
@@ -550,21 +552,24 @@ static bool rests(const struct tally *tally)
 /* So long it takes to see that a changed node is lost. */
 #define LOOK_FIRST (HF_MINUTE + 5 * HF_SECOND)
 
-/* Returns true if this operator has not watched the changed nodes for a while yet: no further node begins before. */
-static bool looks_first(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
+/* No further node begins before this operator has watched the changed nodes for a while. Returns that as text; NULL: it has. */
+static const char *look_first(const struct tally *tally, struct hf_rollout_plan *plan)
 {
-	hf_time until = hf_time_add(view->seen_since, LOOK_FIRST);
+	hf_time until = hf_time_add(tally->view->seen_since, LOOK_FIRST);
+	char text[HF_TIME_TEXT_MAX];
 
-	if (plan->changed == 0 || view->now >= until)
-		return false;
+	if (plan->changed == 0 || tally->view->now >= until)
+		return NULL;
 	wake_by(plan, until);
-	return true;
+	hf_time_format(until, text);
+	return hf_arena_printf(tally->arena, "the changed nodes are watched until %s", text);
 }
 
 static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
 	int32_t goal = find_goal(view, plan), covered = count_covered(tally);
+	const char *waits;
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
@@ -577,9 +582,12 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 			    view->waves_len, plan->changed, plan->selected);
 		return;
 	}
-	if (!view->paused && view->closed == NULL && !looks_first(view, plan))
+	waits = view->closed;
+	if (waits == NULL && goal - covered - plan->work > 0)
+		waits = look_first(tally, plan);
+	if (!view->paused && waits == NULL)
 		choose_nodes(tally, goal - covered - plan->work, plan);
-	tell_wave(tally, plan, goal);
+	tell_wave(tally, plan, goal, waits);
 }
 
 static void tell_nothing(const struct hf_rollout_view *view, struct hf_rollout_plan *plan)
@@ -611,7 +619,7 @@ static void tell_end(const struct tally *tally, struct hf_rollout_plan *plan)
 #define WATCH_MAX (16 * HF_MINUTE)
 
 /* Without an operator, nothing is seen of the changed nodes. A soak does not end before they have been watched for a while. */
-static hf_time find_soak_end(const struct hf_rollout_view *view)
+hf_time hf_rollout_find_soak_end(const struct hf_rollout_view *view)
 {
 	hf_time soaked = hf_time_add(view->newest_end, view->soak);
 	hf_time watched =
@@ -625,7 +633,7 @@ static hf_time find_soak_end(const struct hf_rollout_view *view)
 static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
-	hf_time until = find_soak_end(view);
+	hf_time until = hf_rollout_find_soak_end(view);
 	char text[HF_TIME_TEXT_MAX];
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))

@@ -140,6 +140,9 @@ void hf_rollout_plan(const struct hf_rollout_view *view, struct hf_arena *arena,
 /* Whether the rollout may choose the member as a node that begins. */
 bool hf_rollout_may_begin(const struct hf_rollout_view *view, const struct hf_rollout_member *m);
 
+/* When the soak of the present wave ends. */
+hf_time hf_rollout_find_soak_end(const struct hf_rollout_view *view);
+
 /* The number of nodes that a wave ends with, of so many selected nodes: a percentage is rounded up. */
 int32_t hf_rollout_wave_size(const struct hf_rollout_limit *wave, int32_t selected);
 /* Whether the faults of changed nodes speak against the change. */

@@ -933,7 +933,7 @@ static hf_time find_wait_end(const struct whole *whole)
 {
 	const struct ro_pass *pass = &whole->ro->pass;
 	hf_time since = pass->r.status.started_at, newest = whole->view.newest_end,
-		soaked = hf_time_add(newest, whole->view.soak);
+		soaked = hf_rollout_find_soak_end(&whole->view);
 
 	if (since == HF_TIME_NONE)
 		return HF_TIME_NONE;

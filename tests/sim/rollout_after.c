@@ -203,6 +203,33 @@ static void an_outage_at_the_end_of_a_soak_ends_no_wave(void **state)
 	assert_int_equal(rd_count(d, "r", "changed"), 6);
 }
 
+/* An operator that begins late makes the soak longer than a node may take to become empty. */
+static void an_outage_at_the_end_of_a_longer_soak_ends_no_wave(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(
+		w, 6,
+		DRIVER
+		",'soakSeconds':3600,'emptySeconds':600,'waves':[1,'100%'],'proof':{'seconds':120}");
+
+	rw_run(w, 5 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rw_stop(w);
+	rw_run(w, HF_HOUR);
+	rw_start(w);
+	rw_run(w, 15 * HF_MINUTE + 30 * HF_SECOND);
+	rd_expect_phase(d, "Soaking");
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "Unknown");
+	rw_run(w, 5 * HF_MINUTE);
+	rd_expect_phase(d, "Rolling");
+	for (int i = 0; i < 6; i++)
+		set_ready(d, i, "True");
+	rw_run(w, 10 * HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count(d, "r", "changed"), 6);
+}
+
 /* A Remediation boots the node, and does not cordon it. The driver needs a while afterwards. */
 static void a_changed_node_that_is_being_mended_halts_nothing(void **state)
 {
@@ -319,6 +346,9 @@ static void the_next_operator_looks_before_it_begins_with_more_nodes(void **stat
 	set_ready(d, 0, "Unknown");
 	rw_run(w, HF_HOUR);
 	rw_start(w);
+	rw_run(w, 30 * HF_SECOND);
+	if (strstr(rd_message(d, "r"), "; waits: the changed nodes are watched until ") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	/* The first four nodes were in work. */
@@ -717,6 +747,7 @@ int main(int argc, char **argv)
 		T(silent_agents_everywhere_halt_nothing),
 		T(a_node_that_is_off_for_long_is_no_outage),
 		T(an_outage_at_the_end_of_a_soak_ends_no_wave),
+		T(an_outage_at_the_end_of_a_longer_soak_ends_no_wave),
 		T(a_changed_node_that_is_being_mended_halts_nothing),
 		T(a_changed_node_that_an_autoscaler_removes_halts_nothing),
 		T(errors_of_programs_are_no_faults_of_devices),
