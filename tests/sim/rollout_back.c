@@ -371,6 +371,26 @@ static void a_way_back_goes_on_after_another_template(void **state)
 	}
 }
 
+/* A person undoes the template by hand after the halt, while another node is in work. */
+static void a_way_back_begins_after_a_person_has_undone_the_template(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[0][2] = d->effect[1][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER BACK ",'atOnce':2");
+	for (int i = 0; i < 3000 && !hf_streq(rd_phase(d, "r"), "Halted"); i++)
+		rw_run(w, 100 * HF_MS);
+	rd_set_version(d, 1);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(rd_count_running(d, 1), 4);
+	rd_expect_clean(d);
+}
+
 static void a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back(void **state)
 {
 	struct rw *w = *state;
@@ -445,6 +465,7 @@ int main(int argc, char **argv)
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
 		T(a_way_back_goes_on_after_another_template),
+		T(a_way_back_begins_after_a_person_has_undone_the_template),
 		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
 		T(a_label_that_another_has_changed_since_is_left_alone),
 		T(a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed),
