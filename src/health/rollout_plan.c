@@ -634,14 +634,17 @@ static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan
 {
 	const struct hf_rollout_view *view = tally->view;
 	hf_time until = hf_rollout_find_soak_end(view);
-	char text[HF_TIME_TEXT_MAX];
+	bool longer = until > hf_time_add(view->newest_end, view->soak);
+	char text[HF_TIME_TEXT_MAX], since[HF_TIME_TEXT_MAX];
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
 	if (view->now < until) {
 		hf_time_format(until, text);
-		set_message(plan, "wave %d of %zu soaks until %s: %d of %d nodes changed",
-			    view->wave, view->waves_len, text, plan->changed, plan->selected);
+		hf_time_format(view->seen_since, since);
+		set_message(plan, "wave %d of %zu soaks until %s: %d of %d nodes changed%s%s",
+			    view->wave, view->waves_len, text, plan->changed, plan->selected,
+			    longer ? "; watched only since " : "", longer ? since : "");
 		wake_by(plan, until);
 		return;
 	}

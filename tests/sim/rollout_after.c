@@ -219,6 +219,8 @@ static void an_outage_at_the_end_of_a_longer_soak_ends_no_wave(void **state)
 	rw_start(w);
 	rw_run(w, 15 * HF_MINUTE + 30 * HF_SECOND);
 	rd_expect_phase(d, "Soaking");
+	if (strstr(rd_message(d, "r"), "1 of 6 nodes changed; watched only since ") == NULL)
+		fail_msg("'%s'", rd_message(d, "r"));
 	for (int i = 0; i < 6; i++)
 		set_ready(d, i, "Unknown");
 	rw_run(w, 5 * HF_MINUTE);
