@@ -308,7 +308,7 @@ static bool change_entry(struct ro *ro, const struct ro_facts *facts,
 			 const struct hf_rollout_node_step *step, struct hf_rollout_node *entry)
 {
 	bool moves = step->next != facts->view.phase;
-	bool put_back = !moves && hf_rollout_phase_is_end(facts->view.phase) && facts->view.ends &&
+	bool put_back = !moves && hf_rollout_phase_is_end(facts->view.phase) &&
 			entry->cordoned_by_us && !facts->view.own_cordon;
 	bool tells = *step->message != '\0' && !hf_streq(step->message, entry->message);
 	bool measured = take_pace(facts, step, entry);

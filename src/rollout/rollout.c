@@ -25,6 +25,7 @@
  * time that the phase lasts already, within these limits. */
 #define LOOK_MIN (HF_SECOND / 4)
 #define LOOK_MAX (5 * HF_SECOND)
+#define LOOK_ENDED (5 * HF_MINUTE)
 /* The most writes in a row without a change of a phase or state. More mean that another writer undoes them. */
 #define WRITES_MAX 12
 #define RETRY_MIN HF_SECOND
@@ -111,7 +112,7 @@ static struct choice find_first(const struct ro *ro)
 		for (size_t i = 0; i < object->r.status.nodes.len; i++) {
 			const struct hf_rollout_node *node = &object->r.status.nodes.items[i];
 
-			if (hf_ro_needs_pass(hf_ro_ends(&object->r, &object->spec), node))
+			if (hf_ro_needs_pass(node))
 				offer_pass(ro, entry->name, node->name, &best);
 		}
 	}
@@ -308,6 +309,9 @@ static hf_time next_look(const struct ro *ro, const struct ro_facts *facts,
 
 	if (wait > LOOK_MAX)
 		wait = LOOK_MAX;
+	/* A failed node keeps its cordon. A change of the Node wakes the pass earlier. */
+	if (hf_rollout_phase_is_end(facts->view.phase) && !facts->view.ends)
+		wait = LOOK_ENDED;
 	if (step->wake_at > facts->view.now && step->wake_at - facts->view.now < wait)
 		wait = step->wake_at - facts->view.now;
 	return wait < LOOK_MIN ? LOOK_MIN : wait;

@@ -233,7 +233,7 @@ bool hf_ro_is_stale(const struct ro *ro, const char *node);
 /* True if passes are needed: the rollout is not at an end, or something has to be put back. */
 bool hf_ro_is_unfinished(const struct ro_object *object);
 /* True if the entry needs passes: it is in work, or it has a cordon to put back. */
-bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry);
+bool hf_ro_needs_pass(const struct hf_rollout_node *entry);
 
 /* --- read.c --- */
 /* Begins the reads of the pass; hf_ro_decide follows. */

@@ -187,13 +187,13 @@ bool hf_ro_is_stale(const struct ro *ro, const char *node)
 	       hf_ro_now(ro) - hf_ro_convert_time(ro, node, health->observed_at) > RO_SILENT_MAX;
 }
 
-bool hf_ro_needs_pass(bool ends, const struct hf_rollout_node *entry)
+bool hf_ro_needs_pass(const struct hf_rollout_node *entry)
 {
 	enum hf_rollout_phase phase;
 
 	if (!hf_rollout_phase_of(entry->phase, &phase))
 		return false;
-	return !hf_rollout_phase_is_end(phase) || (ends && entry->cordoned_by_us);
+	return !hf_rollout_phase_is_end(phase) || entry->cordoned_by_us;
 }
 
 bool hf_ro_is_unfinished(const struct ro_object *object)

@@ -706,9 +706,8 @@ static void begin_nodes(struct ro *ro, const struct hf_rollout_plan *plan,
 		}
 		/* Nodes without an entry have not failed: the list keeps each failed node. */
 		entry->was_well =
-			back &&
-			(entry->was_well ||
-			 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
+			back && (entry->was_well ||
+				 !hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_FAILED)));
 		entry->was_away = back && plan->begin[i]->away;
 		entry->phase = hf_rollout_phase_name(HF_ROLLOUT_WAITING);
 		entry->outcome = NULL;
@@ -907,13 +906,11 @@ static bool list_lost_nodes(struct ro *ro, struct hf_rollout_status *status)
 static bool needs_finalizer(const struct ro *ro, const struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_status *status = &ro->pass.r.status;
-	bool ends = hf_ro_ends(&ro->pass.r, &ro->pass.spec);
 
 	if (!hf_rollout_state_is_end(plan->next) && !ro->pass.r.deleting)
 		return true;
 	for (size_t i = 0; i < status->nodes.len; i++)
-		if (hf_ro_needs_pass(ends, &status->nodes.items[i]) ||
-		    status->nodes.items[i].cordoned_by_us)
+		if (hf_ro_needs_pass(&status->nodes.items[i]))
 			return true;
 	return false;
 }

@@ -685,6 +685,31 @@ static void a_skipped_node_does_not_spoil_a_rollback(void **state)
 	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
 }
 
+/* A person decides about the failed node. A cordon of the person's own is none of the rollout's. */
+static void a_person_who_uncordons_a_failed_node_is_obeyed(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rw_start(w);
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_set_version(d, 2);
+	rd_rollout(d, "r", DRIVER FAST);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
+	assert_true(rd_is_cordoned(d, 0));
+	d->by_hand = true;
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':null}}");
+	rw_run(w, 10 * HF_SECOND);
+	assert_null(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n000"), "metadata", "annotations",
+				     "holdfast.dev/rollout", NULL));
+	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':true}}");
+	rd_patch_spec(d, "r", "'cancel':true");
+	rw_run(w, 10 * HF_MINUTE);
+	rd_expect_phase(d, "Cancelled");
+	assert_true(rd_is_cordoned(d, 0));
+}
+
 /* ---- two rollouts on the same nodes ------------------------------------------------------------------ */
 
 /* Rollout "l" of a label has proved nodes 0 and 1.  Then rollout "r" of the driver changes them too. */
@@ -773,6 +798,7 @@ int main(int argc, char **argv)
 		T(a_rollback_goes_on_beside_broken_devices),
 		T(a_held_node_keeps_the_change_and_is_named),
 		T(a_skipped_node_does_not_spoil_a_rollback),
+		T(a_person_who_uncordons_a_failed_node_is_obeyed),
 		T(a_rollback_takes_back_what_another_rollout_has_changed_too),
 		T(a_device_that_fails_speaks_against_both_rollouts),
 	};

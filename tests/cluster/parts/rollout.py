@@ -692,7 +692,8 @@ def check_budget(w):
                 "counts", {}).get("selected") == len(ALL), 60)
             w.cluster.kubectl("cordon", UNITS[3])
             s.roll()
-            client.until("it says why", lambda: "budget.maxUnavailable" in (s.status().get("message") or ""), 60)
+            # After its begin the operator looks for a minute before it begins with a node more.
+            client.until("it says why", lambda: "budget.maxUnavailable" in (s.status().get("message") or ""), 120)
             said = s.status()["message"]
             # The node that is out of use anyway costs no budget.
             stays("no other node is changed", lambda: set(s.changed()) <= {UNITS[3]}, 5)
