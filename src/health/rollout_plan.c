@@ -205,8 +205,7 @@ static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rol
  * and neither does a node that was away. */
 static bool is_lost(const struct hf_rollout_member *m)
 {
-	return m->listed && m->phase == HF_ROLLOUT_FAILED && m->was_well &&
-	       !m->was_away && !m->out;
+	return m->listed && m->phase == HF_ROLLOUT_FAILED && m->was_well && !m->was_away && !m->out;
 }
 
 static void count_way_back(const struct hf_rollout_view *view, const struct hf_rollout_member *m,
@@ -639,6 +638,14 @@ static void plan_soaking(const struct tally *tally, struct hf_rollout_plan *plan
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
+	/* Each changed node has left the cluster or was made again, so nothing is left that soaks. */
+	if (plan->changed == 0 && tally->fresh > 0) {
+		plan->next = HF_ROLLOUT_ROLLING;
+		plan->soak_since = HF_TIME_NONE;
+		set_message(plan, "wave %d of %zu begins again: no changed node is left",
+			    view->wave, view->waves_len);
+		return;
+	}
 	if (view->now < until) {
 		hf_time_format(until, text);
 		hf_time_format(view->seen_since, since);

@@ -124,6 +124,23 @@ static void the_first_wave_is_one_node(void **state)
 	end(s);
 }
 
+/* The only changed node was made again in the soak. */
+static void a_wave_begins_again_if_no_changed_node_is_left(void **state)
+{
+	struct scene *s = begin(100);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.state = HF_ROLLOUT_SOAKING;
+	s->view.soak_since = T0;
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_int_equal(plan.wave, 1);
+	assert_int_equal(plan.soak_since, HF_TIME_NONE);
+	assert_non_null(strstr(plan.message, "wave 1 of 3 begins again"));
+	end(s);
+}
+
 static void a_wave_soaks_before_the_next(void **state)
 {
 	struct scene *s = begin(100);
@@ -791,6 +808,7 @@ int main(void)
 		cmocka_unit_test(a_percentage_is_rounded_up),
 		cmocka_unit_test(the_first_wave_is_one_node),
 		cmocka_unit_test(a_wave_soaks_before_the_next),
+		cmocka_unit_test(a_wave_begins_again_if_no_changed_node_is_left),
 		cmocka_unit_test(the_last_wave_ends_the_rollout),
 		cmocka_unit_test(a_node_is_done_without_an_entry_by_its_mark),
 		cmocka_unit_test(groups_take_turns),

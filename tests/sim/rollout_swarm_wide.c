@@ -159,12 +159,20 @@ static void check_eviction(struct rsw *s, const struct hf_json *pod)
 		rw_break(s->w, "a pod is moved beside one that may not be moved", search.node);
 }
 
+static int64_t wave_of(const struct hf_json *rollout)
+{
+	return hf_json_i64(hf_json_path(rollout, "status", "wave", NULL), 0);
+}
+
 /* The next wave begins. */
-static void check_wave(struct rsw *s, const struct hf_json *rollout)
+static void check_wave(struct rsw *s, const struct hf_json *before, const struct hf_json *rollout)
 {
 	const struct hf_json *nodes = hf_json_path(rollout, "status", "nodes", NULL);
 	hf_time now = hf_loop_wall(s->w->loop);
 
+	/* The same wave begins again if no changed node is left. */
+	if (wave_of(before) == wave_of(rollout))
+		return;
 	for (size_t i = 0; i < hf_json_len(nodes); i++) {
 		const struct hf_json *entry = hf_json_item(nodes, i);
 		hf_time since;
@@ -221,7 +229,7 @@ static void on_change(void *arg, const struct hf_memstore_change *change)
 	if (change->resource == &hf_devicerollouts && !s->strangers &&
 	    hf_streq(hf_doc_name(change->after), "r") && has_wave(before, "Soaking") &&
 	    has_wave(after, "Rolling"))
-		check_wave(s, after);
+		check_wave(s, before, after);
 }
 
 static void on_reset(void *arg)
