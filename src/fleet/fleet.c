@@ -252,11 +252,32 @@ static void wake_node(struct hf_fleet *fleet, const char *name, enum mend_read r
 	hf_fleet_taints_wake_node(fleet->taints, name);
 }
 
+static void follow_silence(const struct hf_fleet *fleet, const struct hf_cache_entry *before,
+			   struct fleet_node *node)
+{
+	const struct fleet_node *was = before == NULL ? NULL : before->view;
+
+	node->unheard_since = was == NULL ? hf_loop_mono(fleet->env.loop) : was->unheard_since;
+}
+
+/* The DeviceHealth was deleted. */
+static void begin_silence(const struct hf_fleet *fleet, const char *name)
+{
+	const struct hf_cache_entry *entry =
+		fleet->nodes == NULL ? NULL : hf_cache_get(fleet->nodes, NULL, name);
+	struct fleet_node *node = entry == NULL ? NULL : entry->view;
+
+	if (node != NULL)
+		node->unheard_since = hf_loop_mono(fleet->env.loop);
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	struct hf_fleet *fleet = arg;
 
+	if (now != NULL)
+		follow_silence(fleet, before, now->view);
 	if (before != NULL && now != NULL) {
 		follow_taint(fleet, before, now);
 		tell_disowned(fleet, before, now);
@@ -311,6 +332,8 @@ static void health_changed(void *arg, enum hf_cache_change change,
 		follow_health(fleet, was, view);
 		if (is_news(before, now))
 			wake_node(fleet, now->name, MEND_READ_HEALTH);
+	} else if (was != NULL) {
+		begin_silence(fleet, before->name);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL)
 		hf_fleet_gather(fleet);

@@ -79,6 +79,8 @@ struct fleet_node {
 	/* When Holdfast put its taint on, and when a person removed the taint. NONE: this process
 	 * did not see the event. */
 	hf_time put_at, off_at;
+	/* since when this process knows the Node without a DeviceHealth, monotonic; without meaning while there is one */
+	hf_time unheard_since;
 	/* The following three fields are valid while `matched` equals the fleet's `version` of
 	 * policies. */
 	uint64_t matched;
@@ -332,9 +334,8 @@ struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now);
 /* The next report of the node may still come: until then the node is not silent, whatever the time of its last report. A
- * leader that has just started does not know the node's clock. */
-bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const struct fleet_health *health,
-			 hf_time stale_after);
+ * leader that has just started does not know the node's clock, and the agent writes a deleted DeviceHealth again. */
+bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time stale_after);
 /* The labels of a node as an object, for a selector. The caller releases it. */
 struct hf_json *hf_fleet_make_labels(const struct hf_node_marks *marks);
 /* By what a person or another tool has taken the node out of use: "cordon", or the key of a taint. NULL: by

@@ -596,16 +596,6 @@ static const char *find_rule(const struct fleet_mend *mend, const struct fleet_p
 	return memory.breaker_open ? "the breaker of the policy is open" : NULL;
 }
 
-static bool is_report_awaited(const struct fleet_mend *mend, const struct fleet_policy *policy)
-{
-	const struct hf_cache_entry *entry =
-		mend->fleet->health == NULL ? NULL
-					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
-
-	return entry != NULL &&
-	       hf_fleet_is_awaited(mend->fleet, entry->view, policy->spec.stale_after);
-}
-
 /* An act that a policy has ordered is not for a node that the policy selects no more, or that a person or another tool
  * has taken out of use meanwhile. A person who orders an act knows the node. */
 static const char *find_others_node(const struct fleet_mend *mend, const struct mend_facts *facts,
@@ -644,7 +634,8 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 		return full;
 	/* Another controller is asked for a node of which nothing is heard. */
 	if (is_agent_silent(mend, facts, policy) &&
-	    (mend->rung != HF_MEND_EXTERNAL || is_report_awaited(mend, policy)))
+	    (mend->rung != HF_MEND_EXTERNAL ||
+	     hf_fleet_is_awaited(mend->fleet, mend->node, policy->spec.stale_after)))
 		return "the last report of the node's agent is too old";
 	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
 }
@@ -867,7 +858,7 @@ static bool is_lost(const struct fleet_mend *mend, const struct mend_facts *fact
 {
 	return facts->policy != NULL && mend->others.failed_on_node &&
 	       mend->rung != HF_MEND_EXTERNAL && is_agent_silent(mend, facts, facts->policy) &&
-	       !is_report_awaited(mend, facts->policy);
+	       !hf_fleet_is_awaited(mend->fleet, mend->node, facts->policy->spec.stale_after);
 }
 
 /* Ends an act that has not begun and that nothing asks for any more. Without this it would be held

@@ -190,10 +190,20 @@ hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_h
 	return hf_health_convert_time(at, health->observed_at, heard_at, now);
 }
 
-bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const struct fleet_health *health,
-			 hf_time stale_after)
+bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time stale_after)
 {
-	return hf_loop_mono(fleet->env.loop) - health->got_at <= stale_after;
+	const struct hf_cache_entry *report =
+		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, node);
+	const struct hf_cache_entry *entry =
+		fleet->nodes == NULL ? NULL : hf_cache_get(fleet->nodes, NULL, node);
+	const struct fleet_health *health = report == NULL ? NULL : report->view;
+	const struct fleet_node *view = entry == NULL ? NULL : entry->view;
+
+	if (health == NULL && view == NULL)
+		return false;
+	return hf_loop_mono(fleet->env.loop) -
+		       (health != NULL ? health->got_at : view->unheard_since) <=
+	       stale_after;
 }
 
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,
@@ -320,9 +330,9 @@ static void see_node(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
 	/* Holdfast leaves a node alone on which a person has put Holdfast's taint. */
 	to->excluded |= node->tainted && !node->marked;
+	to->awaited = hf_fleet_is_awaited(fleet, item->name, seen->rules.stale_after);
 	if (health == NULL)
 		return;
-	to->awaited = hf_fleet_is_awaited(fleet, health, seen->rules.stale_after);
 	to->state = health->state;
 	to->cls = health->cls;
 	to->action = health->action;

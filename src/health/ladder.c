@@ -140,8 +140,11 @@ static bool is_lost(const struct hf_health_node *node, const struct hf_health_fl
 	for (size_t i = 0; i < node->attempts_len && node->owned && !node->excluded; i++)
 		failed |= node->attempts[i].failed && node->attempts[i].at >= node->owned_at &&
 			  node->attempts[i].action >= HF_HEALTH_RESET_DEVICE;
-	return failed && is_silent(node, fleet, policy) &&
-	       (node->state == HF_HEALTH_UNKNOWN || !node->awaited);
+	if (!failed || !is_silent(node, fleet, policy))
+		return false;
+	/* An agent that knows nothing of a device says so. Without a report, the next one may still come. */
+	return !node->awaited ||
+	       (node->observed_at != HF_TIME_NONE && node->state == HF_HEALTH_UNKNOWN);
 }
 
 static bool is_left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,

@@ -71,7 +71,8 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.action = action_of(json),
 		.evidence_at = ago(json, "seen", cls == NULL ? HF_TIME_NONE : NOW - HF_MINUTE),
 		.began_at = ago(json, "began", HF_TIME_NONE),
-		.observed_at = ago(json, "heard", NOW),
+		.observed_at =
+			flag(json, "unheard", false) ? HF_TIME_NONE : ago(json, "heard", NOW),
 		.awaited = flag(json, "awaited", false),
 		.same_boot = flag(json, "sameBoot", true),
 		.foreign = flag(json, "foreign", false),

@@ -608,6 +608,29 @@ static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 	assert_int_equal(fixes->creates, 0);
 }
 
+/* Somebody deletes the report of a node after a failed reset. Its agent lives, and writes the next one some minutes later. */
+static void a_deleted_report_gives_no_node_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
+		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
+		"'t'}}}," WIDE "}");
+	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
+	rw_run(w, 20 * HF_MINUTE);
+	rw_say(w, NODE, RW_RESET);
+	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
+		rw_run(w, HF_SECOND / 10);
+	assert_string_equal(phase_of(w), "Failed");
+	rw_delete(w, &hf_devicehealths, NAME);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_int_equal(fixes->creates, 0);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -628,6 +651,7 @@ int main(int argc, char **argv)
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
+		T(a_deleted_report_gives_no_node_away),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
