@@ -138,8 +138,12 @@ struct fleet_item {
 	/* true: limits in percent refer to a number of nodes that includes this node; false: the
 	 * node has no report of devices, and the budgets only count it as out of use */
 	bool counts;
-	/* a person has a task for the node already, or has called one off: no other is created */
+	/* a person has a task for the node already: no other is created */
 	bool asked;
+	/* in this quarantine a person has called an act off: nobody else is asked */
+	bool called_off;
+	/* in this quarantine the external controller was asked: it is not asked again */
+	bool given_away;
 };
 
 struct fleet_seen {

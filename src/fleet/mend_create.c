@@ -22,10 +22,9 @@
 
 /* Before a person, the external controller is asked once in each quarantine. Class support needs a
  * person. */
-static bool may_give_away(const struct fleet_mend *mend, const struct hf_policy_mend *rules,
-			  enum hf_health_class cls)
+static bool may_give_away(const struct hf_policy_mend *rules, enum hf_health_class cls, bool given)
 {
-	return rules->externals && cls != HF_HEALTH_SUPPORT && !mend->others.external_on_node;
+	return rules->externals && cls != HF_HEALTH_SUPPORT && !given;
 }
 
 /* Finds the rung that the plan asks for. False: the plan asks for no act that can be performed, and for no
@@ -37,8 +36,9 @@ static bool find_rung(const struct fleet_mend *mend, const struct fleet_policy *
 	if (d->answer != HF_HEALTH_GO)
 		return false;
 	if (d->doing == HF_HEALTH_DO_GIVE_UP)
-		*ret_rung = may_give_away(mend, &policy->spec.mend, cls) ? HF_MEND_EXTERNAL
-									 : HF_MEND_PERSON;
+		*ret_rung = may_give_away(&policy->spec.mend, cls, mend->others.external_on_node)
+				    ? HF_MEND_EXTERNAL
+				    : HF_MEND_PERSON;
 	else if (d->doing != HF_HEALTH_DO_REMEDY)
 		return false;
 	else if (d->action == HF_HEALTH_RESET_DEVICE)
@@ -207,10 +207,15 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 static bool is_wanted(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_decision *d = &seen->plan.decisions[i];
+	const struct fleet_item *item = &seen->items[i];
 
-	return d->answer == HF_HEALTH_GO && strlen(d->node) <= HF_REMEDIATION_NODE_MAX &&
-	       (d->doing == HF_HEALTH_DO_REMEDY ||
-		(d->doing == HF_HEALTH_DO_GIVE_UP && !seen->items[i].asked));
+	if (d->answer != HF_HEALTH_GO || strlen(d->node) > HF_REMEDIATION_NODE_MAX)
+		return false;
+	if (d->doing != HF_HEALTH_DO_GIVE_UP)
+		return d->doing == HF_HEALTH_DO_REMEDY;
+	return !item->called_off &&
+	       (!item->asked ||
+		may_give_away(&seen->policy->spec.mend, seen->nodes[i].cls, item->given_away));
 }
 
 /* The list may be too short for all nodes, and some of them may get no act. So each round begins after the last node of

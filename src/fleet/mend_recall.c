@@ -376,6 +376,12 @@ static bool is_open_task(const struct mend_object *object)
 	       !object->r.spec.dry_run;
 }
 
+static bool is_given_away(const struct mend_object *object, const struct fleet_node *node)
+{
+	return object->rung == HF_MEND_EXTERNAL && !object->r.spec.dry_run && node->marked &&
+	       hf_fleet_mend_created_at(&object->r, node) >= node->mark.at;
+}
+
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_attempt **lists =
@@ -394,8 +400,9 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		prevents =
 			prevents_acts(fleet, object, &seen->items[i], seen->nodes[i].evidence_at);
 		seen->nodes[i].no_remedy |= prevents;
-		seen->items[i].asked |=
-			object->phase == HF_MEND_CANCELLED ? prevents : is_open_task(object);
+		seen->items[i].asked |= is_open_task(object);
+		seen->items[i].called_off |= object->phase == HF_MEND_CANCELLED && prevents;
+		seen->items[i].given_away |= is_given_away(object, seen->items[i].node);
 		if (is_attempt(object))
 			add_attempt(&seen->nodes[i], &lists[i], object, &seen->items[i], arena);
 		else if (hf_fleet_mend_takes_place(fleet, &object->r, object->phase))

@@ -631,6 +631,25 @@ static void a_deleted_report_gives_no_node_away(void **state)
 	assert_int_equal(fixes->creates, 0);
 }
 
+/* The policy gets rung external while a person has a task for the node. */
+static void another_controller_is_asked_beside_a_task_of_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10,
+		 "{'mode':'remediate','mend':{'rungs':['reset-device'],'external':{'template':{"
+		 "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rung_of(w, ACT), "person");
+	rw_patch(w, &hf_healthpolicies, "p",
+		 "{'spec':{'mend':{'rungs':['reset-device','external']}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -652,6 +671,7 @@ int main(int argc, char **argv)
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_deleted_report_gives_no_node_away),
+		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
