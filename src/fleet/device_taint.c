@@ -396,24 +396,38 @@ static int64_t count_withheld_of(const struct hf_json *status, const char *resou
 	return b == 0 ? INT32_MAX : a - b;
 }
 
+/* Returns the most devices of any resource. A plugin that is removed leaves its resource behind with capacity 0: that tells
+ * nothing of the other plugins. If all plugins are away, no pod is given any device. */
+static int64_t count_withheld_of_any(const struct hf_json *status)
+{
+	const struct hf_json *capacity = hf_json_get(status, "capacity");
+	int64_t most = 0, left_over = 0;
+	bool present = false;
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = hf_json_next(capacity, NULL, &key, &value); it != NULL;
+	     it = hf_json_next(capacity, it, &key, &value)) {
+		bool is_left_over = hf_streq(hf_json_str(value, NULL), "0");
+		int64_t *to = is_left_over ? &left_over : &most;
+		int64_t n;
+
+		if (strchr(key, '/') == NULL)
+			continue;
+		n = count_withheld_of(status, key);
+		*to = n > *to ? n : *to;
+		present |= !is_left_over;
+	}
+	return present ? most : left_over;
+}
+
 static int64_t count_withheld(void *arg, const char *resource)
 {
 	const struct fleet_taints *t = arg;
 	const struct hf_json *status = hf_json_get(hf_doc_json(t->node_doc), "status");
-	const struct hf_json *capacity = hf_json_get(status, "capacity");
-	struct hf_json *value;
-	int64_t most = 0;
-	const char *key;
 
-	if (resource != NULL)
-		return count_withheld_of(status, resource);
-	for (void *it = hf_json_next(capacity, NULL, &key, &value); it != NULL;
-	     it = hf_json_next(capacity, it, &key, &value)) {
-		int64_t n = strchr(key, '/') == NULL ? 0 : count_withheld_of(status, key);
-
-		most = n > most ? n : most;
-	}
-	return most;
+	return resource != NULL ? count_withheld_of(status, resource)
+				: count_withheld_of_any(status);
 }
 
 /* The effect of the rules of failed devices; NULL: the node needs no rules. */

@@ -379,6 +379,31 @@ static void a_device_stays_withheld_when_no_pod_has_it(void **state)
 	assert_true(rw_tainted(w, 1));
 }
 
+/* The node has the resource of a plugin that was removed: the kubelet calls its capacity 0 until it starts again. */
+static void a_resource_that_is_left_over_withholds_no_device(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, DEVICE);
+	rw_patch_status(
+		w, &hf_nodes, "n001",
+		"{'status':{'capacity':{'example.com/old':'0'},'allocatable':{'example.com/old':'0'}}}");
+	offer(w, 8, 7);
+	report_plugin_gpu(w);
+	rw_run(w, 10 * HF_SECOND);
+	report_gpu(w, "'resource':null,");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	/* The plugin is away. */
+	offer(w, 0, 0);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	/* It has started again and does not know of the fault. */
+	offer(w, 8, 8);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+}
+
 static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
 {
 	struct rw *w = *state;
@@ -934,6 +959,7 @@ int main(int argc, char **argv)
 		T(a_plugin_that_is_away_offers_no_device),
 		T(a_plugin_has_time_to_withhold_the_device),
 		T(a_device_stays_withheld_when_no_pod_has_it),
+		T(a_resource_that_is_left_over_withholds_no_device),
 		T(a_plugin_that_offers_a_failed_device_costs_the_node),
 		T(a_node_whose_plugin_offers_a_device_stays_until_the_limit),
 		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
