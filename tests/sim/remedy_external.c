@@ -609,9 +609,8 @@ static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 }
 
 /* Somebody deletes the report of a node after a failed reset. Its agent lives, and writes the next one some minutes later. */
-static void a_deleted_report_gives_no_node_away(void **state)
+static void delete_report(struct rw *w, bool restarts)
 {
-	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
 	rw_begin(
@@ -625,10 +624,24 @@ static void a_deleted_report_gives_no_node_away(void **state)
 	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
 		rw_run(w, HF_SECOND / 10);
 	assert_string_equal(phase_of(w), "Failed");
+	if (restarts)
+		rw_stop(w);
 	rw_delete(w, &hf_devicehealths, NAME);
+	if (restarts)
+		rw_start(w);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
 	assert_int_equal(fixes->creates, 0);
+}
+
+static void a_deleted_report_gives_no_node_away(void **state)
+{
+	delete_report(*state, false);
+}
+
+static void a_new_leader_gives_no_node_without_a_report_away(void **state)
+{
+	delete_report(*state, true);
 }
 
 /* The policy gets rung external while a person has a task for the node. */
@@ -671,6 +684,7 @@ int main(int argc, char **argv)
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_deleted_report_gives_no_node_away),
+		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
