@@ -57,14 +57,22 @@ static hf_time latest_of(hf_time a, hf_time b)
 	return a > b ? a : b; /* HF_TIME_NONE is the smallest */
 }
 
-static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time now)
+/* The DeviceHealth of the node in the cache; NULL: none. */
+static const struct fleet_health *find_health(const struct fleet_mend *mend)
 {
 	const struct hf_fleet *fleet = mend->fleet;
 	const struct hf_cache_entry *entry =
 		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, mend->node);
 
-	return entry != NULL ? hf_fleet_convert_time(fleet, entry->view, at, now)
-			     : hf_health_convert_time(at, HF_TIME_NONE, HF_TIME_NONE, now);
+	return entry == NULL ? NULL : entry->view;
+}
+
+static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time now)
+{
+	const struct fleet_health *health = find_health(mend);
+
+	return health != NULL ? hf_fleet_convert_time(mend->fleet, health, at, now)
+			      : hf_health_convert_time(at, HF_TIME_NONE, HF_TIME_NONE, now);
 }
 
 static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_remediation *r)
@@ -81,10 +89,7 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 			enum hf_mend_rung rung)
 {
-	const struct hf_cache_entry *entry =
-		mend->fleet->health == NULL ? NULL
-					    : hf_cache_get(mend->fleet->health, NULL, mend->node);
-	const struct fleet_health *health = entry == NULL ? NULL : entry->view;
+	const struct fleet_health *health = find_health(mend);
 	hf_time at = hf_fleet_mend_acted_at(mend->fleet, r, rung, health);
 
 	if (hf_fleet_mend_concerns(mend->fleet, r, rung, health, at))
@@ -421,12 +426,16 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 static void see_health(struct fleet_mend *mend, const struct hf_device_health *health,
 		       struct mend_facts *facts)
 {
+	const struct fleet_health *known = find_health(mend);
 	struct hf_mend_view *view = &facts->view;
 	struct hf_mend_seen *seen =
 		HF_ARENA_ARRAY(mend->arena, struct hf_mend_seen, health->devices.len + 1);
 
 	view->health_exists = true;
 	view->observed_at = convert_time(mend, health->observed_at, facts->now);
+	/* A new leader has not heard the report. If the clock of the node is ahead, it may be of any time. */
+	if (known != NULL && known->seen_at == HF_TIME_NONE && health->observed_at > facts->now)
+		view->observed_at = HF_TIME_NONE;
 	view->driver_at = health->driver_at == HF_TIME_NONE
 				  ? HF_TIME_NONE
 				  : convert_time(mend, health->driver_at, facts->now);

@@ -413,6 +413,32 @@ static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **stat
 	assert_int_equal(ra_count(fixes->actors), 3);
 }
 
+/* The clock of the dead node was ahead, so its last report seems to be newer than the act of the other controller. */
+static void the_report_of_a_dead_node_proves_nothing_to_a_new_leader(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	w->people_ask = true;
+	w->clock[NODE] = 2 * HF_HOUR;
+	rw_begin(w, 10, LADDER);
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_run(w, HF_SECOND / 3);
+	ra_request(fixes->actors, NODE, 1, "reset-device", "");
+	rw_run(w, HF_MINUTE);
+	rw_report(w, NODE);
+	w->silent[NODE] = true;
+	rw_patch_status(w, &hf_nodes, NAME,
+			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_run(w, 40 * HF_MINUTE);
+	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_string_equal(ra_phase(fixes->actors, NODE), "Verifying");
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(fixes->actors, NODE), "Verifying");
+}
+
 /* The other controller is broken, and its finalizer keeps the object. */
 static void an_object_that_does_not_go_is_a_task_of_a_person(void **state)
 {
@@ -687,6 +713,7 @@ int main(int argc, char **argv)
 		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
+		T(the_report_of_a_dead_node_proves_nothing_to_a_new_leader),
 		T(pods_of_a_dead_node_do_not_keep_it_from_being_given_away),
 	};
 
