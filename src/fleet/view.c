@@ -440,6 +440,12 @@ static void set_observing(struct fleet_policy *policy, const struct hf_json *sel
 		policy->selector = NULL;
 }
 
+static bool stops(const struct hf_json *spec)
+{
+	return hf_json_true(hf_json_get(spec, "paused"), false) ||
+	       hf_streq(hf_json_path_str(spec, "mode", NULL), "observe");
+}
+
 void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc)
 {
 	const struct hf_json *root = hf_doc_json(doc);
@@ -452,7 +458,8 @@ void hf_fleet_update_policy(struct fleet_policy *policy, struct hf_doc *doc)
 	free(policy->uid);
 	policy->uid = hf_xstrdup(hf_doc_uid(doc));
 	if (read_spec(&fresh, doc, &err) != 0) {
-		/* Keep the last readable version. A policy that never had one only observes. */
+		/* Keep the last readable version. A policy that never had one only observes. A stop counts in any version. */
+		policy->paused |= stops(hf_json_get(root, "spec"));
 		drop_spec(&fresh);
 		if (!hf_streq(policy->problem, err.text))
 			policy->problem_told = false;

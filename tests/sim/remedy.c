@@ -114,6 +114,25 @@ static void a_bad_policy_is_told_and_the_last_good_one_holds(void **state)
 	assert_true(rw_tainted(w, 3));
 }
 
+/* A person stops a policy of which another field is wrong. */
+static void a_policy_that_cannot_be_read_can_be_stopped(void **state)
+{
+	struct rw *w = *state;
+
+	rw_begin(w, 10, QUARANTINE);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'observe','colour':'red'}}");
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 3));
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'quarantine','paused':true}}");
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 3));
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'paused':null}}");
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_tainted(w, 3));
+}
+
 /* --- the promises -------------------------------------------------------------------------- */
 
 static void promise_1_unknown_silent_and_suspect_nodes_are_left_alone(void **state)
@@ -912,6 +931,7 @@ int main(void)
 		T(quarantine_and_release),
 		T(without_a_policy_nothing_is_watched),
 		T(a_bad_policy_is_told_and_the_last_good_one_holds),
+		T(a_policy_that_cannot_be_read_can_be_stopped),
 		T(promise_1_unknown_silent_and_suspect_nodes_are_left_alone),
 		T(promise_2_foreign_cordons_and_taints_stay),
 		T(promise_2_what_a_person_takes_off_stays_off),
