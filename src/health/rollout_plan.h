@@ -56,7 +56,7 @@ struct hf_rollout_member {
 	bool canary_failed; /* the canary has failed on the node before the change, so the node is skipped */
 	/* of the entry: when the node was to be taken back, it had not failed, and was `away` */
 	bool was_well, was_away;
-	bool out;      /* a device of the node is out of use now */
+	bool out;  /* a device of the node is out of use now */
 	bool away; /* no proof may be possible now: the node is not Ready, or its agent is silent or does not know a device */
 	/* the changed node has a device that failed after the change, or the change was taken away: which, and how; NULL: neither */
 	const char *sick;
