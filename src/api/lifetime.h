@@ -34,6 +34,9 @@ bool hf_is_pod_of_node(const struct hf_json *pod);
 bool hf_has_pod_ended(const struct hf_json *pod);
 /* True if the spec of a pod asks for extended resources or has resource claims: its containers may be given devices. */
 bool hf_asks_for_devices(const struct hf_json *pod_spec);
+/* The first ResourceClaim that the spec of a pod names. Unlike one that is made for the pod from a template, it keeps its
+ * devices while any pod uses it. NULL: none. */
+const char *hf_find_shared_claim(const struct hf_json *pod_spec);
 
 HF_END_DECLS
 

@@ -172,15 +172,18 @@ bool hf_asks_for_devices(const struct hf_json *pod_spec)
 	       hf_json_len(hf_json_get(pod_spec, "resourceClaims")) > 0;
 }
 
-static bool has_shared_claims(const struct hf_json *pod_spec)
+const char *hf_find_shared_claim(const struct hf_json *pod_spec)
 {
 	const struct hf_json *claims = hf_json_get(pod_spec, "resourceClaims");
 
-	for (size_t i = 0; i < hf_json_len(claims); i++)
-		if (!hf_str_is_empty(
-			    hf_json_path_str(hf_json_item(claims, i), "resourceClaimName", NULL)))
-			return true;
-	return false;
+	for (size_t i = 0; i < hf_json_len(claims); i++) {
+		const char *name =
+			hf_json_path_str(hf_json_item(claims, i), "resourceClaimName", NULL);
+
+		if (!hf_str_is_empty(name))
+			return name;
+	}
+	return NULL;
 }
 
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
@@ -208,7 +211,7 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 						: NULL;
 	ret_template->placed = is_placed(r, pod);
 	ret_template->devices = hf_asks_for_devices(pod);
-	ret_template->shared_claims = has_shared_claims(pod);
+	ret_template->shared_claims = hf_find_shared_claim(pod) != NULL;
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
 	r->errors = errors;

@@ -43,7 +43,8 @@ struct account {
 	 * Holdfast's actions on it. */
 	bool ours, paused;
 	bool devices; /* the quarantine concerns single devices, and the Node has no taint */
-	const struct hf_device_health *health; /* NULL: there is none, or it cannot be read */
+	const struct hf_device_health
+		*health; /* NULL: the DeviceHealth does not exist, or cannot be read */
 };
 
 HF_PRINTF(4, 5)

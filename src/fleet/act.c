@@ -342,9 +342,8 @@ static bool may_write(struct hf_fleet *fleet, const struct fleet_policy *policy,
 		      const struct fleet_act *act)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, act->node);
-	const struct hf_cache_entry *said = hf_cache_get(fleet->health, NULL, act->node);
 	const struct fleet_node *node = entry == NULL ? NULL : entry->view;
-	const struct fleet_health *health = said == NULL ? NULL : said->view;
+	const struct fleet_health *health = hf_fleet_find_health(fleet, act->node);
 
 	if (node == NULL || !hf_streq(entry->uid, act->uid) || !is_free(policy, node))
 		return false;
@@ -364,8 +363,7 @@ static bool may_write(struct hf_fleet *fleet, const struct fleet_policy *policy,
 static struct hf_doc *note_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
 				 struct hf_doc *doc)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, act->node);
-	const struct fleet_node *node = entry->view;
+	const struct fleet_node *node = hf_fleet_find_node(fleet, act->node);
 	struct hf_quarantine_mark mark = node->mark;
 
 	mark.off = hf_fleet_off_at(node);
@@ -395,8 +393,7 @@ static struct hf_doc *act_patch(const struct hf_fleet *fleet, const struct fleet
 static struct hf_doc *graver_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
 				   struct hf_doc *doc)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, act->node);
-	struct hf_quarantine_mark mark = ((const struct fleet_node *)entry->view)->mark;
+	struct hf_quarantine_mark mark = hf_fleet_find_node(fleet, act->node)->mark;
 
 	mark.cls = act->cls;
 	return hf_node_quarantine_patch(doc, &mark, hf_fleet_now(fleet));
@@ -406,8 +403,7 @@ static struct hf_doc *graver_patch(const struct hf_fleet *fleet, const struct fl
 static struct hf_doc *widen_patch(const struct hf_fleet *fleet, const struct fleet_act *act,
 				  struct hf_doc *doc)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, act->node);
-	struct hf_quarantine_mark mark = ((const struct fleet_node *)entry->view)->mark;
+	struct hf_quarantine_mark mark = hf_fleet_find_node(fleet, act->node)->mark;
 
 	mark.devices = false;
 	return hf_node_quarantine_patch(doc, &mark, hf_fleet_now(fleet));

@@ -199,9 +199,7 @@ static void free_rule(void *arg)
 static void note_taken_off(struct fleet_taints *t, const struct rule_view *view)
 {
 	struct hf_fleet *fleet = t->fleet;
-	const struct hf_cache_entry *entry =
-		fleet->nodes == NULL ? NULL : hf_cache_get(fleet->nodes, NULL, view->rule.node);
-	struct fleet_node *node = entry == NULL ? NULL : entry->view;
+	struct fleet_node *node = hf_fleet_find_node(fleet, view->rule.node);
 
 	if (hf_streq(hf_doc_uid(view->doc), t->deleted_uid) || node == NULL || !node->marked ||
 	    !node->tainted || !node->mark.devices || !hf_cache_synced(t->rules))
@@ -434,9 +432,7 @@ static int64_t count_withheld(void *arg, const char *resource)
 static const char *find_effect(const struct fleet_taints *t, const struct taint_node *node,
 			       const struct hf_quarantine_mark *mark, bool marked)
 {
-	const struct hf_cache_entry *entry =
-		t->fleet->nodes == NULL ? NULL : hf_cache_get(t->fleet->nodes, NULL, t->node);
-	const struct fleet_node *view = entry == NULL ? NULL : entry->view;
+	const struct fleet_node *view = hf_fleet_find_node(t->fleet, t->node);
 
 	if (t->node_doc == NULL)
 		return NULL;

@@ -193,20 +193,6 @@ static void postpone_pod(struct hf_fleet *fleet, enum hf_health_drain_why why, h
 		refusal->stays = stays;
 }
 
-/* Notes the first claim of the pod that is not made from a template: other pods may use it too, and it keeps its device
- * until all of them are gone. */
-static void note_shared_claim(struct hf_fleet *fleet, const struct hf_json *pod)
-{
-	const struct hf_json *claims = hf_json_path(pod, "spec", "resourceClaims", NULL);
-
-	*fleet->evict_claim = '\0';
-	for (size_t i = 0; i < hf_json_len(claims) && *fleet->evict_claim == '\0'; i++)
-		snprintf(fleet->evict_claim, sizeof(fleet->evict_claim), "%s",
-			 hf_str_or(hf_json_path_str(hf_json_item(claims, i), "resourceClaimName",
-						    NULL),
-				   ""));
-}
-
 static void send_eviction(struct hf_fleet *fleet)
 {
 	HF_AUTO_DOC body = hf_eviction(fleet->evict_ns, fleet->evict_pod, fleet->evict_uid);
@@ -273,9 +259,9 @@ static void take_counted(struct hf_fleet *fleet, const struct hf_reply *reply)
 /* No pod can be given a failed device of the node. */
 static bool are_devices_out(const struct hf_fleet *fleet)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->health, NULL, fleet->evict_node);
+	const struct fleet_health *health = hf_fleet_find_health(fleet, fleet->evict_node);
 
-	return entry != NULL && ((const struct fleet_health *)entry->view)->told;
+	return health != NULL && health->told;
 }
 
 static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
@@ -291,7 +277,8 @@ static void evict_pod(struct hf_fleet *fleet, const struct hf_json *pod)
 		end_eviction(fleet);
 		return;
 	}
-	note_shared_claim(fleet, pod);
+	snprintf(fleet->evict_claim, sizeof(fleet->evict_claim), "%s",
+		 hf_str_or(hf_find_shared_claim(hf_json_get(pod, "spec")), ""));
 	if (!read_counting_mark(fleet, policy, arena, &mark)) {
 		send_eviction(fleet);
 	} else if (mark.late < policy->spec.late_pods || are_devices_out(fleet)) {

@@ -177,10 +177,9 @@ static void *health_view(void *arg, struct hf_doc *doc)
 
 static bool is_well(const struct hf_fleet *fleet, const char *name)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->health, NULL, name);
+	const struct fleet_health *health = hf_fleet_find_health(fleet, name);
 
-	return entry != NULL &&
-	       ((const struct fleet_health *)entry->view)->state == HF_HEALTH_HEALTHY;
+	return health != NULL && health->state == HF_HEALTH_HEALTHY;
 }
 
 static bool is_released(const struct hf_fleet *fleet, const char *name)
@@ -263,9 +262,7 @@ static void follow_silence(const struct hf_fleet *fleet, const struct hf_cache_e
 /* The DeviceHealth was deleted. */
 static void begin_silence(const struct hf_fleet *fleet, const char *name)
 {
-	const struct hf_cache_entry *entry =
-		fleet->nodes == NULL ? NULL : hf_cache_get(fleet->nodes, NULL, name);
-	struct fleet_node *node = entry == NULL ? NULL : entry->view;
+	struct fleet_node *node = hf_fleet_find_node(fleet, name);
 
 	if (node != NULL)
 		node->unheard_since = hf_loop_mono(fleet->env.loop);

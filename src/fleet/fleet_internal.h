@@ -332,6 +332,9 @@ hf_time hf_fleet_counted_at(const struct fleet_seen *seen, size_t i);
 void hf_fleet_see(struct hf_fleet *fleet, struct fleet_policy *policy, struct hf_doc *doc,
 		  struct hf_arena *arena, struct fleet_seen *ret_seen);
 bool hf_fleet_is_halted(const struct fleet_seen *seen);
+/* The views of the caches, which stay as long as the caches do; NULL: the object is not there. */
+struct fleet_node *hf_fleet_find_node(const struct hf_fleet *fleet, const char *name);
+struct fleet_health *hf_fleet_find_health(const struct hf_fleet *fleet, const char *node);
 /* The policy that selects the node, by the caches; NULL: none does. */
 struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node);
 /* Converts a time of the node's clock to the API server's clock. */

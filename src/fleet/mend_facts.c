@@ -7,6 +7,7 @@
 #include "api/node_locks.h"
 #include "base/str.h"
 #include "fleet/impact.h"
+#include "fleet/window.h"
 #include "health/evidence.h"
 #include "store/resource.h"
 
@@ -57,19 +58,9 @@ static hf_time latest_of(hf_time a, hf_time b)
 	return a > b ? a : b; /* HF_TIME_NONE is the smallest */
 }
 
-/* The DeviceHealth of the node in the cache; NULL: none. */
-static const struct fleet_health *find_health(const struct fleet_mend *mend)
-{
-	const struct hf_fleet *fleet = mend->fleet;
-	const struct hf_cache_entry *entry =
-		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, mend->node);
-
-	return entry == NULL ? NULL : entry->view;
-}
-
 static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time now)
 {
-	const struct fleet_health *health = find_health(mend);
+	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
 
 	return health != NULL ? hf_fleet_convert_time(mend->fleet, health, at, now)
 			      : hf_health_convert_time(at, HF_TIME_NONE, HF_TIME_NONE, now);
@@ -77,10 +68,7 @@ static hf_time convert_time(const struct fleet_mend *mend, hf_time at, hf_time n
 
 static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_remediation *r)
 {
-	const struct hf_cache_entry *entry =
-		mend->fleet->nodes == NULL ? NULL
-					   : hf_cache_get(mend->fleet->nodes, NULL, mend->node);
-	const struct fleet_node *node = entry == NULL ? NULL : entry->view;
+	const struct fleet_node *node = hf_fleet_find_node(mend->fleet, mend->node);
 
 	return node != NULL && node->marked && hf_fleet_mend_created_at(r, node) >= node->mark.at;
 }
@@ -89,7 +77,7 @@ static bool is_since_quarantine(const struct fleet_mend *mend, const struct hf_r
 static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 			enum hf_mend_rung rung)
 {
-	const struct fleet_health *health = find_health(mend);
+	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
 	hf_time at = hf_fleet_mend_acted_at(mend->fleet, r, rung, health);
 
 	if (hf_fleet_mend_concerns(mend->fleet, r, rung, health, at))
@@ -426,7 +414,7 @@ static void see_device(struct fleet_mend *mend, const struct hf_device_report *d
 static void see_health(struct fleet_mend *mend, const struct hf_device_health *health,
 		       struct mend_facts *facts)
 {
-	const struct fleet_health *known = find_health(mend);
+	const struct fleet_health *known = hf_fleet_find_health(mend->fleet, mend->node);
 	struct hf_mend_view *view = &facts->view;
 	struct hf_mend_seen *seen =
 		HF_ARENA_ARRAY(mend->arena, struct hf_mend_seen, health->devices.len + 1);
@@ -503,23 +491,6 @@ static bool is_well(const struct fleet_mend *mend, const struct mend_facts *fact
 }
 
 /* ---- the policy ------------------------------------------------------------------------------ */
-
-/* Returns that no window is open, and when the next one opens. NULL: one is open. */
-static const char *find_closed(const struct hf_policy_mend *mend, hf_time now,
-			       struct hf_arena *arena)
-{
-	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
-	char opening[HF_TIME_TEXT_MAX];
-
-	for (size_t i = 0; i < mend->windows_len; i++)
-		windows[i] = (struct hf_health_window){.days = mend->windows[i].days,
-						       .from_minute = mend->windows[i].from_minute,
-						       .to_minute = mend->windows[i].to_minute};
-	if (hf_health_in_window(windows, mend->windows_len, now))
-		return NULL;
-	hf_time_format(hf_health_find_opening(windows, mend->windows_len, now), opening);
-	return hf_arena_printf(arena, "no window of the policy is open before %s", opening);
-}
 
 /* Counts the nodes of this failure domain that are out of use, without the node of this
  * Remediation. */
@@ -631,7 +602,8 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 
 	if (is_excluded(policy, facts))
 		return "the policy excludes the node";
-	closed = find_closed(&policy->spec.mend, facts->now, mend->arena);
+	closed = hf_window_find_closed(policy->spec.mend.windows, policy->spec.mend.windows_len,
+				       facts->now, "policy", mend->arena);
 	if (closed != NULL)
 		return closed;
 	if (is_limit_reached(mend, policy))

@@ -65,8 +65,8 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 }
 
 /* The pod's time to end is over, and no kubelet can confirm its end: the machine is for another controller now. */
-static bool is_given_away(const struct fleet_mend *mend, const struct mend_facts *facts,
-			  const struct hf_json *pod)
+static bool is_stranded(const struct fleet_mend *mend, const struct mend_facts *facts,
+			const struct hf_json *pod)
 {
 	const char *until = hf_json_path_str(pod, "metadata", "deletionTimestamp", NULL);
 	hf_time at;
@@ -84,7 +84,7 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 {
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
 
-	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || is_given_away(mend, facts, pod) ||
+	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || is_stranded(mend, facts, pod) ||
 	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))

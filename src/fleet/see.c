@@ -62,10 +62,26 @@ static void match_policy(struct hf_fleet *fleet, struct fleet_node *node)
 						  node->policy->spec.domain_key);
 }
 
+static void *find_view(const struct hf_cache *cache, const char *name)
+{
+	const struct hf_cache_entry *entry = cache == NULL ? NULL : hf_cache_get(cache, NULL, name);
+
+	return entry == NULL ? NULL : entry->view;
+}
+
+struct fleet_node *hf_fleet_find_node(const struct hf_fleet *fleet, const char *name)
+{
+	return find_view(fleet->nodes, name);
+}
+
+struct fleet_health *hf_fleet_find_health(const struct hf_fleet *fleet, const char *node)
+{
+	return find_view(fleet->health, node);
+}
+
 struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(fleet->nodes, NULL, node);
-	struct fleet_node *view = entry == NULL ? NULL : entry->view;
+	struct fleet_node *view = hf_fleet_find_node(fleet, node);
 
 	if (view != NULL && view->matched != fleet->version)
 		match_policy(fleet, view);
@@ -123,8 +139,7 @@ static void collect_nodes(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 	seen->items = HF_ARENA_ARRAY(arena, struct fleet_item, len + 1);
 	for (size_t it = 0; (entry = hf_cache_next(fleet->nodes, &it)) != NULL;) {
 		struct fleet_node *node = entry->view;
-		const struct hf_cache_entry *said = hf_cache_get(fleet->health, NULL, entry->name);
-		const struct fleet_health *health = said == NULL ? NULL : said->view;
+		struct fleet_health *health = hf_fleet_find_health(fleet, entry->name);
 		bool counts;
 
 		if (node->matched != fleet->version)
@@ -139,12 +154,11 @@ static void collect_nodes(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 		     (node->policy->selector == NULL || !hf_fleet_is_foreign(node->policy, node))))
 			continue;
 		seen->selected += counts;
-		seen->items[seen->len++] =
-			(struct fleet_item){.name = entry->name,
-					    .uid = entry->uid,
-					    .node = node,
-					    .health = said == NULL ? NULL : said->view,
-					    .counts = counts};
+		seen->items[seen->len++] = (struct fleet_item){.name = entry->name,
+							       .uid = entry->uid,
+							       .node = node,
+							       .health = health,
+							       .counts = counts};
 	}
 	if (seen->len > 0)
 		qsort(seen->items, seen->len, sizeof(*seen->items), hf_compare_by_name);
@@ -192,12 +206,8 @@ hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_h
 
 bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time stale_after)
 {
-	const struct hf_cache_entry *report =
-		fleet->health == NULL ? NULL : hf_cache_get(fleet->health, NULL, node);
-	const struct hf_cache_entry *entry =
-		fleet->nodes == NULL ? NULL : hf_cache_get(fleet->nodes, NULL, node);
-	const struct fleet_health *health = report == NULL ? NULL : report->view;
-	const struct fleet_node *view = entry == NULL ? NULL : entry->view;
+	const struct fleet_health *health = hf_fleet_find_health(fleet, node);
+	const struct fleet_node *view = hf_fleet_find_node(fleet, node);
 
 	if (health == NULL && view == NULL)
 		return false;

@@ -4,7 +4,7 @@
 
 #include "api/lifetime.h"
 #include "base/str.h"
-#include "health/fleet.h"
+#include "fleet/window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,20 +91,8 @@ bool hf_ro_is_extended(const char *resource)
 
 const char *hf_ro_find_closed(const struct ro *ro)
 {
-	const struct hf_rollout_spec *spec = &ro->pass.spec;
-	struct hf_health_window windows[HF_HEALTH_POLICY_WINDOWS_MAX];
-	char opening[HF_TIME_TEXT_MAX];
-	hf_time now = hf_ro_now(ro);
-
-	for (size_t i = 0; i < spec->windows_len; i++)
-		windows[i] = (struct hf_health_window){.days = spec->windows[i].days,
-						       .from_minute = spec->windows[i].from_minute,
-						       .to_minute = spec->windows[i].to_minute};
-	if (hf_health_in_window(windows, spec->windows_len, now))
-		return NULL;
-	hf_time_format(hf_health_find_opening(windows, spec->windows_len, now), opening);
-	return hf_arena_printf(ro->pass.arena, "no window of the rollout is open before %s",
-			       opening);
+	return hf_window_find_closed(ro->pass.spec.windows, ro->pass.spec.windows_len,
+				     hf_ro_now(ro), "rollout", ro->pass.arena);
 }
 
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready)

@@ -205,20 +205,19 @@ static bool take_lost(struct hf_rollout_member *m, hf_time age, hf_time most, co
 }
 
 /* The first start of a node that was made again says nothing about the change. */
-static bool is_younger(const struct ro *ro, const char *name, const struct ro_node *node)
+static bool is_younger(const struct hf_rollout_node *entry, const struct ro_node *node)
 {
-	const struct hf_rollout_node *entry = hf_ro_find_entry(&ro->pass.r.status, name);
-
 	return entry != NULL && node->created_at > entry->since;
 }
 
 /* Finds why the node counts as lost. It does not while a person or a tool works on it, nor for a minute afterwards. */
 static void find_lost(struct ro *ro, const struct ro_node *node, const struct ro_health *health,
-		      const struct ro_driver *driver, struct hf_rollout_member *m)
+		      const struct ro_driver *driver, const struct hf_rollout_node *entry,
+		      struct hf_rollout_member *m)
 {
 	hf_time unknown = health == NULL ? 0 : find_age(ro, health->unknown_at);
 
-	if (node->attended || is_younger(ro, m->name, node) ||
+	if (node->attended || is_younger(entry, node) ||
 	    find_age(ro, node->alone_at) <= (m->changed ? UNREADY_MAX : UNREADY_MAX / 2))
 		return;
 	(void)(take_lost(m, find_age(ro, node->unready_at), UNREADY_MAX,
@@ -420,7 +419,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 		.away = absence != NULL,
 		.out = health != NULL && health->sick != NULL,
 		.passing = !node->held && !node->paused && departure == NULL};
-	find_lost(ro, node, health, driver, m);
+	find_lost(ro, node, health, driver, entry, m);
 	if (!is_made_again(entry, m))
 		see_entry(whole, entry, m);
 	if (m->marked) {
