@@ -361,32 +361,24 @@ static void edit_rule(struct swarm *s, int node)
 			      texts[pick(s, HF_ARRAY_LEN(texts))]);
 }
 
-static void patch_node(struct swarm *s, int node, const char *text)
-{
-	char name[16];
-
-	rw_name(node, name);
-	rw_patch(s->w, &hf_nodes, name, text);
-}
-
 static void take_mark_off(struct swarm *s, int node)
 {
 	/* A taint without the mark is a person's. */
 	if (s->by_hand && !rw_tainted(s->w, node))
-		patch_node(s, node, UNMARKED);
+		rw_patch_node(s->w, node, UNMARKED);
 }
 
 static void take_taint_off(struct swarm *s, int node)
 {
 	if (s->by_hand)
-		patch_node(s, node, UNTAINTED);
+		rw_patch_node(s->w, node, UNTAINTED);
 }
 
 static void change_pause(struct swarm *s, int node)
 {
-	patch_node(s, node,
-		   pick(s, 2) == 0 ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
-				   : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_patch_node(s->w, node,
+		      pick(s, 2) == 0 ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+				      : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 }
 
 static void change_policy(struct swarm *s, int node)
@@ -518,7 +510,7 @@ static void calm_down(struct swarm *s)
 	for (int i = 0; i < s->w->nodes; i++) {
 		struct published *p = &s->nodes[i];
 
-		patch_node(s, i, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+		rw_patch_node(s->w, i, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 		p->away = p->half = p->gone = p->twice = false;
 		publish(s, i);
 	}

@@ -159,6 +159,10 @@ void rw_patch_in(struct rw *w, const struct hf_resource *resource, const char *n
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
 void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
 		     const char *text);
+/* Patches the Node. */
+void rw_patch_node(struct rw *w, int node, const char *text);
+/* status of the Node's condition Ready: "True", "False" or "Unknown". It is the only condition afterwards. */
+void rw_set_ready(struct rw *w, int node, const char *status);
 /* A person closes the breaker by setting this epoch. The epoch counts even if the breaker is not
  * open. */
 void rw_close_breaker(struct rw *w, int epoch);

@@ -90,6 +90,24 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 	rw_patch_in(w, resource, NULL, name, "status", text);
 }
 
+void rw_patch_node(struct rw *w, int node, const char *text)
+{
+	char name[16];
+
+	rw_name(node, name);
+	rw_patch(w, &hf_nodes, name, text);
+}
+
+void rw_set_ready(struct rw *w, int node, const char *status)
+{
+	char name[16], text[128];
+
+	rw_name(node, name);
+	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+		 status);
+	rw_patch_status(w, &hf_nodes, name, text);
+}
+
 void rw_close_breaker(struct rw *w, int epoch)
 {
 	char text[64];

@@ -13,20 +13,6 @@
 #define LABEL "'change':{'nodeLabel':{'key':'example.com/driver','value':'two'}}"
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
 
-static void all_effects(struct rd *d, int version, enum rd_effect effect)
-{
-	for (int i = 0; i < d->w->nodes; i++)
-		d->effect[i][version] = effect;
-}
-
-static void patch_node(struct rd *d, int node, const char *text)
-{
-	char name[16];
-
-	rw_name(node, name);
-	rw_patch(d->w, &hf_nodes, name, text);
-}
-
 /* ---- from the first wave to the end ---------------------------------------------------------------- */
 
 static void a_rollout_changes_each_node_once(void **state)
@@ -102,7 +88,7 @@ static void a_label_is_rolled_out(void **state)
 
 	d->beside_pods = true;
 	rw_start(w);
-	patch_node(d, 5, "{'metadata':{'labels':{'example.com/driver':'two'}}}");
+	rw_patch_node(w, 5, "{'metadata':{'labels':{'example.com/driver':'two'}}}");
 	rd_rollout(d, "r", LABEL FAST ",'nodeSelector':{'matchLabels':{'pool':'odd'}}");
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
@@ -164,8 +150,7 @@ static void an_open_breaker_stops_further_nodes(void **state)
 	rd_rollout(d, "r", DRIVER FAST);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(d->total_deletes, 0);
-	if (strstr(rd_message(d, "r"), "breaker") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "breaker");
 }
 
 static void a_held_node_is_skipped_and_named(void **state)
@@ -174,14 +159,14 @@ static void a_held_node_is_skipped_and_named(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rw_start(w);
-	patch_node(d, 1, "{'metadata':{'annotations':{'holdfast.dev/hold':'true'}}}");
-	patch_node(d, 2, "{'metadata':{'annotations':{'holdfast.dev/paused':'true'}}}");
+	rw_patch_node(w, 1, "{'metadata':{'annotations':{'holdfast.dev/hold':'true'}}}");
+	rw_patch_node(w, 2, "{'metadata':{'annotations':{'holdfast.dev/paused':'true'}}}");
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST);
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 2);
-	assert_non_null(strstr(rd_message(d, "r"), "n001: annotation holdfast.dev/hold"));
+	rd_expect_message(d, "n001: annotation holdfast.dev/hold");
 }
 
 static void another_tool_at_work_keeps_the_rollout_away(void **state)
@@ -195,8 +180,7 @@ static void another_tool_at_work_keeps_the_rollout_away(void **state)
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(d->deletes[0], 0);
 	assert_false(rd_is_cordoned(d, 0));
-	rw_patch_status(w, &hf_nodes, "n000",
-			"{'status':{'conditions':[{'type':'Ready','status':'True'}]}}");
+	rw_set_ready(w, 0, "True");
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 1);
@@ -207,7 +191,7 @@ static void a_cordon_of_a_person_stays(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 3, DRIVER FAST);
 
-	patch_node(d, 1, "{'spec':{'unschedulable':true}}");
+	rw_patch_node(w, 1, "{'spec':{'unschedulable':true}}");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 3);
@@ -287,7 +271,7 @@ static void the_first_sick_node_halts(void **state)
 	struct rd *d = rd_begin(w, 100, DRIVER FAST ",'atOnce':10");
 
 	d->breaks_after = 0;
-	all_effects(d, 2, RD_BREAKS_DEVICE);
+	rd_set_effect(d, 2, RD_BREAKS_DEVICE);
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Halted");
 	assert_int_equal(d->total_deletes, 1);
@@ -304,7 +288,7 @@ static void a_device_that_fails_in_the_soak_halts(void **state)
 	struct rd *d = rd_begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
 
 	d->breaks_after = 2 * HF_MINUTE;
-	all_effects(d, 2, RD_BREAKS_DEVICE);
+	rd_set_effect(d, 2, RD_BREAKS_DEVICE);
 	rw_run(w, 5 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	assert_int_equal(d->total_deletes, 1);
@@ -316,7 +300,7 @@ static void expect_halt(struct rw *w, enum rd_effect effect, const char *text)
 {
 	struct rd *d = rd_begin(w, 20, DRIVER FAST);
 
-	all_effects(d, 2, effect);
+	rd_set_effect(d, 2, effect);
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True NodeFailed", text);
@@ -349,7 +333,7 @@ static void a_pod_that_ends_after_its_proof_halts(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 20, DRIVER ",'soakSeconds':600,'proof':{'seconds':120}");
 
-	all_effects(d, 2, RD_ENDS_LATER);
+	rd_set_effect(d, 2, RD_ENDS_LATER);
 	rw_run(w, 5 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True NodeFailed", "has not been Ready for a minute");
@@ -468,7 +452,7 @@ static void a_rollback_goes_to_the_version_that_ran(void **state)
 	rw_run(w, 10 * HF_SECOND);
 	rd_set_version(d, 3);
 	rw_run(w, 10 * HF_SECOND);
-	all_effects(d, 3, RD_NEVER_READY);
+	rd_set_effect(d, 3, RD_NEVER_READY);
 	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback'");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Failed");
@@ -505,7 +489,7 @@ static void a_rollback_of_a_label_restores_each_value(void **state)
 	d->beside_pods = true;
 	rw_start(w);
 	for (int i = 0; i < 80; i += 2)
-		patch_node(d, i, "{'metadata':{'labels':{'example.com/driver':'one'}}}");
+		rw_patch_node(w, i, "{'metadata':{'labels':{'example.com/driver':'one'}}}");
 	rd_rollout(d, "r",
 		   LABEL ",'soakSeconds':600,'proof':{'seconds':60},'atOnce':8,"
 			 "'onFailure':'Rollback','waves':['100%']");
@@ -559,12 +543,12 @@ static void a_hold_keeps_the_cordon(void **state)
 	for (int i = 0; i < 400 && !hf_streq(rd_node_phase(d, "r", 0), "Proving"); i++)
 		rw_run(w, HF_SECOND / 20);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
-	patch_node(d, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
+	rw_patch_node(w, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_true(rd_is_cordoned(d, 0));
-	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
+	assert_string_equal(rd_node_message(d, "r", 0),
 			    "the node is well; held by annotation holdfast.dev/hold");
-	patch_node(d, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_patch_node(w, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	rd_expect_clean(d);
@@ -617,7 +601,7 @@ static void a_person_who_takes_the_cordon_off_is_obeyed(void **state)
 	rd_roll(d, DRIVER FAST ",'empty':'Wait','waves':[1,2]");
 	rw_run(w, HF_MINUTE);
 	assert_true(rd_is_cordoned(d, 0));
-	patch_node(d, 0, "{'spec':{'unschedulable':null}}");
+	rw_patch_node(w, 0, "{'spec':{'unschedulable':null}}");
 	rw_run(w, 5 * HF_SECOND);
 	assert_int_equal(d->total_deletes, 0);
 	assert_string_not_equal(rd_node_phase(d, "r", 0), "Emptying");
@@ -749,10 +733,7 @@ static bool run_with_death(struct rw *w, unsigned long long at, enum rw_death ho
 		d->effect[1][2] = RD_NEVER_READY;
 	w->how = how;
 	w->die_at = at;
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER ",'soakSeconds':10,'proof':{'seconds':90},'onFailure':'Rollback',"
+	rd_roll(d, DRIVER ",'soakSeconds':10,'proof':{'seconds':90},'onFailure':'Rollback',"
 			  "'waves':[1,'100%']");
 	for (int i = 0; i < 40; i++) {
 		rw_run(w, 30 * HF_SECOND);
@@ -860,8 +841,7 @@ static void a_rollout_at_its_end_reads_nothing(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
-/* rollout [long|short [TEST]]: "long" runs the tests that take minutes under the sanitizers; TEST: only those whose names
- * match. */
+/* rollout [long|short [[-x] PATTERN]]: "long" runs the tests that take minutes under the sanitizers; PATTERN: rw_choose_tests. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -917,8 +897,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_rollback_goes_on_after_a_death_after_each_write),
 	};
 
-	if (argc > 2)
-		cmocka_set_test_filter(argv[2]);
+	rw_choose_tests(argc - 1, argv + 1);
 	if (argc > 1 && hf_streq(argv[1], "long"))
 		return cmocka_run_group_tests_name("rollout, long", long_tests, NULL, NULL);
 	return cmocka_run_group_tests_name("rollout", tests, NULL, NULL);

@@ -14,31 +14,6 @@
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
 #define SLOW ",'soakSeconds':600,'proof':{'seconds':120}"
 
-static void set_ready(struct rd *d, int node, const char *status)
-{
-	char name[16], text[128];
-
-	rw_name(node, name);
-	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
-		 status);
-	rw_patch_status(d->w, &hf_nodes, name, text);
-}
-
-static void hold(struct rd *d, int node)
-{
-	char name[16];
-
-	rw_name(node, name);
-	rw_patch(d->w, &hf_nodes, name,
-		 "{'metadata':{'annotations':{'holdfast.dev/hold':'true'}}}");
-}
-
-static void all_effects(struct rd *d, int version, enum rd_effect effect)
-{
-	for (int i = 0; i < d->w->nodes; i++)
-		d->effect[i][version] = effect;
-}
-
 /* ---- what is lost ---------------------------------------------------------------------------------- */
 
 /* Another controller acts on the label, so no pod of a DaemonSet tells of the node. */
@@ -51,12 +26,12 @@ static void a_changed_node_that_is_not_ready_halts(void **state)
 	rd_rollout(d, "r", LABEL SLOW);
 	rw_run(w, 2 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Done");
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, 30 * HF_SECOND);
-	set_ready(d, 0, "True");
+	rw_set_ready(w, 0, "True");
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True NodeFailed",
@@ -88,13 +63,23 @@ static void a_label_that_is_taken_away_from_an_old_node_halts(void **state)
 
 	rw_start(w);
 	rd_rollout(d, "r", LABEL SLOW ",'atOnce':16,'waves':[80,'100%']");
-	for (int i = 0; i < 600 && !hf_streq(rd_phase(d, "r"), "Soaking"); i++)
-		rw_run(w, HF_SECOND);
+	rd_run_until(d, "Soaking");
 	assert_null(rd_entry(d, "r", 0));
 	rw_patch(w, &hf_nodes, "n000", "{'metadata':{'labels':{'example.com/driver':null}}}");
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True NodeFailed", "n000: the label has another value");
+}
+
+/* The control plane loses all nodes for this time. The rollout has this phase at its end. */
+static void lose_all_nodes(struct rd *d, hf_time span, const char *phase)
+{
+	for (int i = 0; i < d->w->nodes; i++)
+		rw_set_ready(d->w, i, "Unknown");
+	rw_run(d->w, span);
+	rd_expect_phase(d, phase);
+	for (int i = 0; i < d->w->nodes; i++)
+		rw_set_ready(d->w, i, "True");
 }
 
 /* The control plane loses all nodes: that says nothing about the change. */
@@ -104,12 +89,7 @@ static void nodes_that_are_all_lost_halt_nothing(void **state)
 	struct rd *d = rd_begin(w, 6, DRIVER SLOW);
 
 	rw_run(w, 2 * HF_MINUTE);
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "Unknown");
-	rw_run(w, 4 * HF_MINUTE);
-	rd_expect_phase(d, "Soaking");
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "True");
+	lose_all_nodes(d, 4 * HF_MINUTE, "Soaking");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 }
@@ -122,7 +102,7 @@ static void a_changed_node_that_a_person_cordons_halts_nothing(void **state)
 
 	rw_run(w, 2 * HF_MINUTE);
 	rw_patch(w, &hf_nodes, "n000", "{'spec':{'unschedulable':true}}");
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 }
@@ -135,11 +115,11 @@ static void an_outage_that_spreads_halts_nothing(void **state)
 
 	rw_run(w, 2 * HF_MINUTE);
 	for (int i = 0; i < 5; i++) {
-		set_ready(d, i, "Unknown");
+		rw_set_ready(w, i, "Unknown");
 		rw_run(w, i == 0 ? 20 * HF_SECOND : HF_SECOND);
 	}
 	rw_run(w, 40 * HF_SECOND);
-	set_ready(d, 5, "Unknown");
+	rw_set_ready(w, 5, "Unknown");
 	rw_run(w, 4 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
 }
@@ -170,7 +150,7 @@ static void a_node_that_is_off_for_long_is_no_outage(void **state)
 	struct rd *d = rd_create(w, 6);
 
 	rw_start(w);
-	set_ready(d, 5, "Unknown");
+	rw_set_ready(w, 5, "Unknown");
 	rd_set_version(d, 2);
 	rd_rollout(
 		d, "r",
@@ -178,7 +158,7 @@ static void a_node_that_is_off_for_long_is_no_outage(void **state)
 		",'soakSeconds':3600,'emptySeconds':60,'waves':['100%'],'proof':{'seconds':120}");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True NodeFailed",
@@ -192,12 +172,7 @@ static void an_outage_at_the_end_of_a_soak_ends_no_wave(void **state)
 	struct rd *d = rd_begin(w, 6, DRIVER ",'soakSeconds':3600,'proof':{'seconds':120}");
 
 	rw_run(w, 50 * HF_MINUTE);
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "Unknown");
-	rw_run(w, 20 * HF_MINUTE);
-	rd_expect_phase(d, "Rolling");
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "True");
+	lose_all_nodes(d, 20 * HF_MINUTE, "Rolling");
 	rw_run(w, 10 * HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count(d, "r", "changed"), 6);
@@ -219,14 +194,8 @@ static void an_outage_at_the_end_of_a_longer_soak_ends_no_wave(void **state)
 	rw_start(w);
 	rw_run(w, 15 * HF_MINUTE + 30 * HF_SECOND);
 	rd_expect_phase(d, "Soaking");
-	if (strstr(rd_message(d, "r"), "1 of 6 nodes changed; watched only since ") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "Unknown");
-	rw_run(w, 5 * HF_MINUTE);
-	rd_expect_phase(d, "Rolling");
-	for (int i = 0; i < 6; i++)
-		set_ready(d, i, "True");
+	rd_expect_message(d, "1 of 6 nodes changed; watched only since ");
+	lose_all_nodes(d, 5 * HF_MINUTE, "Rolling");
 	rw_run(w, 10 * HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count(d, "r", "changed"), 6);
@@ -245,8 +214,7 @@ static void a_changed_node_that_is_being_mended_halts_nothing(void **state)
 			"'message':'Remediation x'}]}}");
 	rw_run(w, 4 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
-	rw_patch_status(w, &hf_nodes, "n000",
-			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, 45 * HF_SECOND);
 	rd_expect_phase(d, "Soaking");
 	rw_run(w, HF_MINUTE);
@@ -263,7 +231,7 @@ static void a_changed_node_that_an_autoscaler_removes_halts_nothing(void **state
 		 "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
 		 "'NoSchedule'},{'key':'ToBeDeletedByClusterAutoscaler','value':'17','effect':"
 		 "'NoSchedule'}]}}");
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, 5 * HF_MINUTE);
 	d->bare[0] = true;
 	rw_delete(w, &hf_nodes, "n000");
@@ -328,7 +296,7 @@ static void a_node_that_is_lost_without_an_operator_halts(void **state)
 	rw_run(w, 2 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
 	rw_stop(w);
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, HF_HOUR);
 	rw_start(w);
 	rw_run(w, 10 * HF_MINUTE);
@@ -342,15 +310,13 @@ static void the_next_operator_looks_before_it_begins_with_more_nodes(void **stat
 	struct rw *w = *state;
 	struct rd *d = rd_begin(w, 12, DRIVER SLOW ",'waves':['100%'],'atOnce':4");
 
-	for (int i = 0; i < 600 && !hf_streq(rd_node_phase(d, "r", 0), "Done"); i++)
-		rw_run(w, HF_SECOND);
+	rd_run_node_until(d, 0, "Done");
 	rw_stop(w);
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rw_run(w, HF_HOUR);
 	rw_start(w);
 	rw_run(w, 30 * HF_SECOND);
-	if (strstr(rd_message(d, "r"), "; waits: the changed nodes are watched until ") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "; waits: the changed nodes are watched until ");
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	/* The first four nodes were in work. */
@@ -388,8 +354,7 @@ static void a_device_that_fails_before_the_change_is_not_blamed_on_it(void **sta
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 0);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
-	if (strstr(rd_message(d, "r"), "n000: a device of the node is out of use") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "n000: a device of the node is out of use");
 	rd_expect_clean(d);
 }
 
@@ -402,13 +367,12 @@ static void a_node_that_is_not_ready_is_not_changed(void **state)
 	rd_pod(d, "train-0", 0, "train");
 	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':3600");
 	rw_run(w, HF_MINUTE);
-	set_ready(d, 0, "Unknown");
+	rw_set_ready(w, 0, "Unknown");
 	rd_end_pod(d, "train-0");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(d->deletes[0], 0);
-	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
-			    "waits: the node is not Ready");
-	set_ready(d, 0, "True");
+	assert_string_equal(rd_node_message(d, "r", 0), "waits: the node is not Ready");
+	rw_set_ready(w, 0, "True");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 1);
@@ -426,8 +390,7 @@ static void a_node_with_a_silent_agent_is_not_changed(void **state)
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 0);
-	if (strstr(rd_message(d, "r"), "n000: the agent has not reported for 15 minutes") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "n000: the agent has not reported for 15 minutes");
 }
 
 /* The link of a GPU is slow since long, and each report finds that again. */
@@ -456,10 +419,10 @@ static void a_proved_node_that_is_made_again_halts_nothing(void **state)
 	rw_delete(w, &hf_nodes, "n000");
 	rw_run(w, HF_MINUTE);
 	rw_node(w, 0);
-	set_ready(d, 0, "False");
+	rw_set_ready(w, 0, "False");
 	rw_run(w, 3 * HF_MINUTE);
 	rd_expect_phase(d, "Soaking");
-	set_ready(d, 0, "True");
+	rw_set_ready(w, 0, "True");
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 6);
@@ -506,7 +469,7 @@ static void a_node_whose_agent_falls_silent_is_not_changed(void **state)
 	rd_end_pod(d, "train-0");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(d->deletes[0], 0);
-	assert_string_equal(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL),
+	assert_string_equal(rd_node_message(d, "r", 0),
 			    "waits: the agent has not reported for 15 minutes");
 	w->silent[0] = false;
 	rw_run(w, HF_HOUR);
@@ -539,10 +502,8 @@ static void a_failed_node_is_no_canary(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 20);
 
-	rw_start(w);
 	d->effect[0][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER SLOW ",'maxFailures':1,'atOnce':10,'waves':['1','50%','100%']");
+	rd_roll(d, DRIVER SLOW ",'maxFailures':1,'atOnce':10,'waves':['1','50%','100%']");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
 	rd_expect_phase(d, "Soaking");
@@ -606,11 +567,9 @@ static void a_rollback_that_does_not_work_breaks_one_node(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 8);
 
-	rw_start(w);
-	all_effects(d, 1, RD_NEVER_READY);
+	rd_set_effect(d, 1, RD_NEVER_READY);
 	d->effect[5][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback','waves':['100%']");
+	rd_roll(d, DRIVER FAST ",'onFailure':'Rollback','waves':['100%']");
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Halted");
 	rd_expect_condition(d, "Halted", "True RollbackFailed",
@@ -631,12 +590,10 @@ static void a_rollback_goes_on_beside_broken_devices(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 6);
 
-	rw_start(w);
 	/* The old version heals no device. */
-	all_effects(d, 1, RD_BREAKS_DEVICE);
+	rd_set_effect(d, 1, RD_BREAKS_DEVICE);
 	d->breaks_after = 100 * HF_HOUR;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER SLOW ",'onFailure':'Rollback','waves':['100%']");
+	rd_roll(d, DRIVER SLOW ",'onFailure':'Rollback','waves':['100%']");
 	while (rd_count_running(d, 2) < 4)
 		rw_run(w, HF_SECOND);
 	for (int i = 0; i < 3; i++)
@@ -654,14 +611,10 @@ static void a_held_node_keeps_the_change_and_is_named(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rd_pod(d, "bare", 1, NULL);
-	rw_start(w);
 	d->effect[3][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
-	while (!hf_streq(rd_node_phase(d, "r", 3), "Proving"))
-		rw_run(w, HF_SECOND);
-	hold(d, 0);
+	rd_roll(d, DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
+	rd_run_node_until(d, 3, "Proving");
+	rw_patch_node(w, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':'true'}}}");
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Failed");
 	rd_expect_condition(d, "RolledBack", "False NodesLeft",
@@ -675,11 +628,8 @@ static void a_skipped_node_does_not_spoil_a_rollback(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rd_pod(d, "bare", 1, NULL);
-	rw_start(w);
 	d->effect[3][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
+	rd_roll(d, DRIVER FAST ",'onFailure':'Rollback','waves':['100%'],'emptySeconds':60");
 	rw_run(w, 2 * HF_HOUR);
 	rd_expect_phase(d, "Failed");
 	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
@@ -691,10 +641,8 @@ static void a_person_who_uncordons_a_failed_node_is_obeyed(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[0][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST);
+	rd_roll(d, DRIVER FAST);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Failed");
 	assert_true(rd_is_cordoned(d, 0));
@@ -734,9 +682,9 @@ static void a_rollback_takes_back_what_another_rollout_has_changed_too(void **st
 	struct rd *d = change_twice(
 		w, LABEL ",'soakSeconds':3600,'waves':[2,'100%'],'onFailure':'Rollback'");
 
-	set_ready(d, 1, "Unknown");
+	rw_set_ready(w, 1, "Unknown");
 	rw_run(w, 4 * HF_MINUTE);
-	set_ready(d, 1, "True");
+	rw_set_ready(w, 1, "True");
 	rw_run(w, HF_HOUR);
 	assert_string_equal(rd_phase(d, "l"), "Failed");
 	assert_string_equal(rd_node_phase(d, "l", 0), "RolledBack");

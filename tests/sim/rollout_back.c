@@ -18,23 +18,6 @@
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
 #define BACK FAST ",'onFailure':'Rollback','waves':['100%']"
 
-static void patch_node(struct rd *d, int node, const char *text)
-{
-	char name[16];
-
-	rw_name(node, name);
-	rw_patch(d->w, &hf_nodes, name, text);
-}
-
-static void run_until(struct rd *d, int node, const char *phase)
-{
-	hf_time end = hf_loop_mono(d->w->loop) + HF_HOUR;
-
-	while (!hf_streq(rd_node_phase(d, "r", node), phase) && hf_loop_mono(d->w->loop) < end)
-		rw_run(d->w, HF_SECOND);
-	assert_string_equal(rd_node_phase(d, "r", node), phase);
-}
-
 /* ---- nodes that had failed --------------------------------------------------------------------------- */
 
 /* The new driver is broken on node 1. Another tool works on the node, so the change cannot be taken back there. */
@@ -42,11 +25,9 @@ static struct rd *keep_from_way_back(struct rw *w)
 {
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[1][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK ",'emptySeconds':60");
-	run_until(d, 1, "Proving");
+	rd_roll(d, DRIVER BACK ",'emptySeconds':60");
+	rd_run_node_until(d, 1, "Proving");
 	rw_patch_status(w, &hf_nodes, "n001",
 			"{'status':{'conditions':[{'type':'Ready','status':'True'},{'type':"
 			"'example.com/MaintenanceInProgress','status':'True'}]}}");
@@ -77,8 +58,7 @@ static void a_failed_node_is_taken_back_once_the_other_tool_has_left(void **stat
 	struct rd *d = keep_from_way_back(w);
 
 	rw_run(w, 3 * HF_MINUTE);
-	rw_patch_status(w, &hf_nodes, "n001",
-			"{'status':{'conditions':[{'type':'Ready','status':'True'}]}}");
+	rw_set_ready(w, 1, "True");
 	rw_run(w, HF_HOUR);
 	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed");
 	assert_int_equal(d->runs[1], 1);
@@ -91,11 +71,9 @@ static void a_spec_that_cannot_be_read_proves_nothing(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[0][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST);
-	run_until(d, 0, "Proving");
+	rd_roll(d, DRIVER FAST);
+	rd_run_node_until(d, 0, "Proving");
 	/* The pod alone is missing for the proof. */
 	rw_run(w, 15 * HF_SECOND);
 	rw_say(w, 0, RW_WELL);
@@ -114,9 +92,7 @@ static void repair_spec_in(struct rw *w, const char *phase)
 {
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK ",'atOnce':1");
+	rd_roll(d, DRIVER BACK ",'atOnce':1");
 	for (int i = 0; i < 6000 && !hf_streq(rd_node_phase(d, "r", 1), phase); i++)
 		rw_run(w, 20 * HF_MS);
 	for (int i = 0; i < 100 && d->deletes[1] == 0; i++)
@@ -150,16 +126,6 @@ static void a_changed_node_waits_for_a_spec_that_can_be_read(void **state)
 
 /* ---- nodes that are away ------------------------------------------------------------------------------ */
 
-static void set_ready(struct rd *d, int node, const char *status)
-{
-	char name[16], text[128];
-
-	rw_name(node, name);
-	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
-		 status);
-	rw_patch_status(d->w, &hf_nodes, name, text);
-}
-
 /* A person has switched node 3 off, and the agent of node 2 has ended. Neither can be proved, and that says nothing about the
  * old version. */
 static void nodes_that_are_away_do_not_stop_the_way_back(void **state)
@@ -167,16 +133,13 @@ static void nodes_that_are_away_do_not_stop_the_way_back(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 6);
 
-	rw_start(w);
 	d->effect[5][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r",
-		   DRIVER ",'soakSeconds':1800,'proof':{'seconds':120},'onFailure':'Rollback',"
+	rd_roll(d, DRIVER ",'soakSeconds':1800,'proof':{'seconds':120},'onFailure':'Rollback',"
 			  "'waves':[5,'100%']");
-	run_until(d, 4, "Done");
-	patch_node(d, 3, "{'spec':{'unschedulable':true}}");
-	set_ready(d, 3, "Unknown");
-	patch_node(d, 2, "{'spec':{'unschedulable':true}}");
+	rd_run_node_until(d, 4, "Done");
+	rw_patch_node(w, 3, "{'spec':{'unschedulable':true}}");
+	rw_set_ready(w, 3, "Unknown");
+	rw_patch_node(w, 2, "{'spec':{'unschedulable':true}}");
 	w->silent[2] = true;
 	rw_run(w, 3 * HF_HOUR);
 	rd_expect_phase(d, "Failed");
@@ -191,18 +154,15 @@ static void a_proved_node_that_was_away_and_cannot_be_taken_back_is_skipped(void
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[3][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK ",'atOnce':2,'emptySeconds':60");
-	run_until(d, 3, "Proving");
+	rd_roll(d, DRIVER BACK ",'atOnce':2,'emptySeconds':60");
+	rd_run_node_until(d, 3, "Proving");
 	rd_pod(d, "bare", 1, NULL);
-	while (!hf_streq(rd_phase(d, "r"), "RollingBack"))
-		rw_run(w, HF_SECOND);
-	set_ready(d, 1, "Unknown");
+	rd_run_until(d, "RollingBack");
+	rw_set_ready(w, 1, "Unknown");
 	for (int i = 0; i < 600 && !hf_streq(rd_node_phase(d, "r", 1), "Emptying"); i++)
 		rw_run(w, 100 * HF_MS);
-	set_ready(d, 1, "True");
+	rw_set_ready(w, 1, "True");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Failed");
 	assert_string_equal(rd_node_phase(d, "r", 1), "Skipped");
@@ -236,12 +196,11 @@ static void nodes_that_the_change_takes_out_of_the_selection_are_taken_back(void
 
 	rw_start(w);
 	for (int i = 0; i < 80; i++)
-		patch_node(d, i, "{'metadata':{'labels':{'example.com/driver':'one'}}}");
+		rw_patch_node(w, i, "{'metadata':{'labels':{'example.com/driver':'one'}}}");
 	rd_rollout(d, "r",
 		   LABEL BACK ",'atOnce':16,'nodeSelector':{'matchLabels':{'example.com/driver':"
 			      "'one'}}");
-	while (!hf_streq(rd_phase(d, "r"), "Soaking"))
-		rw_run(w, HF_SECOND);
+	rd_run_until(d, "Soaking");
 	assert_int_equal(count_label(w, "two"), 80);
 	assert_int_equal(rd_count(d, "r", "selected"), 80);
 	assert_int_equal(rd_count(d, "r", "changed"), 80);
@@ -281,8 +240,7 @@ static void more_nodes_are_skipped_on_the_way_back_than_the_status_can_list(void
 	put_bare_pods(d, 0, 50);
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER BACK ",'emptySeconds':10,'atOnce':64");
-	for (int i = 0; i < 600 && !hf_streq(rd_phase(d, "r"), "RollingBack"); i++)
-		rw_run(w, HF_SECOND);
+	rd_run_until(d, "RollingBack");
 	/* These pods do not respect the cordons of the first nodes. */
 	d->beside_pods = true;
 	put_bare_pods(d, 50, 389);
@@ -294,8 +252,7 @@ static void more_nodes_are_skipped_on_the_way_back_than_the_status_can_list(void
 		left += d->runs[i] == 2;
 	assert_in_range(left, HF_ROLLOUT_NODES_MAX + 1, 339);
 	snprintf(text, sizeof(text), "taken back; 0 nodes failed, %d keep the change", left);
-	if (strstr(rd_message(d, "r"), text) == NULL)
-		fail_msg("'%s' instead of '%s'", rd_message(d, "r"), text);
+	rd_expect_message(d, text);
 	rd_expect_clean(d);
 }
 
@@ -306,11 +263,8 @@ static struct rd *prove_half(struct rw *w)
 {
 	struct rd *d = rd_create(w, 6);
 
-	rw_start(w);
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST ",'onFailure':'Rollback','waves':['50%','100%']");
-	while (!hf_streq(rd_phase(d, "r"), "Soaking"))
-		rw_run(w, HF_SECOND);
+	rd_roll(d, DRIVER FAST ",'onFailure':'Rollback','waves':['50%','100%']");
+	rd_run_until(d, "Soaking");
 	return d;
 }
 
@@ -342,11 +296,9 @@ static void repair_template(struct rw *w, int version)
 {
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[3][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK);
-	run_until(d, 3, "RolledBack");
+	rd_roll(d, DRIVER BACK);
+	rd_run_node_until(d, 3, "RolledBack");
 	rd_set_version(d, 3);
 	rw_run(w, 5 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
@@ -377,10 +329,8 @@ static void a_way_back_begins_after_a_person_has_undone_the_template(void **stat
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 4);
 
-	rw_start(w);
 	d->effect[0][2] = d->effect[1][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK ",'atOnce':2");
+	rd_roll(d, DRIVER BACK ",'atOnce':2");
 	for (int i = 0; i < 3000 && !hf_streq(rd_phase(d, "r"), "Halted"); i++)
 		rw_run(w, 100 * HF_MS);
 	rd_set_version(d, 1);
@@ -413,8 +363,8 @@ static void a_label_that_another_has_changed_since_is_left_alone(void **state)
 
 	rw_start(w);
 	rd_rollout(d, "r", LABEL BACK);
-	run_until(d, 1, "Done");
-	patch_node(d, 0, "{'metadata':{'labels':{'example.com/driver':'three'}}}");
+	rd_run_node_until(d, 1, "Done");
+	rw_patch_node(w, 0, "{'metadata':{'labels':{'example.com/driver':'three'}}}");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Failed");
 	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
@@ -430,18 +380,16 @@ static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **s
 	struct rd *d = rd_create(w, 4);
 	int cordons = 0;
 
-	rw_start(w);
 	d->effect[3][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER BACK);
-	run_until(d, 3, "Proving");
+	rd_roll(d, DRIVER BACK);
+	rd_run_node_until(d, 3, "Proving");
 	rd_pod(d, "bare", 0, NULL);
 	for (int i = 0; i < 1200; i++) {
 		rw_run(w, HF_SECOND);
 		if (!rd_is_cordoned(d, 0))
 			continue;
 		cordons++;
-		patch_node(d, 0, "{'spec':{'unschedulable':null}}");
+		rw_patch_node(w, 0, "{'spec':{'unschedulable':null}}");
 	}
 	assert_int_equal(cordons, 1);
 	rd_expect_phase(d, "Failed");
@@ -452,7 +400,7 @@ static void a_person_who_takes_the_cordon_off_on_the_way_back_is_obeyed(void **s
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
-/* rollout_back [long|short [TEST]], as rollout. */
+/* rollout_back [long|short [[-x] PATTERN]], as rollout. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,8 +423,7 @@ int main(int argc, char **argv)
 		T(more_nodes_are_skipped_on_the_way_back_than_the_status_can_list),
 	};
 
-	if (argc > 2)
-		cmocka_set_test_filter(argv[2]);
+	rw_choose_tests(argc - 1, argv + 1);
 	if (argc > 1 && hf_streq(argv[1], "long"))
 		return cmocka_run_group_tests_name("rollout, the way back, long", long_tests, NULL,
 						   NULL);

@@ -40,17 +40,6 @@ static const char *history(struct rd *d, int node)
 			 "");
 }
 
-static const char *message(struct rd *d, int node)
-{
-	return hf_str_or(hf_json_path_str(rd_entry(d, "r", node), "message", NULL), "");
-}
-
-static void expect_message(struct rd *d, int node, const char *part)
-{
-	if (strstr(message(d, node), part) == NULL)
-		fail_msg("'%s', expected '%s'", message(d, node), part);
-}
-
 /* ---- canaries that succeed ----------------------------------------------------------------------- */
 
 static void a_canary_runs_before_and_after_the_change(void **state)
@@ -69,7 +58,8 @@ static void a_canary_runs_before_and_after_the_change(void **state)
 		assert_int_equal(number(d, i, "before", "stepMicros"), 100000);
 		assert_in_range(number(d, i, "before", "runMillis"), 25000, 40000);
 		assert_int_equal(number(d, i, "canary", "stepMicros"), 104000);
-		expect_message(d, i, "the canary took 104.0 ms in each step, 100.0 ms before");
+		rd_expect_node_message(d, i,
+				       "the canary took 104.0 ms in each step, 100.0 ms before");
 		/* The shorter time is kept. */
 		assert_non_null(strstr(history(d, i), "\"stepMicros\":100000"));
 	}
@@ -535,7 +525,7 @@ static void two_leaders_make_each_canary_once(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 
-/* rollout_canary [long|short [TEST]]: as rollout. */
+/* rollout_canary [long|short [[-x] PATTERN]]: as rollout. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,8 +557,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_slower_canary_halts_after_a_death_after_each_write),
 	};
 
-	if (argc > 2)
-		cmocka_set_test_filter(argv[2]);
+	rw_choose_tests(argc - 1, argv + 1);
 	if (argc > 1 && hf_streq(argv[1], "long"))
 		return cmocka_run_group_tests_name("rollout, canary, long", long_tests, NULL, NULL);
 	return cmocka_run_group_tests_name("rollout, canary", tests, NULL, NULL);

@@ -159,6 +159,12 @@ static void offer(struct rd *d, int node, int gpus)
 	rw_patch_in(d->w, &hf_nodes, NULL, name, "status", text);
 }
 
+void rd_set_effect(struct rd *d, int version, enum rd_effect effect)
+{
+	for (int i = 0; i < d->w->nodes; i++)
+		d->effect[i][version] = effect;
+}
+
 void rd_evict(struct rd *d, int node)
 {
 	char name[64];
@@ -544,6 +550,11 @@ const char *rd_node_phase(struct rd *d, const char *name, int node)
 	return hf_str_or(hf_json_path_str(rd_entry(d, name, node), "phase", NULL), "");
 }
 
+const char *rd_node_message(struct rd *d, const char *name, int node)
+{
+	return hf_str_or(hf_json_path_str(rd_entry(d, name, node), "message", NULL), "");
+}
+
 const char *rd_condition(struct rd *d, const char *name, const char *type)
 {
 	const struct hf_json *list = hf_json_get(status_of(d, name), "conditions");
@@ -561,10 +572,36 @@ const char *rd_condition(struct rd *d, const char *name, const char *type)
 	return "";
 }
 
+void rd_run_until(struct rd *d, const char *phase)
+{
+	for (int i = 0; i < 3600 && !hf_streq(rd_phase(d, "r"), phase); i++)
+		rw_run(d->w, HF_SECOND);
+	rd_expect_phase(d, phase);
+}
+
+void rd_run_node_until(struct rd *d, int node, const char *phase)
+{
+	for (int i = 0; i < 3600 && !hf_streq(rd_node_phase(d, "r", node), phase); i++)
+		rw_run(d->w, HF_SECOND);
+	assert_string_equal(rd_node_phase(d, "r", node), phase);
+}
+
 void rd_expect_phase(struct rd *d, const char *phase)
 {
 	if (!hf_streq(rd_phase(d, "r"), phase))
 		fail_msg("%s instead of %s: %s", rd_phase(d, "r"), phase, rd_message(d, "r"));
+}
+
+void rd_expect_message(struct rd *d, const char *part)
+{
+	if (strstr(rd_message(d, "r"), part) == NULL)
+		fail_msg("'%s', expected '%s'", rd_message(d, "r"), part);
+}
+
+void rd_expect_node_message(struct rd *d, int node, const char *part)
+{
+	if (strstr(rd_node_message(d, "r", node), part) == NULL)
+		fail_msg("'%s', expected '%s'", rd_node_message(d, "r", node), part);
 }
 
 void rd_expect_condition(struct rd *d, const char *type, const char *start, const char *part)

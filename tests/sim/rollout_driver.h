@@ -91,19 +91,29 @@ struct rd *rd_begin(struct rw *w, int nodes, const char *spec);
 void rd_roll(struct rd *d, const char *spec);
 /* A person changes the template to this version. */
 void rd_set_version(struct rd *d, int version);
+/* What this version of the driver does on all nodes. */
+void rd_set_effect(struct rd *d, int version, enum rd_effect effect);
 /* The kubelet evicts the driver's pod of the node. The next pod has the version of the template. */
 void rd_evict(struct rd *d, int node);
 bool rd_is_evicted(const struct hf_json *pod);
 /* In this text ' stands for ". Creates the DeviceRollout; spec without its braces. */
 void rd_rollout(struct rd *d, const char *name, const char *spec);
 void rd_patch_spec(struct rd *d, const char *name, const char *spec);
+/* Both run the loop in steps of a second until rollout "r", or its entry for the node, has this phase. They fail after an
+ * hour. */
+void rd_run_until(struct rd *d, const char *phase);
+void rd_run_node_until(struct rd *d, int node, const char *phase);
 void rd_expect_phase(struct rd *d, const char *phase);
+/* The message of rollout "r", or of its entry for the node, has `part`. */
+void rd_expect_message(struct rd *d, const char *part);
+void rd_expect_node_message(struct rd *d, int node, const char *part);
 /* The condition begins with `start` and has `part`. */
 void rd_expect_condition(struct rd *d, const char *type, const char *start, const char *part);
 /* Parts of the status; "": absent. */
 const char *rd_phase(struct rd *d, const char *name);
 const char *rd_message(struct rd *d, const char *name);
 const char *rd_node_phase(struct rd *d, const char *name, int node);
+const char *rd_node_message(struct rd *d, const char *name, int node);
 /* The entry of the node in the status; NULL: none. */
 const struct hf_json *rd_entry(struct rd *d, const char *name, int node);
 /* "True ReasonOfIt message"; "": no such condition. */

@@ -313,14 +313,6 @@ static bool is_changing(struct swarm *s, int node)
 	       hf_streq(rd_node_phase(s->d, "b", node), "Changing");
 }
 
-static void patch_node(struct swarm *s, int node, const char *text)
-{
-	char name[16];
-
-	rw_name(node, name);
-	rw_patch(s->w, &hf_nodes, name, text);
-}
-
 static void fall_ill(struct swarm *s, int node)
 {
 	static const int ills[] = {RW_RESET, RW_REBOOT, RW_UNKNOWN, RW_UNSEEN, RW_SLOW};
@@ -340,9 +332,9 @@ static void change_hold(struct swarm *s, int node)
 	if (!s->held[node] && is_changing(s, node))
 		return;
 	s->held[node] = !s->held[node];
-	patch_node(s, node,
-		   s->held[node] ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
-				 : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_patch_node(s->w, node,
+		      s->held[node] ? "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}"
+				    : "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
 }
 
 static void change_cordon(struct swarm *s, int node)
@@ -350,9 +342,9 @@ static void change_cordon(struct swarm *s, int node)
 	if (is_changing(s, node))
 		return;
 	s->cordoned[node] = !rd_is_cordoned(s->d, node);
-	patch_node(s, node,
-		   s->cordoned[node] ? "{'spec':{'unschedulable':true}}"
-				     : "{'spec':{'unschedulable':null}}");
+	rw_patch_node(s->w, node,
+		      s->cordoned[node] ? "{'spec':{'unschedulable':true}}"
+					: "{'spec':{'unschedulable':null}}");
 }
 
 /* The Node object alone: its kubelet registers again. */
@@ -479,15 +471,9 @@ static void step_clock(struct swarm *s, int node)
 /* The kubelet of the node is silent for a while. */
 static void lose_node(struct swarm *s, int node)
 {
-	char name[16], text[128];
-
 	s->lost[node] = !s->lost[node];
-	rw_name(node, name);
-	if (s->removed[node])
-		return;
-	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
-		 s->lost[node] ? "Unknown" : "True");
-	rw_patch_status(s->w, &hf_nodes, name, text);
+	if (!s->removed[node])
+		rw_set_ready(s->w, node, s->lost[node] ? "Unknown" : "True");
 }
 
 static void silence_agent(struct swarm *s, int node)
@@ -658,7 +644,7 @@ static void calm_down(struct swarm *s)
 		if (s->w->silent[i])
 			silence_agent(s, i);
 		if (s->gentle && s->cordoned[i] && rd_is_cordoned(s->d, i))
-			patch_node(s, i, "{'spec':{'unschedulable':null}}");
+			rw_patch_node(s->w, i, "{'spec':{'unschedulable':null}}");
 		if (s->held[i])
 			change_hold(s, i);
 		end_pod(s, i);
@@ -778,7 +764,7 @@ static void expect_calm(struct swarm *s, unsigned seed)
 	/* Cordons of people may stay. */
 	for (int i = 0; i < s->w->nodes; i++)
 		if (s->cordoned[i] && rd_is_cordoned(s->d, i))
-			patch_node(s, i, "{'spec':{'unschedulable':null}}");
+			rw_patch_node(s->w, i, "{'spec':{'unschedulable':null}}");
 	rd_expect_clean(s->d);
 }
 

@@ -5,6 +5,7 @@
 #include "api/condition.h"
 #include "api/device_rollout.h"
 #include "api/lifetime.h"
+#include "api/node_locks.h"
 #include "api/remediation.h"
 #include "base/str.h"
 
@@ -134,7 +135,7 @@ static bool is_locked_by_rollout(const struct rsw *s, const char *node)
 	char lease[64];
 	const char *holder;
 
-	snprintf(lease, sizeof(lease), "holdfast-mend-%s", node);
+	snprintf(lease, sizeof(lease), HF_NODE_LEASE_PREFIX "%s", node);
 	holder = hf_json_path_str(rw_get(s->w, &hf_leases, HF_MEND_NAMESPACE, lease), "spec",
 				  "holderIdentity", NULL);
 	return holder != NULL && hf_str_has_prefix(holder, "devicerollouts/");
@@ -357,9 +358,6 @@ void rsw_add_selector(struct rsw *s, char *text, size_t size)
 
 bool rsw_disturb_wildly(struct rsw *s, int node)
 {
-	char name[16];
-
-	rw_name(node, name);
 	switch (s->wild ? hf_rng_below(&s->rng, 8) : 7) {
 	case 0:
 	case 1:
@@ -369,14 +367,10 @@ bool rsw_disturb_wildly(struct rsw *s, int node)
 		rd_evict(s->d, node);
 		return true;
 	case 2:
-		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'" KEY "':'" HAND "'}}}");
+		rw_patch_node(s->w, node, "{'metadata':{'labels':{'" KEY "':'" HAND "'}}}");
 		return false;
-	case 3:
-		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'left':'yes'}}}");
-		return true;
-	case 4:
-		rw_patch(s->w, &hf_nodes, name, "{'metadata':{'labels':{'left':null}}}");
-		return true;
+	case 3: rw_patch_node(s->w, node, "{'metadata':{'labels':{'left':'yes'}}}"); return true;
+	case 4: rw_patch_node(s->w, node, "{'metadata':{'labels':{'left':null}}}"); return true;
 	default: return false;
 	}
 }

@@ -35,11 +35,6 @@ static bool refuse(const struct rw *w, const struct hf_request *request, struct 
 	return true;
 }
 
-static const char *entry_message(struct rd *d)
-{
-	return hf_str_or(hf_json_path_str(rd_entry(d, "r", 0), "message", NULL), "");
-}
-
 /* The message names the refusal, and the rollout goes on once the right is there. */
 static void a_missing_right_is_named(void **state)
 {
@@ -68,7 +63,8 @@ static void a_missing_right_is_named(void **state)
 		w->fault = refuse;
 		rw_run(w, 5 * HF_MINUTE);
 		rd_expect_phase(d, all[i].phase);
-		message = *all[i].node_phase == '\0' ? rd_message(d, "r") : entry_message(d);
+		message = *all[i].node_phase == '\0' ? rd_message(d, "r")
+						     : rd_node_message(d, "r", 0);
 		if (!hf_streq(rd_node_phase(d, "r", 0), all[i].node_phase) ||
 		    strstr(message, "no right") == NULL)
 			fail_msg("%zu: %s: %s", i, rd_node_phase(d, "r", 0), message);
@@ -104,8 +100,7 @@ static void a_missing_namespace_is_named(void **state)
 	d = rd_begin(w, 2, DRIVER FAST);
 	rw_run(w, 5 * HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Waiting");
-	if (strstr(entry_message(d), "namespaces \"holdfast-mend\" not found") == NULL)
-		fail_msg("'%s'", entry_message(d));
+	rd_expect_node_message(d, 0, "namespaces \"holdfast-mend\" not found");
 	/* The tries grow rare. */
 	assert_in_range(w->writes, 1, 80);
 	w->fault = NULL;
@@ -126,10 +121,9 @@ static void a_disruption_budget_is_named(void **state)
 	w->refuse_evictions = true;
 	rd_roll(d, DRIVER FAST ",'emptySeconds':600");
 	rw_run(w, HF_MINUTE);
-	if (strstr(entry_message(d),
-		   "eviction of pod default/train-0: Cannot evict pod as it would "
-		   "violate the pod's disruption budget") == NULL)
-		fail_msg("'%s'", entry_message(d));
+	rd_expect_node_message(d, 0,
+			       "eviction of pod default/train-0: Cannot evict pod as it would "
+			       "violate the pod's disruption budget");
 	writes = w->writes;
 	rw_run(w, 8 * HF_MINUTE);
 	/* The message is written once. */
@@ -137,10 +131,10 @@ static void a_disruption_budget_is_named(void **state)
 	rw_run(w, 12 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
-	if (strstr(entry_message(d), "1 pod still requests a device after 600 s, first "
-				     "default/train-0: eviction of pod default/train-0: Cannot "
-				     "evict pod") == NULL)
-		fail_msg("'%s'", entry_message(d));
+	rd_expect_node_message(d, 0,
+			       "1 pod still requests a device after 600 s, first "
+			       "default/train-0: eviction of pod default/train-0: Cannot "
+			       "evict pod");
 }
 
 static void create_job(struct rw *w, int limit)
@@ -172,9 +166,9 @@ static void a_job_that_an_eviction_would_fail_stays(void **state)
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':300");
 	rw_run(w, HF_MINUTE);
-	if (strstr(entry_message(d), "waits for pod default/train-worker-0, which belongs to a job "
-				     "that one more eviction would fail") == NULL)
-		fail_msg("'%s'", entry_message(d));
+	rd_expect_node_message(d, 0,
+			       "waits for pod default/train-worker-0, which belongs to a job "
+			       "that one more eviction would fail");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
@@ -205,16 +199,6 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 
 /* ---- nodes that may not begin yet ------------------------------------------------------------------ */
 
-static void set_ready(struct rd *d, int node, const char *status)
-{
-	char name[16], text[128];
-
-	rw_name(node, name);
-	snprintf(text, sizeof(text), "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
-		 status);
-	rw_patch_status(d->w, &hf_nodes, name, text);
-}
-
 /* The control plane loses all nodes for a while: a rollout that ended then would have changed none of them. */
 static void a_rollout_waits_for_nodes_that_are_not_ready(void **state)
 {
@@ -223,16 +207,15 @@ static void a_rollout_waits_for_nodes_that_are_not_ready(void **state)
 
 	rw_start(w);
 	for (int i = 0; i < 4; i++)
-		set_ready(d, i, "Unknown");
+		rw_set_ready(w, i, "Unknown");
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':1800");
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Rolling");
-	if (strstr(rd_message(d, "r"), "4 nodes that may not begin yet, first n000: the node is "
-				       "not Ready") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "4 nodes that may not begin yet, first n000: the node is "
+			     "not Ready");
 	for (int i = 0; i < 4; i++)
-		set_ready(d, i, "True");
+		rw_set_ready(w, i, "True");
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(rd_count_running(d, 2), 4);
@@ -246,14 +229,10 @@ static void a_full_domain_keeps_no_other_domain_back(void **state)
 
 	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':100},"
 		     "'perDomain':{'topologyKey':'half','max':1}}}");
-	for (int i = 0; i < 24; i++) {
-		char name[16];
-
-		rw_name(i, name);
-		rw_patch(w, &hf_nodes, name,
-			 i < 20 ? "{'metadata':{'labels':{'half':'a'}}}"
-				: "{'metadata':{'labels':{'half':'b'}}}");
-	}
+	for (int i = 0; i < 24; i++)
+		rw_patch_node(w, i,
+			      i < 20 ? "{'metadata':{'labels':{'half':'a'}}}"
+				     : "{'metadata':{'labels':{'half':'b'}}}");
 	rw_patch(w, &hf_nodes, "n019", "{'spec':{'unschedulable':true}}");
 	rw_start(w);
 	rw_run(w, HF_MINUTE);
@@ -263,9 +242,7 @@ static void a_full_domain_keeps_no_other_domain_back(void **state)
 	/* Node 19 is out of use already. */
 	assert_int_equal(rd_count_running(d, 2), 5);
 	rd_expect_phase(d, "Rolling");
-	if (strstr(rd_message(d, "r"), "n000: budget.perDomain of the HealthPolicy is used up") ==
-	    NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "n000: budget.perDomain of the HealthPolicy is used up");
 }
 
 /* A node that does not come back is left out after a time. */
@@ -275,7 +252,7 @@ static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
 	struct rd *d = rd_create(w, 4);
 
 	rw_start(w);
-	set_ready(d, 2, "Unknown");
+	rw_set_ready(w, 2, "Unknown");
 	rd_set_version(d, 2);
 	rd_rollout(d, "r", DRIVER FAST ",'emptySeconds':1800");
 	rw_run(w, 25 * HF_MINUTE);
@@ -283,7 +260,7 @@ static void a_node_that_stays_away_does_not_keep_the_rollout(void **state)
 	assert_int_equal(rd_count_running(d, 2), 3);
 	rw_run(w, 20 * HF_MINUTE);
 	rd_expect_phase(d, "Succeeded");
-	assert_non_null(strstr(rd_message(d, "r"), "n002: the node is not Ready"));
+	rd_expect_message(d, "n002: the node is not Ready");
 	rd_expect_clean(d);
 }
 
@@ -294,11 +271,9 @@ static void no_annotation_is_left_on_a_node_that_a_person_uncordons(void **state
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 3);
 
-	rw_start(w);
 	d->by_hand = true;
 	d->effect[0][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER FAST);
+	rd_roll(d, DRIVER FAST);
 	rw_run(w, 10 * HF_MINUTE);
 	rd_expect_phase(d, "Halted");
 	assert_true(rd_is_cordoned(d, 0));
@@ -326,8 +301,7 @@ static void more_nodes_are_skipped_than_the_status_can_list(void **state)
 		   DRIVER ",'soakSeconds':10,'emptySeconds':10,'atOnce':64,'waves':['100%']");
 	rw_run(w, HF_HOUR / 2);
 	rd_expect_phase(d, "Succeeded");
-	if (strstr(rd_message(d, "r"), "the status cannot list more skipped nodes") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "the status cannot list more skipped nodes");
 	rd_expect_clean(d);
 }
 
@@ -356,14 +330,14 @@ static void a_node_that_a_person_takes_out_of_the_selection_is_left_alone(void *
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_int_equal(d->deletes[0], 0);
-	if (strstr(rd_message(d, "r"), "n000: spec.nodeSelector does not select the node") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "n000: spec.nodeSelector does not select the node");
 }
 
-/* The DaemonSet does not select the node any more. */
-static void drop_driver(struct rw *w, const char *pod)
+/* The DaemonSet does not select node 0 any more. */
+static void drop_driver(struct rw *w)
 {
-	rw_patch_in(w, &hf_pods, "default", pod, NULL, "{'metadata':{'ownerReferences':null}}");
+	rw_patch_in(w, &hf_pods, "default", "driver-n000-v1", NULL,
+		    "{'metadata':{'ownerReferences':null}}");
 }
 
 static void a_node_without_a_pod_of_the_driver_fails_nothing(void **state)
@@ -371,12 +345,11 @@ static void a_node_without_a_pod_of_the_driver_fails_nothing(void **state)
 	struct rw *w = *state;
 	struct rd *d = skip_first_node(w);
 
-	drop_driver(w, "driver-n000-v1");
+	drop_driver(w);
 	rd_end_pod(d, "bare");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
-	if (strstr(rd_message(d, "r"), "n000: the node has no pod of the DaemonSet") == NULL)
-		fail_msg("'%s'", rd_message(d, "r"));
+	rd_expect_message(d, "n000: the node has no pod of the DaemonSet");
 }
 
 static void a_node_that_loses_its_driver_in_work_is_skipped(void **state)
@@ -388,10 +361,11 @@ static void a_node_that_loses_its_driver_in_work_is_skipped(void **state)
 	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':300");
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
-	drop_driver(w, "driver-n000-v1");
+	drop_driver(w);
 	rd_end_pod(d, "train");
 	rw_run(w, HF_MINUTE);
-	assert_string_equal(entry_message(d), "waits: the node has no pod of the DaemonSet");
+	assert_string_equal(rd_node_message(d, "r", 0),
+			    "waits: the node has no pod of the DaemonSet");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Succeeded");
 	assert_string_equal(rd_node_phase(d, "r", 0), "Skipped");
@@ -456,10 +430,8 @@ static void a_deleted_lease_lets_no_other_rollout_in(void **state)
 	struct rw *w = *state;
 	struct rd *d = rd_create(w, 1);
 
-	rw_start(w);
 	d->effect[0][2] = RD_NEVER_READY;
-	rd_set_version(d, 2);
-	rd_rollout(d, "r", DRIVER ",'soakSeconds':60,'proof':{'seconds':600}");
+	rd_roll(d, DRIVER ",'soakSeconds':60,'proof':{'seconds':600}");
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(rd_node_phase(d, "r", 0), "Proving");
 	rd_rollout(d, "b",
