@@ -154,3 +154,13 @@ struct hf_store *front_store_create(const struct front_options *options, struct 
 	store->inner = inner;
 	return &store->base;
 }
+
+void front_mark_deleted(struct hf_doc **object)
+{
+	struct hf_json *json = hf_doc_copy_json(*object);
+
+	hf_json_set_str(hf_json_ensure_object(json, "metadata"), "deletionTimestamp",
+			"2023-11-14T22:13:20Z");
+	hf_doc_unref(*object);
+	*object = hf_doc_from_json(json);
+}

@@ -42,5 +42,7 @@ struct hf_store *front_store_create(const struct front_options *options, struct 
 void front_answer(struct front_call *call, int code, struct hf_doc *object);
 void front_answer_list(struct front_call *call, struct hf_doc **items, size_t len,
 		       const char *version);
+/* Gives the object a deletionTimestamp, as the API server does if a finalizer keeps it. */
+void front_mark_deleted(struct hf_doc **object);
 
 #endif

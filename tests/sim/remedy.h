@@ -211,10 +211,13 @@ const char *rw_status(struct rw *w, const char *a, const char *b);
 /* Writes what the policy's status says of the node, as "answer next why"; "": the status does not
  * list the node. */
 void rw_next(struct rw *w, int node, char text[256]);
-/* The message of the Remediation; "": none. */
+/* The rung and the message of the Remediation; "": none. */
+const char *rw_rung(struct rw *w, const char *act);
 const char *rw_message(struct rw *w, const char *act);
 /* Fails unless the message of the Remediation has `part`. */
 void rw_expect_message(struct rw *w, const char *act, const char *part);
+/* The pod is gone or is to leave. */
+bool rw_is_evicted(struct rw *w, const char *ns, const char *pod);
 bool rw_event(struct rw *w, const char *reason, const char *name);
 
 #endif

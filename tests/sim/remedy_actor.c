@@ -151,12 +151,8 @@ static void begin_act(struct ra *a, const char *pod, const struct hf_remediation
 	a->end[node] = end;
 	snprintf(a->act[node], sizeof(a->act[node]), "%s", r->name);
 	if (reboots) {
-		char name[16];
-
-		rw_name(node, name);
 		a->w->silent[node] = true;
-		patch_text(a, &hf_nodes, NULL, name,
-			   "{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+		rw_set_ready(a->w, node, "Unknown");
 	}
 }
 

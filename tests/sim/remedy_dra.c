@@ -44,10 +44,17 @@ static struct dra *begin(struct rw *w, int nodes, const char *policy)
 	return dra;
 }
 
+/* The mark of the quarantine; "": none. */
+static const char *mark_of(struct rw *w, const char *name)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata",
+					  "annotations", "holdfast.dev/quarantine", NULL),
+			 "");
+}
+
 static bool is_marked(struct rw *w, const char *name)
 {
-	return hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata", "annotations",
-				"holdfast.dev/quarantine", NULL) != NULL;
+	return *mark_of(w, name) != '\0';
 }
 
 static const char *devices_out(struct rw *w, const char *name)
@@ -259,8 +266,8 @@ static void budgets_count_nodes_with_a_device_out(void **state)
 	rw_expect_next(w, 5, "held quarantine unavailable");
 }
 
-/* The agent of node 1 reports a failed GPU of a device plugin. resource: "": no pod has the GPU. pods: the pods that have
- * it, with a space between two. */
+/* The agent of node 1 reports a failed GPU of a device plugin. resource: "null" if the agent does not know it. pods: the pods
+ * that have the GPU, with a space between two. */
 static void report_class(struct rw *w, const char *cls, const char *resource, const char *pods)
 {
 	char text[2048], boot[40], at[HF_TIME_TEXT_MAX], holders[768] = "", pod[32];
@@ -281,7 +288,7 @@ static void report_class(struct rw *w, const char *cls, const char *resource, co
 		text, sizeof(text),
 		"{'status':{'state':'Unhealthy','class':'%s','action':'reset-device','bootID':'%s',"
 		"'observedTime':'%s','evidenceTime':'%s','devices':[{'id':'0000:1a:00.0','uuid':'GPU-plugin',"
-		"'kind':'gpu',%s'state':'Unhealthy','class':'%s','since':"
+		"'kind':'gpu','resource':%s,'state':'Unhealthy','class':'%s','since':"
 		"'%s','faults':[{'detector':'xid','code':119,'class':'%s','action':'reset-device',"
 		"'first':'%s','last':'%s','count':1,'active':true}],'holders':[%s]}]}}",
 		cls, boot, at, at, resource, cls, at, cls, at, at, holders);
@@ -289,19 +296,11 @@ static void report_class(struct rw *w, const char *cls, const char *resource, co
 	rw_patch_status(w, &hf_devicehealths, "n001", text);
 }
 
-static void report_held_gpu(struct rw *w, const char *resource, const char *pods)
-{
-	report_class(w, "gpu-reset", resource, pods);
-}
+#define RESOURCE "'example.com/gpu'"
 
-static void report_gpu(struct rw *w, const char *resource)
+static void report_gpu(struct rw *w, const char *pods)
 {
-	report_held_gpu(w, resource, "");
-}
-
-static void report_plugin_gpu(struct rw *w)
-{
-	report_gpu(w, "'resource':'example.com/gpu',");
+	report_class(w, "gpu-reset", RESOURCE, pods);
 }
 
 static void offer(struct rw *w, int capacity, int allocatable)
@@ -315,15 +314,23 @@ static void offer(struct rw *w, int capacity, int allocatable)
 	rw_patch_status(w, &hf_nodes, "n001", text);
 }
 
+/* A GPU of node 1 has failed. The plugin of the node offers so many of its 8 GPUs. */
+static struct dra *begin_with_plugin(struct rw *w, const char *policy, int allocatable)
+{
+	struct dra *dra = begin(w, 5, policy);
+
+	offer(w, 8, allocatable);
+	report_gpu(w, "");
+	return dra;
+}
+
 /* The plugin withholds the failed device. Then the plugin is away, for instance during a reset, and after five minutes the
  * kubelet says that the node has none. */
 static void a_plugin_that_is_away_offers_no_device(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, 5, DEVICE);
-	offer(w, 8, 7);
-	report_plugin_gpu(w);
+	(void)begin_with_plugin(w, DEVICE, 7);
 	rw_run(w, 10 * HF_SECOND);
 	assert_true(is_marked(w, "n001"));
 	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
@@ -347,9 +354,7 @@ static void a_plugin_has_time_to_withhold_the_device(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, 5, DEVICE);
-	offer(w, 8, 8);
-	report_plugin_gpu(w);
+	(void)begin_with_plugin(w, DEVICE, 8);
 	rw_run(w, 12 * HF_SECOND);
 	assert_true(is_marked(w, "n001"));
 	assert_false(rw_tainted(w, 1));
@@ -365,12 +370,10 @@ static void a_device_stays_withheld_when_no_pod_has_it(void **state)
 {
 	struct rw *w = *state;
 
-	(void)begin(w, 5, DEVICE);
-	offer(w, 8, 7);
-	report_plugin_gpu(w);
+	(void)begin_with_plugin(w, DEVICE, 7);
 	rw_run(w, 10 * HF_SECOND);
 	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
-	report_gpu(w, "'resource':null,");
+	report_class(w, "gpu-reset", "null", "");
 	rw_run(w, 2 * HF_MINUTE);
 	assert_false(rw_tainted(w, 1));
 	assert_string_equal(devices_out(w, "n001"), "GPU-plugin");
@@ -389,9 +392,9 @@ static void a_resource_that_is_left_over_withholds_no_device(void **state)
 		w, &hf_nodes, "n001",
 		"{'status':{'capacity':{'example.com/old':'0'},'allocatable':{'example.com/old':'0'}}}");
 	offer(w, 8, 7);
-	report_plugin_gpu(w);
+	report_gpu(w, "");
 	rw_run(w, 10 * HF_SECOND);
-	report_gpu(w, "'resource':null,");
+	report_class(w, "gpu-reset", "null", "");
 	rw_run(w, 2 * HF_MINUTE);
 	assert_false(rw_tainted(w, 1));
 	/* The plugin is away. */
@@ -404,17 +407,21 @@ static void a_resource_that_is_left_over_withholds_no_device(void **state)
 	assert_true(rw_tainted(w, 1));
 }
 
-static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
+/* The node gets its taint in 25 to 45 seconds. The plugin has had time to withhold the device then. */
+static void expect_taint_after_wait(struct rw *w)
 {
-	struct rw *w = *state;
-
-	(void)begin(w, 5, DEVICE);
-	offer(w, 8, 8);
-	report_plugin_gpu(w);
 	rw_run(w, 25 * HF_SECOND);
 	assert_false(rw_tainted(w, 1));
 	rw_run(w, 20 * HF_SECOND);
 	assert_true(rw_tainted(w, 1));
+}
+
+static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin_with_plugin(w, DEVICE, 8);
+	expect_taint_after_wait(w);
 }
 
 /* ---- pods that are given a failed device ----------------------------------------------------------- */
@@ -423,27 +430,13 @@ static void a_plugin_that_offers_a_failed_device_costs_the_node(void **state)
 	"{'mode':'remediate','quarantine':'Device','drain':{'graceSeconds':1,'latePods':" n        \
 	"}," WIDE "}"
 
-static const char *mark_of(struct rw *w)
-{
-	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, "n001"), "metadata",
-					  "annotations", "holdfast.dev/quarantine", NULL),
-			 "");
-}
-
 /* The count in the mark of node 1. */
 static int late_of(struct rw *w)
 {
-	const char *found = strstr(mark_of(w), "\"late\":");
+	const char *found = strstr(mark_of(w, "n001"), "\"late\":");
 	int n = 0;
 
 	return found != NULL && sscanf(found, "\"late\":%d", &n) == 1 ? n : 0;
-}
-
-static bool is_evicted(struct rw *w, const char *pod)
-{
-	const struct hf_json *there = rw_get(w, &hf_pods, "default", pod);
-
-	return there == NULL || hf_json_path(there, "metadata", "deletionTimestamp", NULL) != NULL;
 }
 
 struct said {
@@ -477,16 +470,14 @@ static void give(struct rw *w, const char *pods)
 	for (; sscanf(rest, "%31s%n", pod, &len) == 1; rest += len)
 		rw_pod(w, pod, 1, "ReplicaSet");
 	w->holder[1] = NULL; /* the name is gone at the return, and the report has it */
-	report_held_gpu(w, "'resource':'example.com/gpu',", pods);
+	report_gpu(w, pods);
 }
 
 /* The plugin of node 1 offers a failed GPU, and the node is not taken for it. */
 static struct dra *begin_offered(struct rw *w, const char *policy)
 {
-	struct dra *dra = begin(w, 5, policy);
+	struct dra *dra = begin_with_plugin(w, policy, 8);
 
-	offer(w, 8, 8);
-	report_plugin_gpu(w);
 	rw_run(w, HF_MINUTE);
 	assert_true(is_marked(w, "n001"));
 	assert_false(rw_tainted(w, 1));
@@ -503,9 +494,9 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	/* This pod had the device before, so it does not count. */
 	rw_pod(w, "early", 1, "ReplicaSet");
 	rw_run(w, 2 * HF_SECOND);
-	report_held_gpu(w, "'resource':'example.com/gpu',", "early");
+	report_gpu(w, "early");
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "early"));
+	assert_true(rw_is_evicted(w, "default", "early"));
 	assert_int_equal(late_of(w), 0);
 	assert_false(rw_tainted(w, 1));
 	assert_true(rw_event(w, "DeviceStillOffered", "n001"));
@@ -516,13 +507,13 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 			    "taint (policy p, drain.latePods)"));
 	give(w, "late-1");
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "late-1"));
+	assert_true(rw_is_evicted(w, "default", "late-1"));
 	assert_int_equal(late_of(w), 1);
 	rw_run(w, HF_HOUR);
 	assert_false(rw_tainted(w, 1));
 	give(w, "late-2");
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "late-2"));
+	assert_true(rw_is_evicted(w, "default", "late-2"));
 	assert_int_equal(late_of(w), 2);
 	assert_true(rw_tainted(w, 1));
 	assert_true(is_told(w,
@@ -531,14 +522,14 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	/* As on each quarantined node. */
 	give(w, "late-3");
 	rw_run(w, 2 * HF_MINUTE);
-	assert_true(is_evicted(w, "late-3"));
+	assert_true(rw_is_evicted(w, "default", "late-3"));
 	assert_int_equal(late_of(w), 2);
 	/* The count ends with the quarantine. */
 	w->by_test[1] = false;
 	rw_say(w, 1, RW_WELL);
 	rw_run(w, HF_MINUTE);
 	assert_false(is_marked(w, "n001") || rw_tainted(w, 1));
-	report_plugin_gpu(w);
+	report_gpu(w, "");
 	rw_run(w, HF_MINUTE);
 	assert_true(is_marked(w, "n001"));
 	assert_int_equal(late_of(w), 0);
@@ -555,13 +546,15 @@ static void no_more_pods_are_evicted_than_the_limit_before_the_taint(void **stat
 	dra->delay = 40 * HF_SECOND;
 	give(w, "late-1 late-2");
 	for (int i = 0; i < 180 && !rw_tainted(w, 1); i++) {
-		assert_true(is_evicted(w, "late-1") + is_evicted(w, "late-2") <= 1);
+		assert_true(rw_is_evicted(w, "default", "late-1") +
+				    rw_is_evicted(w, "default", "late-2") <=
+			    1);
 		rw_run(w, HF_SECOND);
 	}
 	assert_true(rw_tainted(w, 1));
 	assert_int_equal(late_of(w), 1);
 	rw_run(w, 2 * HF_MINUTE);
-	assert_true(is_evicted(w, "late-1") && is_evicted(w, "late-2"));
+	assert_true(rw_is_evicted(w, "default", "late-1") && rw_is_evicted(w, "default", "late-2"));
 	assert_int_equal(late_of(w), 1);
 }
 
@@ -574,14 +567,15 @@ static void a_refused_eviction_counts_once(void **state)
 	w->refuse_evictions = true;
 	give(w, "late-1 late-2");
 	for (int i = 0; i < 10; i++) {
-		report_held_gpu(w, "'resource':'example.com/gpu',", "late-1 late-2");
+		report_gpu(w, "late-1 late-2");
 		rw_run(w, 3 * HF_MINUTE);
 	}
 	assert_int_equal(late_of(w), 2);
 	assert_true(rw_event(w, "EvictionRefused", "n001"));
 	rw_remove(w, &hf_pods, "default",
-		  strstr(mark_of(w), hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"),
-						      "metadata", "uid", NULL)) == NULL
+		  strstr(mark_of(w, "n001"),
+			 hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"), "metadata",
+					  "uid", NULL)) == NULL
 			  ? "late-1"
 			  : "late-2",
 		  0);
@@ -593,7 +587,7 @@ static void a_refused_eviction_counts_once(void **state)
 	w->refuse_evictions = false;
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(late_of(w), 2);
-	assert_true(is_evicted(w, "late-1") && is_evicted(w, "late-2"));
+	assert_true(rw_is_evicted(w, "default", "late-1") && rw_is_evicted(w, "default", "late-2"));
 	assert_false(rw_tainted(w, 1));
 }
 
@@ -612,9 +606,9 @@ static void a_pod_counts_once_whenever_the_operator_dies(void **state)
 		w->how = RW_ALIVE;
 		rw_stop(w);
 		rw_start(w);
-		report_held_gpu(w, "'resource':'example.com/gpu',", is_evicted(w, pod) ? "" : pod);
+		report_gpu(w, rw_is_evicted(w, "default", pod) ? "" : pod);
 		rw_run(w, 10 * HF_MINUTE);
-		assert_true(is_evicted(w, pod));
+		assert_true(rw_is_evicted(w, "default", pod));
 		assert_int_equal(late_of(w), i + 1);
 		assert_false(rw_tainted(w, 1));
 	}
@@ -640,7 +634,7 @@ static void an_act_takes_the_node_whose_plugin_offers_its_device(void **state)
 	ra_request(actors, 1, 3, "reset-device", "");
 	rw_run(w, 2 * HF_MINUTE);
 	assert_true(rw_tainted(w, 1));
-	assert_non_null(strstr(mark_of(w), "\"policy\":\"p\""));
+	assert_non_null(strstr(mark_of(w, "n001"), "\"policy\":\"p\""));
 }
 
 /* As without drain.latePods: the reset comes when no pod can be given the device. */
@@ -650,16 +644,12 @@ static void a_policy_that_mends_takes_the_node(void **state)
 	struct ra *actors = ra_create(w);
 
 	ra_all(actors, RA_NO_START, RA_NO_START);
-	(void)begin(
-		w, 5,
+	(void)begin_with_plugin(
+		w,
 		"{'mode':'remediate','quarantine':'Device','drain':{'latePods':2},'mend':{}," WIDE
-		"}");
-	offer(w, 8, 8);
-	report_plugin_gpu(w);
-	rw_run(w, 25 * HF_SECOND);
-	assert_false(rw_tainted(w, 1));
-	rw_run(w, 20 * HF_SECOND);
-	assert_true(rw_tainted(w, 1));
+		"}",
+		8);
+	expect_taint_after_wait(w);
 	assert_string_equal(ra_phase(actors, 1), "Approved");
 }
 
@@ -694,9 +684,9 @@ static void a_plugin_that_withholds_the_device_after_all_is_told(void **state)
 	give(w, "late-1");
 	rw_run(w, HF_MINUTE);
 	/* A graver class is written into the mark, and the count stays. */
-	report_class(w, "reboot", "'resource':'example.com/gpu',", "");
+	report_class(w, "reboot", RESOURCE, "");
 	rw_run(w, 10 * HF_SECOND);
-	assert_non_null(strstr(mark_of(w), "\"class\":\"reboot\""));
+	assert_non_null(strstr(mark_of(w, "n001"), "\"class\":\"reboot\""));
 	assert_int_equal(late_of(w), 1);
 	offer(w, 8, 7);
 	rw_run(w, 20 * HF_SECOND);
@@ -734,14 +724,14 @@ static void evictions_keep_to_the_limit_under_trouble(unsigned seed)
 
 			*held = '\0';
 			for (int k = 0; k <= n; k++) {
-				evicted += is_evicted(w, pods[k]);
-				if (!is_evicted(w, pods[k]))
+				evicted += rw_is_evicted(w, "default", pods[k]);
+				if (!rw_is_evicted(w, "default", pods[k]))
 					snprintf(held + strlen(held), sizeof(held) - strlen(held),
 						 " %s", pods[k]);
 			}
 			assert_true(evicted <= late_of(w) && late_of(w) <= 3);
 			if (i % 10 == 0)
-				report_held_gpu(w, "'resource':'example.com/gpu',", held);
+				report_gpu(w, held);
 			rw_run(w, HF_SECOND);
 		}
 		rw_calm(w);
@@ -828,8 +818,8 @@ static void a_reboot_takes_the_node_of_a_device_out(void **state)
 		for (int i = 0; i < 300 && !rw_tainted(w, 1); i++)
 			rw_run(w, HF_SECOND);
 		assert_true(rw_tainted(w, 1));
-		assert_non_null(strstr(mark_of(w), "\"policy\":\"p\""));
-		assert_null(strstr(mark_of(w), "Device"));
+		assert_non_null(strstr(mark_of(w, "n001"), "\"policy\":\"p\""));
+		assert_null(strstr(mark_of(w, "n001"), "Device"));
 		rw_run(w, 10 * HF_MINUTE);
 		assert_int_equal(ladder.actors->acts, 2);
 		assert_int_equal(w->boots[1], 1);

@@ -23,10 +23,10 @@
 #define NODE 3
 #define NAME "n003"
 #define ACT NAME "-1"
-#define MEND                                                                                       \
-	"'mend':{'rungs':['external'],'external':{'template':{'apiVersion':'fix.example/v1',"      \
-	"'kind':'FixTemplate','name':'t'}}}"
-#define POLICY "{'mode':'remediate'," MEND "," WIDE "}"
+#define EXTERNAL                                                                                   \
+	"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}"
+/* A policy with these rungs. */
+#define LADDER(rungs) "{'mode':'remediate','mend':{'rungs':[" rungs "]," EXTERNAL "}," WIDE "}"
 
 /* What the cluster has of these kinds. */
 struct fixes {
@@ -50,16 +50,6 @@ static struct hf_doc *make_object(struct fixes *fixes, struct hf_doc *body)
 	return hf_doc_from_json(json);
 }
 
-static void mark_deleted(struct fixes *fixes)
-{
-	struct hf_json *json = hf_doc_copy_json(fixes->object);
-
-	hf_json_set_str(hf_json_ensure_object(json, "metadata"), "deletionTimestamp",
-			"2023-11-14T22:13:20Z");
-	hf_doc_unref(fixes->object);
-	fixes->object = hf_doc_from_json(json);
-}
-
 /* Performs the request. Returns a code of HF_E_*. */
 static int perform(struct fixes *fixes, const struct front_call *call, struct hf_doc **ret_doc)
 {
@@ -75,7 +65,7 @@ static int perform(struct fixes *fixes, const struct front_call *call, struct hf
 		if (!fixes->stays)
 			hf_doc_unref(hf_steal(&fixes->object));
 		else
-			mark_deleted(fixes);
+			front_mark_deleted(&fixes->object);
 		return 0;
 	}
 	*ret_doc = hf_streq(call->plural, "fixtemplates") ? fixes->template : fixes->object;
@@ -148,7 +138,7 @@ static struct fixes *begin_with(struct rw *w, bool loses)
 	struct fixes *fixes = create_fixes(w);
 
 	fixes->loses = loses;
-	rw_begin(w, 10, POLICY);
+	rw_begin(w, 10, LADDER("'external'"));
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_non_null(fixes->object);
@@ -260,19 +250,17 @@ static void a_fault_from_before_the_act_is_mended(void **state)
 		w->people_ask = true;
 		ra_request(fixes->actors, NODE, 2, "reboot", more);
 		rw_run(w, HF_MINUTE);
-		assert_non_null(strstr(
-			hf_str_or(hf_json_path_str(rw_get(w, &hf_remediations, NULL, NAME "-2"),
-						   "status", "message", NULL),
-				  ""),
-			"the fault is older than the last act"));
+		rw_expect_message(w, NAME "-2", "the fault is older than the last act");
 		rw_teardown((void **)&w);
 	}
 }
 
-static const char *rung_of(struct rw *w, const char *act)
+/* The first act has failed, and the other controller is asked. */
+static void expect_given_away(struct rw *w, const struct fixes *fixes)
 {
-	return hf_str_or(
-		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "spec", "rung", NULL), "");
+	assert_string_equal(phase_of(w), "Failed");
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
 }
 
 /* The machine never comes back from a reboot. The other controller is asked for it, and then a person. */
@@ -281,22 +269,18 @@ static void a_node_that_never_comes_back_is_given_away(void **state)
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(
-		w, 10,
-		"{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"
-		"'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	rw_begin(w, 10, LADDER("'reboot','external'"));
 	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, HF_MINUTE);
-	rw_patch_status(w, &hf_nodes, NAME,
-			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_set_ready(w, NODE, "Unknown");
 	rw_run(w, 40 * HF_MINUTE);
 	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
 	assert_non_null(fixes->object);
 	rw_run(w, HF_HOUR);
 	assert_null(fixes->object);
-	assert_string_equal(rung_of(w, NAME "-3"), "person");
+	assert_string_equal(rw_rung(w, NAME "-3"), "person");
 	rw_run(w, 3 * HF_HOUR);
 	assert_string_equal(ra_phase(fixes->actors, NODE), "Pending");
 	assert_int_equal(ra_count(fixes->actors), 3);
@@ -315,7 +299,7 @@ static void a_gpu_that_never_comes_back_is_a_task_of_a_person(void **state)
 	w->ill[NODE] = RW_UNSEEN;
 	rw_run(w, HF_HOUR);
 	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	assert_string_equal(rw_rung(w, NAME "-2"), "person");
 	rw_say(w, NODE, RW_WELL);
 	rw_run(w, HF_HOUR);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
@@ -328,11 +312,7 @@ static void pods_of_a_dead_node_do_not_keep_it_from_being_given_away(void **stat
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(
-		w, 10,
-		"{'mode':'remediate','mend':{'rungs':['reset-device','external'],'external':{"
-		"'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE
-		"}");
+	rw_begin(w, 10, LADDER("'reset-device','external'"));
 	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
 	rw_pod(w, "other", NODE, "ReplicaSet");
 	w->holder[NODE] = NULL;
@@ -340,17 +320,10 @@ static void pods_of_a_dead_node_do_not_keep_it_from_being_given_away(void **stat
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(phase_of(w), "Acting");
 	w->silent[NODE] = true;
-	rw_patch_status(w, &hf_nodes, NAME,
-			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_set_ready(w, NODE, "Unknown");
 	rw_run(w, 40 * HF_MINUTE);
-	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
-	assert_int_equal(fixes->creates, 1);
+	expect_given_away(w, fixes);
 }
-
-#define LADDER                                                                                     \
-	"{'mode':'remediate','mend':{'rungs':['reboot','external'],'external':{'template':{"       \
-	"'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}"
 
 /* The node has rebooted, and its agent does not start. */
 static void a_node_whose_agent_stays_away_after_a_reboot_is_given_away(void **state)
@@ -358,14 +331,12 @@ static void a_node_whose_agent_stays_away_after_a_reboot_is_given_away(void **st
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(w, 10, LADDER);
+	rw_begin(w, 10, LADDER("'reboot','external'"));
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, HF_SECOND);
 	w->mute[NODE] = true;
 	rw_run(w, 40 * HF_MINUTE);
-	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
-	assert_int_equal(fixes->creates, 1);
+	expect_given_away(w, fixes);
 }
 
 /* The report of the dead agent is deleted. */
@@ -374,41 +345,43 @@ static void a_node_without_a_report_is_given_away(void **state)
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(w, 10, LADDER);
+	rw_begin(w, 10, LADDER("'reboot','external'"));
 	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, HF_MINUTE);
 	rw_delete(w, &hf_devicehealths, NAME);
 	rw_run(w, 40 * HF_MINUTE);
-	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
-	assert_int_equal(fixes->creates, 1);
+	expect_given_away(w, fixes);
 	rw_run(w, 2 * HF_HOUR);
-	assert_string_equal(rung_of(w, NAME "-3"), "person");
+	assert_string_equal(rw_rung(w, NAME "-3"), "person");
 }
 
 /* The node dies during the act of a person, which has quarantined it. Its last report says that all is well. */
-static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **state)
+static struct fixes *die_under_act_of_person(struct rw *w)
 {
-	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
 	w->people_ask = true;
-	rw_begin(w, 10, LADDER);
+	rw_begin(w, 10, LADDER("'reboot','external'"));
 	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
 	rw_run(w, HF_SECOND / 3);
 	ra_request(fixes->actors, NODE, 1, "reset-device", "");
 	rw_run(w, HF_MINUTE);
 	rw_report(w, NODE);
 	w->silent[NODE] = true;
-	rw_patch_status(w, &hf_nodes, NAME,
-			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	rw_set_ready(w, NODE, "Unknown");
+	return fixes;
+}
+
+static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = die_under_act_of_person(w);
+
 	rw_run(w, HF_HOUR);
-	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
-	assert_int_equal(fixes->creates, 1);
+	expect_given_away(w, fixes);
 	rw_run(w, 5 * HF_HOUR);
-	assert_string_equal(rung_of(w, NAME "-3"), "person");
+	assert_string_equal(rw_rung(w, NAME "-3"), "person");
 	assert_string_equal(ra_phase(fixes->actors, NODE), "Pending");
 	assert_int_equal(ra_count(fixes->actors), 3);
 }
@@ -417,21 +390,12 @@ static void a_node_that_dies_under_the_act_of_a_person_is_given_away(void **stat
 static void the_report_of_a_dead_node_proves_nothing_to_a_new_leader(void **state)
 {
 	struct rw *w = *state;
-	struct fixes *fixes = create_fixes(w);
+	struct fixes *fixes;
 
-	w->people_ask = true;
 	w->clock[NODE] = 2 * HF_HOUR;
-	rw_begin(w, 10, LADDER);
-	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
-	rw_run(w, HF_SECOND / 3);
-	ra_request(fixes->actors, NODE, 1, "reset-device", "");
-	rw_run(w, HF_MINUTE);
-	rw_report(w, NODE);
-	w->silent[NODE] = true;
-	rw_patch_status(w, &hf_nodes, NAME,
-			"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+	fixes = die_under_act_of_person(w);
 	rw_run(w, 40 * HF_MINUTE);
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
 	assert_string_equal(ra_phase(fixes->actors, NODE), "Verifying");
 	rw_stop(w);
 	rw_start(w);
@@ -451,7 +415,7 @@ static void an_object_that_does_not_go_is_a_task_of_a_person(void **state)
 	rw_expect_message(w, ACT, "not put back: Fix n003 is deleted, but its finalizers keep it");
 	assert_int_equal(fixes->deletes, 1);
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	assert_string_equal(rw_rung(w, NAME "-2"), "person");
 	hf_doc_unref(hf_steal(&fixes->object));
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(phase_of(w), "Failed");
@@ -472,7 +436,7 @@ static void an_object_that_may_not_be_deleted_is_a_task_of_a_person(void **state
 	rw_run(w, 45 * HF_MINUTE);
 	assert_string_equal(phase_of(w), "Restoring");
 	rw_expect_message(w, ACT, "the API server refuses a request of the operator");
-	assert_string_equal(rung_of(w, NAME "-2"), "person");
+	assert_string_equal(rw_rung(w, NAME "-2"), "person");
 	rw_say(w, 4, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	/* It takes no place of others. The store in front knows one object. */
@@ -502,7 +466,7 @@ static void a_device_without_a_uuid_is_rebooted(void **state)
 	rw_run(w, 9 * HF_MINUTE);
 	assert_int_equal(ra_count(a), 0);
 	rw_run(w, HF_HOUR);
-	assert_string_equal(rung_of(w, ACT), "reboot");
+	assert_string_equal(rw_rung(w, ACT), "reboot");
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_false(rw_tainted(w, NODE));
 }
@@ -515,11 +479,9 @@ static void acts_that_wait_for_a_template_keep_no_other_waiting(void **state)
 
 	hf_doc_unref(hf_steal(&fixes->template));
 	fixes->actors->at_once = 50;
-	rw_begin(
-		w, 60,
-		"{'mode':'remediate','mend':{'rungs':['reset-device','external'],'maxConcurrent':50,"
-		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
-		"'t'}}}," WIDE "}");
+	rw_begin(w, 60,
+		 "{'mode':'remediate','mend':{'rungs':['reset-device','external'],"
+		 "'maxConcurrent':50," EXTERNAL "}," WIDE "}");
 	for (int i = 0; i < 20; i++)
 		rw_say(w, i, RW_REBOOT);
 	rw_run(w, 10 * HF_MINUTE);
@@ -588,9 +550,8 @@ static void an_act_that_waits_for_a_dead_agent_makes_way(void **state)
 
 	rw_begin(
 		w, 10,
-		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
-		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
-		"'t'}}},'drain':{'timeoutSeconds':3600}," WIDE "}");
+		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external']," EXTERNAL
+		"},'drain':{'timeoutSeconds':3600}," WIDE "}");
 	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
 	w->refuse_evictions = true;
 	rw_pod(w, "other", NODE, "ReplicaSet");
@@ -598,16 +559,25 @@ static void an_act_that_waits_for_a_dead_agent_makes_way(void **state)
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(phase_of(w), "Failed");
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	w->mute[NODE] = true;
 	rw_run(w, HF_HOUR);
 	rw_expect_message(w, NAME "-2", "nothing is heard of the node since an act has failed");
-	assert_string_equal(rung_of(w, NAME "-3"), "external");
+	assert_string_equal(rw_rung(w, NAME "-3"), "external");
 	w->refuse_evictions = false;
 	(void)rw_remove(w, &hf_pods, "default", "other", 0);
 	rw_run(w, HF_HOUR);
 	assert_int_equal(fixes->creates, 1);
-	assert_string_equal(rung_of(w, NAME "-4"), "person");
+	assert_string_equal(rw_rung(w, NAME "-4"), "person");
+}
+
+/* Returns at once after the failure: the policy has not created the next act yet. */
+static void fail_reset(struct rw *w)
+{
+	rw_say(w, NODE, RW_RESET);
+	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
+		rw_run(w, HF_SECOND / 10);
+	assert_string_equal(phase_of(w), "Failed");
 }
 
 /* The clock of the node is behind, and the operator starts after a failed reset. The agent is not silent. */
@@ -617,20 +587,13 @@ static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 	struct fixes *fixes = create_fixes(w);
 
 	w->clock[NODE] = -HF_HOUR;
-	rw_begin(
-		w, 10,
-		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
-		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
-		"'t'}}}," WIDE "}");
+	rw_begin(w, 10, LADDER("'reset-device','reboot','external'"));
 	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
-	rw_say(w, NODE, RW_RESET);
-	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
-		rw_run(w, HF_SECOND / 10);
-	assert_string_equal(phase_of(w), "Failed");
+	fail_reset(w);
 	rw_stop(w);
 	rw_start(w);
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	assert_int_equal(fixes->creates, 0);
 }
 
@@ -639,24 +602,17 @@ static void delete_report(struct rw *w, bool restarts)
 {
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(
-		w, 10,
-		"{'mode':'remediate','mend':{'rungs':['reset-device','reboot','external'],"
-		"'external':{'template':{'apiVersion':'fix.example/v1','kind':'FixTemplate','name':"
-		"'t'}}}," WIDE "}");
+	rw_begin(w, 10, LADDER("'reset-device','reboot','external'"));
 	ra_all(fixes->actors, RA_FAILS, RA_MENDS);
 	rw_run(w, 20 * HF_MINUTE);
-	rw_say(w, NODE, RW_RESET);
-	for (int i = 0; i < 300 && !hf_streq(phase_of(w), "Failed"); i++)
-		rw_run(w, HF_SECOND / 10);
-	assert_string_equal(phase_of(w), "Failed");
+	fail_reset(w);
 	if (restarts)
 		rw_stop(w);
 	rw_delete(w, &hf_devicehealths, NAME);
 	if (restarts)
 		rw_start(w);
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	assert_int_equal(fixes->creates, 0);
 }
 
@@ -676,16 +632,14 @@ static void another_controller_is_asked_beside_a_task_of_a_person(void **state)
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
 
-	rw_begin(w, 10,
-		 "{'mode':'remediate','mend':{'rungs':['reset-device'],'external':{'template':{"
-		 "'apiVersion':'fix.example/v1','kind':'FixTemplate','name':'t'}}}," WIDE "}");
+	rw_begin(w, 10, LADDER("'reset-device'"));
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(rung_of(w, ACT), "person");
+	assert_string_equal(rw_rung(w, ACT), "person");
 	rw_patch(w, &hf_healthpolicies, "p",
 		 "{'spec':{'mend':{'rungs':['reset-device','external']}}}");
 	rw_run(w, 10 * HF_MINUTE);
-	assert_string_equal(rung_of(w, NAME "-2"), "external");
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
 	assert_int_equal(fixes->creates, 1);
 }
 

@@ -45,12 +45,6 @@ static struct ra *begin_approved(struct rw *w, int ill)
 	return a;
 }
 
-static const char *rung_of(struct rw *w, const char *act)
-{
-	return hf_str_or(
-		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "spec", "rung", NULL), "");
-}
-
 static const char *label_of(struct rw *w)
 {
 	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, NAME), "metadata", "labels",
@@ -392,13 +386,6 @@ static void a_reboot_without_the_gpu_is_not_proved(void **state)
 
 /* ---- people ----------------------------------------------------------------------------------------- */
 
-static bool is_evicted(struct rw *w, const char *pod)
-{
-	const struct hf_json *json = rw_get(w, &hf_pods, "default", pod);
-
-	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
 static void put_plugin(struct rw *w, const char *pod, const char *app)
 {
 	char text[200];
@@ -421,8 +408,9 @@ static void plugins_of_other_hardware_stay(void **state)
 	rw_expect_message(w, ACT, "no pod of a GPU device plugin's DaemonSet runs on the node");
 	put_plugin(w, "c-gpu", "nvidia-device-plugin-daemonset");
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "c-gpu"));
-	assert_false(is_evicted(w, "a-sriov") || is_evicted(w, "b-rdma"));
+	assert_true(rw_is_evicted(w, "default", "c-gpu"));
+	assert_false(rw_is_evicted(w, "default", "a-sriov") ||
+		     rw_is_evicted(w, "default", "b-rdma"));
 }
 
 /* The plugin's pod was made anew, and the kubelet still offers nothing. */
@@ -435,7 +423,7 @@ static void a_plugin_that_stays_away_is_not_proved(void **state)
 	rw_say(w, NODE, RW_PLUGIN);
 	ra_request(a, NODE, 1, "restart-plugin", "");
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "gpu"));
+	assert_true(rw_is_evicted(w, "default", "gpu"));
 	rw_say_again(w);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Verifying");
@@ -445,17 +433,23 @@ static void a_plugin_that_stays_away_is_not_proved(void **state)
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 }
 
+/* A person orders a reset. It fails, and the node has the taint after this time. reboot: how later reboots end. */
+static void fail_reset(struct ra *a, enum ra_end reboot, hf_time span)
+{
+	a->w->people_ask = true;
+	ra_all(a, RA_FAILS, reboot);
+	ra_request(a, NODE, 1, "reset-device", "");
+	rw_run(a->w, span);
+	assert_string_equal(ra_phase(a, NODE), "Failed");
+	assert_true(rw_tainted(a->w, NODE));
+}
+
 static void the_taint_of_a_failed_act_goes_with_a_later_success(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
-	w->people_ask = true;
-	ra_all(a, RA_FAILS, RA_FAILS);
-	ra_request(a, NODE, 1, "reset-device", "");
-	rw_run(w, HF_HOUR);
-	assert_string_equal(ra_phase(a, NODE), "Failed");
-	assert_true(rw_tainted(w, NODE));
+	fail_reset(a, RA_FAILS, HF_HOUR);
 	/* A cancel shows nothing of the node. */
 	ra_request(a, NODE, 2, "reset-device", ",'cancel':true");
 	rw_run(w, HF_MINUTE);
@@ -485,7 +479,7 @@ static void an_object_that_cannot_be_read_stops_no_other_act(void **state)
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
-	assert_string_equal(rung_of(w, NAME "-2"), "reset-device");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reset-device");
 	assert_string_equal(rw_message(w, ACT), "");
 	/* An act of it has begun, perhaps by another version: then no other may. */
 	rw_patch_status(w, &hf_remediations, ACT, "{'status':{'phase':'Draining'}}");
@@ -613,7 +607,7 @@ static void a_reset_ends_no_fault_that_needs_more(void **state)
 	assert_string_equal(ra_phase(a, NODE), "Verifying");
 	rw_expect_message(w, ACT, "has a fault that a reset does not end: reboot");
 	rw_run(w, 2 * HF_HOUR);
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	assert_int_equal(w->boots[NODE], 1);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_false(rw_tainted(w, NODE));
@@ -700,7 +694,7 @@ static void a_reset_of_one_gpu_mends_no_other_that_is_slow(void **state)
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mend':{'hold':null}}}");
 	rw_run(w, HF_HOUR);
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	assert_false(rw_tainted(w, NODE));
 }
 
@@ -773,12 +767,7 @@ static void a_failed_act_of_a_person_keeps_its_quarantine(void **state)
 	struct rw *w = *state;
 	struct ra *a = ra_begin(w, 10, MEND);
 
-	w->people_ask = true;
-	ra_all(a, RA_FAILS, RA_MENDS);
-	ra_request(a, NODE, 1, "reset-device", "");
-	rw_run(w, HF_HOUR);
-	assert_string_equal(ra_phase(a, NODE), "Failed");
-	assert_true(rw_tainted(w, NODE));
+	fail_reset(a, RA_MENDS, HF_HOUR);
 	ra_request(a, NODE, 2, "reboot", "");
 	rw_run(w, HF_HOUR);
 	assert_false(rw_tainted(w, NODE));
@@ -861,12 +850,7 @@ static void the_reset_of_another_gpu_leaves_the_taint_of_a_failed_act(void **sta
 	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->gpus = 2;
-	w->people_ask = true;
-	ra_all(a, RA_FAILS, RA_FAILS);
-	ra_request(a, NODE, 1, "reset-device", "");
-	rw_run(w, HF_HOUR);
-	assert_string_equal(ra_phase(a, NODE), "Failed");
-	assert_true(rw_tainted(w, NODE));
+	fail_reset(a, RA_FAILS, HF_HOUR);
 	ra_all(a, RA_MENDS, RA_MENDS);
 	order_second(w, 2);
 	rw_run(w, HF_HOUR);
@@ -912,15 +896,10 @@ static void the_taint_of_a_failed_act_goes_with_the_success_of_a_policy(void **s
 	struct rw *w = *state;
 	struct ra *a = ra_begin(w, 10, MEND);
 
-	w->people_ask = true;
-	ra_all(a, RA_FAILS, RA_MENDS);
-	ra_request(a, NODE, 1, "reset-device", "");
-	rw_run(w, HF_MINUTE);
-	assert_string_equal(ra_phase(a, NODE), "Failed");
-	assert_true(rw_tainted(w, NODE));
+	fail_reset(a, RA_MENDS, HF_MINUTE);
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, HF_HOUR);
-	assert_string_equal(rung_of(w, NAME "-2"), "reboot");
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_false(rw_tainted(w, NODE));
 }

@@ -132,13 +132,6 @@ static void a_reboot_mends_the_node(void **state)
 	assert_int_equal(a->resets, 0);
 }
 
-static bool is_evicted_in(struct rw *w, const char *ns, const char *pod)
-{
-	const struct hf_json *json = rw_get(w, &hf_pods, ns, pod);
-
-	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
 static void put_operator(struct rw *w, const char *ns, const char *name)
 {
 	char text[1024];
@@ -167,13 +160,13 @@ static void the_operator_stays_on_a_node_that_it_reboots(void **state)
 	put_operator(w, "default", "copy");
 	rw_say(w, 3, RW_REBOOT);
 	rw_run(w, 2 * HF_MINUTE);
-	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
-	assert_true(is_evicted_in(w, "default", "copy"));
+	assert_false(rw_is_evicted(w, "holdfast-system", "holdfast-operator-1"));
+	assert_true(rw_is_evicted(w, "default", "copy"));
 	assert_string_equal(ra_phase(a, 3), "Draining");
 	(void)rw_remove(w, &hf_pods, "default", "copy", 0);
 	rw_run(w, 20 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
-	assert_false(is_evicted_in(w, "holdfast-system", "holdfast-operator-1"));
+	assert_false(rw_is_evicted(w, "holdfast-system", "holdfast-operator-1"));
 }
 
 static void without_the_section_mend_nothing_is_done(void **state)
@@ -243,8 +236,7 @@ static void an_act_counts_in_the_second_of_its_quarantine(void **state)
 		rw_run(w, part * HF_SECOND / 10);
 		rw_say(w, 3, RW_RESET);
 		rw_run(w, 10 * HF_MINUTE);
-		assert_string_equal(
-			hf_json_path_str(remediation(a, "n003-2"), "spec", "rung", NULL), "reboot");
+		assert_string_equal(rw_rung(w, "n003-2"), "reboot");
 		rw_teardown((void **)&w);
 	}
 }
@@ -258,8 +250,7 @@ static void a_reboot_that_never_ends_is_a_matter_for_a_person(void **state)
 	rw_say(w, 3, RW_REBOOT);
 	rw_run(w, 40 * HF_MINUTE);
 	rw_expect_message(a->w, "n003-1", "no proof within 1800 s");
-	assert_string_equal(hf_json_path_str(remediation(a, "n003-2"), "spec", "rung", NULL),
-			    "person");
+	assert_string_equal(rw_rung(w, "n003-2"), "person");
 	assert_string_equal(ra_phase(a, 3), "Pending");
 	assert_true(rw_tainted(w, 3));
 	assert_int_equal(a->acts, 1);
@@ -665,11 +656,6 @@ static void an_actor_that_comes_after_the_end_is_removed(void **state)
 
 /* ---- acts without an actor -------------------------------------------------------------------------- */
 
-static bool is_evicted(struct rw *w, const char *pod)
-{
-	return is_evicted_in(w, "default", pod);
-}
-
 /* The pod of a device plugin on the node, as a DaemonSet has it. */
 static void put_plugin(struct rw *w)
 {
@@ -690,7 +676,7 @@ static void a_plugin_restarts_by_an_eviction(void **state)
 	rw_say(w, 3, RW_RESET);
 	put_plugin(w);
 	rw_run(w, HF_MINUTE);
-	assert_true(is_evicted(w, "device-plugin"));
+	assert_true(rw_is_evicted(w, "default", "device-plugin"));
 	assert_string_equal(ra_phase(a, 3), "Verifying");
 	assert_int_equal(hf_json_i64(hf_json_path(remediation(a, "n003-1"), "status", "act",
 						  "exitCode", NULL),
@@ -715,7 +701,7 @@ static void a_refused_act_fails_with_the_reason(void **state)
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Failed");
 	rw_expect_message(a->w, "n003-1", "the act failed with exit code 1: ");
-	assert_false(is_evicted(w, "device-plugin"));
+	assert_false(rw_is_evicted(w, "default", "device-plugin"));
 }
 
 /* The plugin's pod is evicted at most once for one object, whenever the operator dies. */
@@ -741,7 +727,7 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 				if (w->op == NULL)
 					rw_start(w);
 				/* The next pod of the DaemonSet must not be evicted too. */
-				if (is_evicted(w, "device-plugin") &&
+				if (rw_is_evicted(w, "default", "device-plugin") &&
 				    rw_get(w, &hf_pods, "default", "device-plugin-2") == NULL) {
 					rw_pod(w, "device-plugin-2", 3, "DaemonSet");
 					w->holder[3] = NULL;
@@ -749,7 +735,7 @@ static void an_act_without_an_actor_is_done_at_most_once(void **state)
 				}
 			}
 			if (rw_get(w, &hf_pods, "default", "device-plugin-2") != NULL)
-				assert_false(is_evicted(w, "device-plugin-2"));
+				assert_false(rw_is_evicted(w, "default", "device-plugin-2"));
 			assert_string_equal(ra_phase(a, 3), "Succeeded");
 			assert_false(ra_has_lease(a, 3));
 			deaths += w->met.deaths;
@@ -786,8 +772,7 @@ static void the_external_controller_comes_before_a_person(void **state)
 
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_MINUTE);
-	assert_string_equal(hf_json_path_str(remediation(a, "n003-1"), "spec", "rung", NULL),
-			    "external");
+	assert_string_equal(rw_rung(w, "n003-1"), "external");
 	assert_int_equal(a->persons, 0);
 	rw_patch(w, &hf_remediations, "n003-1", "{'spec':{'cancel':true}}");
 	rw_run(w, 5 * HF_MINUTE);

@@ -480,9 +480,7 @@ static void a_fault_that_no_report_shows_is_not_mended(void **state)
 		   ",'fault':{'class':'gpu-reset','time':'2020-01-01T00:00:00Z'}");
 	rw_run(w, HF_MINUTE);
 	/* The agent has begun with a new object. */
-	rw_create(w, &hf_devicehealths, NULL,
-		  "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{'name':"
-		  "'" NAME "'}}");
+	create_named(w, &hf_devicehealths, "DeviceHealth");
 	rw_run(w, HF_HOUR);
 	assert_int_equal(a->acts, 0);
 	rw_expect_message(w, ACT, "no report of the node's agent shows the fault");

@@ -70,17 +70,6 @@ static void check_create(struct wild *wild, struct hf_doc *body)
 		rw_break(s->w, "an object without the spec of the template", act);
 }
 
-static void mark_deleted(struct fix *fix)
-{
-	struct hf_json *json = hf_doc_copy_json(fix->doc);
-
-	hf_json_set_str(hf_json_ensure_object(json, "metadata"), "deletionTimestamp",
-			"2023-11-14T22:13:20Z");
-	hf_doc_unref(fix->doc);
-	fix->doc = hf_doc_from_json(json);
-	fix->leaves = true;
-}
-
 static int perform_fix(struct wild *wild, const struct front_call *call, struct hf_doc **ret_doc)
 {
 	struct fixes *fixes = &wild->fixes;
@@ -98,10 +87,12 @@ static int perform_fix(struct wild *wild, const struct front_call *call, struct 
 		if (fix->foreign)
 			rw_break(wild->s->w, "the object of another program is deleted", fix->node);
 		fixes->deletes++;
-		if (fixes->linger)
-			mark_deleted(fix);
-		else
+		if (fixes->linger) {
+			front_mark_deleted(&fix->doc);
+			fix->leaves = true;
+		} else {
 			remove_fix(fixes, fix);
+		}
 		return 0;
 	}
 	*ret_doc = fix == NULL ? NULL : fix->doc;
@@ -169,8 +160,7 @@ static void switch_off(struct wild *wild, int node)
 	rw_name(node, name);
 	w->silent[node] = wild->off[node] = true;
 	if (rw_get(w, &hf_nodes, NULL, name) != NULL)
-		rw_patch_status(w, &hf_nodes, name,
-				"{'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+		rw_set_ready(w, node, "Unknown");
 }
 
 static void replace_node(struct wild *wild, int node)

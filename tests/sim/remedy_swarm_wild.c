@@ -689,7 +689,8 @@ void rs_calm_down_wildly(struct rs *s)
 		if (s->gone[i])
 			continue;
 		publish(wild, i);
-		/* Acts that wait for such a device run one after the other, each until its deadline. */
+		/* The state of such a device stays unknown, so an act on it has no proof until its deadline. Several of
+		 * these acts, one after the other, take longer than the calm time. */
 		if (s->w->ill[i] == RW_UNSEEN || s->w->ill[i] == RW_UNKNOWN)
 			rw_say(s->w, i, RW_WELL);
 	}

@@ -25,7 +25,7 @@ struct fix {
 	struct hf_doc *doc;
 	char node[16];
 	bool foreign;      /* a person or another program has created it */
-	bool leaves;       /* it is deleted, and a finalizer keeps it */
+	bool leaves;       /* it has a deletionTimestamp; a finalizer keeps it */
 	bool began, ended; /* the controller has begun with the machine, is done with it */
 	hf_time due;       /* of the next step */
 };

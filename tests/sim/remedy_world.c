@@ -685,6 +685,12 @@ void rw_next(struct rw *w, int node, char text[256])
 	}
 }
 
+const char *rw_rung(struct rw *w, const char *act)
+{
+	return hf_str_or(
+		hf_json_path_str(rw_get(w, &hf_remediations, NULL, act), "spec", "rung", NULL), "");
+}
+
 const char *rw_message(struct rw *w, const char *act)
 {
 	return hf_str_or(
@@ -696,6 +702,13 @@ void rw_expect_message(struct rw *w, const char *act, const char *part)
 {
 	if (strstr(rw_message(w, act), part) == NULL)
 		fail_msg("%s: '%s', expected '%s'", act, rw_message(w, act), part);
+}
+
+bool rw_is_evicted(struct rw *w, const char *ns, const char *pod)
+{
+	const struct hf_json *json = rw_get(w, &hf_pods, ns, pod);
+
+	return json == NULL || hf_json_path(json, "metadata", "deletionTimestamp", NULL) != NULL;
 }
 
 struct wanted_event {
