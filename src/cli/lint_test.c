@@ -51,13 +51,35 @@ static void put(const char *name, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+/* lint succeeds for a file with this text, and writes only `said`. */
+static void expect_good(struct cli_world *w, const char *text, const char *said)
+{
+	put("good.yaml", text);
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(w, 0, said, "");
+}
+
+struct wrong {
+	const char *text, *said;
+};
+
+/* lint fails for a file with each text, and its errors have `said`. */
+static void expect_wrong(struct cli_world *w, const struct wrong *rows, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		put("bad.yaml", rows[i].text);
+		cli_world_run(w, "lint", "bad.yaml", NULL);
+		assert_int_equal(w->code, HF_EXIT_USAGE);
+		assert_has(w->err, rows[i].said);
+		assert_string_equal(w->out, "");
+	}
+}
+
 static void a_good_file_is_called_fine(void **state)
 {
 	struct cli_world *w = *state;
 
-	put("good.yaml", JOB("{name: j}"));
-	cli_world_run(w, "lint", "good.yaml", NULL);
-	assert_said(w, 0, "good.yaml: PyTorchJob 'j' is valid\n", "");
+	expect_good(w, JOB("{name: j}"), "good.yaml: PyTorchJob 'j' is valid\n");
 }
 
 #define RECOVERY_JOB(recovery)                                                                     \
@@ -77,22 +99,15 @@ static void a_job_that_reports_steps_is_advised_to_limit_restarts_without_progre
 		RECOVERY_JOB("{checkpoint: {graceSeconds: 0}}")};
 	struct cli_world *w = *state;
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(reporting); i++) {
-		put("good.yaml", reporting[i]);
-		cli_world_run(w, "lint", "good.yaml", NULL);
-		assert_said(
-			w, 0,
+	for (size_t i = 0; i < HF_ARRAY_LEN(reporting); i++)
+		expect_good(
+			w, reporting[i],
 			"good.yaml: PyTorchJob 'j' is valid\n"
 			"good.yaml: advice: spec.runPolicy.recovery.noProgressLimit: not set: restarts "
 			"that bring no new step go on without end; 3 ends the job after three of them "
-			"in a row\n",
-			"");
-	}
-	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++) {
-		put("good.yaml", others[i]);
-		cli_world_run(w, "lint", "good.yaml", NULL);
-		assert_said(w, 0, "good.yaml: PyTorchJob 'j' is valid\n", "");
-	}
+			"in a row\n");
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
+		expect_good(w, others[i], "good.yaml: PyTorchJob 'j' is valid\n");
 }
 
 static void one_bad_file_of_several_is_code_2_and_the_others_are_looked_at(void **state)
@@ -256,25 +271,23 @@ static void a_rollout_is_checked(void **state)
 {
 	struct cli_world *w = *state;
 
-	put("good.yaml",
-	    ROLLOUT("{name: r}",
-		    "  waves: ['1', '50%', '100%']\n  proof: {driverVersion: '570.86.15'}\n"));
-	cli_world_run(w, "lint", "good.yaml", NULL);
-	assert_said(w, 0, "good.yaml: DeviceRollout 'r' is valid\n", "");
-	put("good.yaml",
-	    ROLLOUT("{name: r}", "  proof:\n    canary:\n      slowerPercent: 10\n      template:\n"
-				 "        apiVersion: batch/v1\n        kind: Job\n"
-				 "        metadata: {namespace: a}\n"
-				 "        spec: {template: {spec: {containers: []}}}\n"));
-	cli_world_run(w, "lint", "good.yaml", NULL);
-	assert_said(w, 0, "good.yaml: DeviceRollout 'r' is valid\n", "");
+	expect_good(
+		w,
+		ROLLOUT("{name: r}",
+			"  waves: ['1', '50%', '100%']\n  proof: {driverVersion: '570.86.15'}\n"),
+		"good.yaml: DeviceRollout 'r' is valid\n");
+	expect_good(w,
+		    ROLLOUT("{name: r}",
+			    "  proof:\n    canary:\n      slowerPercent: 10\n      template:\n"
+			    "        apiVersion: batch/v1\n        kind: Job\n"
+			    "        metadata: {namespace: a}\n"
+			    "        spec: {template: {spec: {containers: []}}}\n"),
+		    "good.yaml: DeviceRollout 'r' is valid\n");
 }
 
 static void a_wrong_rollout_names_the_line_and_the_field(void **state)
 {
-	static const struct {
-		const char *text, *said;
-	} rows[] = {
+	static const struct wrong rows[] = {
 		{ROLLOUT("{name: r}", "  waves:\n  - '1'\n  - '150%'\n"),
 		 "bad.yaml:9: spec.waves[1]: Invalid value: "},
 		{ROLLOUT("{name: r}", "  wavs: ['1']\n"), "bad.yaml:7: spec.wavs: "},
@@ -297,15 +310,8 @@ static void a_wrong_rollout_names_the_line_and_the_field(void **state)
 		{"apiVersion: holdfast.dev/v1alpha1\nkind: DeviceRollout\n",
 		 "bad.yaml:1: metadata: Required value: name is missing"},
 	};
-	struct cli_world *w = *state;
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		put("bad.yaml", rows[i].text);
-		cli_world_run(w, "lint", "bad.yaml", NULL);
-		assert_int_equal(w->code, HF_EXIT_USAGE);
-		assert_has(w->err, rows[i].said);
-		assert_string_equal(w->out, "");
-	}
+	expect_wrong(*state, rows, HF_ARRAY_LEN(rows));
 }
 
 #define POLICY(spec)                                                                               \
@@ -315,18 +321,15 @@ static void a_policy_is_checked(void **state)
 {
 	struct cli_world *w = *state;
 
-	put("good.yaml",
-	    POLICY("  mode: remediate\n  mend:\n    windows:\n"
-		   "    - {days: [Saturday, Sunday], start: '01:00', end: '05:00'}\n"));
-	cli_world_run(w, "lint", "good.yaml", NULL);
-	assert_said(w, 0, "good.yaml: HealthPolicy 'gpus' is valid\n", "");
+	expect_good(w,
+		    POLICY("  mode: remediate\n  mend:\n    windows:\n"
+			   "    - {days: [Saturday, Sunday], start: '01:00', end: '05:00'}\n"),
+		    "good.yaml: HealthPolicy 'gpus' is valid\n");
 }
 
 static void a_wrong_policy_names_the_line_and_the_field(void **state)
 {
-	static const struct {
-		const char *text, *said;
-	} rows[] = {
+	static const struct wrong rows[] = {
 		{POLICY("  mend:\n    windows:\n    - {start: '01:00', end: '01:00'}\n"),
 		 "bad.yaml:7: spec.mend.windows[0].end: Invalid value: "},
 		{POLICY("  mend:\n    rungs: [restart]\n"),
@@ -342,15 +345,8 @@ static void a_wrong_policy_names_the_line_and_the_field(void **state)
 		{POLICY("  budget: {maxUnavailable: {percent: 101}}\n"),
 		 "bad.yaml:5: spec.budget.maxUnavailable.percent: Invalid value: "},
 	};
-	struct cli_world *w = *state;
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		put("bad.yaml", rows[i].text);
-		cli_world_run(w, "lint", "bad.yaml", NULL);
-		assert_int_equal(w->code, HF_EXIT_USAGE);
-		assert_has(w->err, rows[i].said);
-		assert_string_equal(w->out, "");
-	}
+	expect_wrong(*state, rows, HF_ARRAY_LEN(rows));
 }
 
 int main(void)
