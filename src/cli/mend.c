@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /*
  * mend NODE: creates the Remediation for one act in the name of the user. The operator checks it, and acts.
@@ -128,10 +129,18 @@ static bool is_ill(const struct hf_device_report *device)
 	return is_out(device);
 }
 
+/* nvidia-smi prints "00000000:1A:00.0" for the PCI address that the kernel and the report call "0000:1a:00.0". */
+static bool is_same_address(const char *id, const char *word)
+{
+	return strchr(word, ':') != NULL &&
+	       strcasecmp(id + strspn(id, "0"), word + strspn(word, "0")) == 0;
+}
+
 static bool is_named(const struct hf_device_report *device, const char *word)
 {
 	return !hf_str_is_empty(word) &&
-	       (hf_streq(device->id, word) || hf_streq(device->uuid, word));
+	       (hf_streq(device->id, word) || hf_streq(device->uuid, word) ||
+		is_same_address(hf_str_or(device->id, ""), word));
 }
 
 static int refuse_device(const struct mending *m, const char *word, struct hf_error *err)

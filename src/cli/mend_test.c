@@ -101,6 +101,26 @@ static void a_person_may_choose_devices_and_rung(void **state)
 			 0);
 }
 
+static void a_device_may_be_named_as_nvidia_smi_prints_it(void **state)
+{
+	struct cli_world *w = *state;
+	HF_AUTO_DOC made = NULL;
+
+	put_node(w, XID "," WELL);
+	cli_world_run(w, "mend", "gpu-7", "--device", "00000000:1A:00.0", NULL);
+	assert_said(
+		w, 0,
+		"remediation/gpu-7-1 created: reset-device of 0000:1a:00.0 (GPU-1) on node gpu-7\n"
+		"  holdfast describe remediation/gpu-7-1   what happens\n"
+		"  holdfast mend --cancel gpu-7-1   stops it before the act\n",
+		"");
+	made = cli_world_get(w, &hf_remediations, "gpu-7-1");
+	assert_int_equal(hf_json_len(hf_json_path(hf_doc_json(made), "spec", "devices", NULL)), 1);
+	cli_world_run(w, "mend", "gpu-7", "--device", "00000001:1A:00.0", NULL);
+	assert_int_equal(w->code, 1);
+	assert_has(w->err, "no device '00000001:1A:00.0'");
+}
+
 /* The name of another node is a mistake that must not end work. */
 static void a_well_node_is_refused(void **state)
 {
@@ -397,6 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_flags_the_act_is_what_the_faults_need),
 		TEST(a_person_may_choose_devices_and_rung),
+		TEST(a_device_may_be_named_as_nvidia_smi_prints_it),
 		TEST(a_well_node_is_refused),
 		TEST(a_node_without_faults_needs_a_choice),
 		TEST(wrong_words_are_refused),
