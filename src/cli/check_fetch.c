@@ -179,6 +179,7 @@ static const struct listed lists[] = {
 	{HF_CHECK_BINDINGS, &bindings, NULL, NULL, NULL},
 	{HF_CHECK_CONFIGMAPS, &hf_configmaps, NULL, "metadata.name=kueue-manager-config", NULL},
 	{HF_CHECK_DEVICEHEALTHS, &hf_devicehealths, NULL, NULL, NULL},
+	{HF_CHECK_HEALTHPOLICIES, &hf_healthpolicies, NULL, NULL, NULL},
 	{HF_CHECK_REMEDIATIONS, &hf_remediations, NULL, NULL, NULL},
 	{HF_CHECK_ROLLOUTS, &hf_devicerollouts, NULL, NULL, NULL},
 };

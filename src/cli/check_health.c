@@ -260,6 +260,24 @@ static bool find_stuck(const struct hf_check_facts *facts, const struct hf_json 
 	return !ended;
 }
 
+bool hf_check_wants_acts(const struct hf_check_facts *facts)
+{
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_HEALTHPOLICIES); i++) {
+		const struct hf_json *spec =
+			hf_json_get(hf_check_item(facts, HF_CHECK_HEALTHPOLICIES, i), "spec");
+
+		if (hf_streq(hf_json_path_str(spec, "mode", NULL), "remediate") &&
+		    hf_json_get(spec, "mend") != NULL)
+			return true;
+	}
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_REMEDIATIONS); i++)
+		if (!hf_cli_remediation_has_ended(
+			    hf_json_path_str(hf_check_item(facts, HF_CHECK_REMEDIATIONS, i),
+					     "status", "phase", NULL)))
+			return true;
+	return false;
+}
+
 void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {
 	HF_AUTO_CHECK_NAMES stuck = HF_CHECK_NAMES_INIT;
@@ -292,6 +310,15 @@ void hf_check_remediations(const struct hf_check_facts *facts, struct hf_check_l
 }
 
 /* ---- DeviceRollouts ------------------------------------------------------------------------------------- */
+
+bool hf_check_wants_rollouts(const struct hf_check_facts *facts)
+{
+	for (size_t i = 0; i < hf_check_len(facts, HF_CHECK_ROLLOUTS); i++)
+		if (!hf_cli_rollout_has_ended(hf_json_path_str(
+			    hf_check_item(facts, HF_CHECK_ROLLOUTS, i), "status", "phase", NULL)))
+			return true;
+	return false;
+}
 
 void hf_check_rollouts(const struct hf_check_facts *facts, struct hf_check_lines *lines)
 {

@@ -30,6 +30,7 @@ enum hf_check_source {
 	HF_CHECK_BINDINGS,
 	HF_CHECK_CONFIGMAPS, /* Kueue's configuration */
 	HF_CHECK_DEVICEHEALTHS,
+	HF_CHECK_HEALTHPOLICIES,
 	HF_CHECK_REMEDIATIONS,
 	HF_CHECK_ROLLOUTS,
 	HF_CHECK_JOBS, /* only for migrate */
@@ -48,7 +49,10 @@ struct hf_check_list {
 enum hf_check_who {
 	HF_CHECK_INSTALLER, /* the caller, to install Holdfast */
 	HF_CHECK_USER,      /* the caller, to use jobs in its namespace */
-	HF_CHECK_OPERATOR,  /* the operator's account, or the caller with --as-operator */
+	/* the operator's account, or the caller with --as-operator: for jobs, for Remediations, for DeviceRollouts */
+	HF_CHECK_OPERATOR,
+	HF_CHECK_MENDER,
+	HF_CHECK_ROLLER,
 };
 enum hf_check_answer { HF_CHECK_ALLOWED, HF_CHECK_DENIED, HF_CHECK_UNKNOWN };
 
@@ -150,6 +154,12 @@ bool hf_check_is_narrow(const struct hf_json *crd);
 #define HF_CHECK_OLD_LABEL "control-plane"
 #define HF_CHECK_OLD_LABEL_VALUE "kubeflow-training-operator"
 #define HF_CHECK_NODE_LEASES_NS "kube-node-lease"
+
+/* Something in the cluster asks for acts on nodes: a HealthPolicy that may order them, or a Remediation that is not at
+ * an end. */
+bool hf_check_wants_acts(const struct hf_check_facts *facts);
+/* A DeviceRollout is not at an end. */
+bool hf_check_wants_rollouts(const struct hf_check_facts *facts);
 
 /* ---- rules --------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,8 @@
 /*
  * The rights that `holdfast check` asks for, one review for each verb on each resource: those of the
  * caller by SelfSubjectAccessReviews, those of the operator's account by SubjectAccessReviews.  The
- * operator's rights are the rules of the manifests in this program.
+ * operator's rights are the rules of the manifests in this program. Rights for acts on nodes and for rollouts are asked
+ * only if an object needs them.
  */
 
 #define MANIFEST_BYTES_MAX ((size_t)1 << 20)
@@ -111,12 +112,13 @@ static void add_names(struct hf_check_facts *facts, const struct hf_json *rule,
 	right->name = NULL;
 }
 
-static void add_rule(struct hf_check_facts *facts, const struct hf_json *rule, const char *ns)
+static void add_rule(struct hf_check_facts *facts, enum hf_check_who who,
+		     const struct hf_json *rule, const char *ns)
 {
 	const struct hf_json *groups = hf_json_get(rule, "apiGroups");
 	const struct hf_json *resources = hf_json_get(rule, "resources");
 	const struct hf_json *verbs = hf_json_get(rule, "verbs");
-	struct hf_check_right right = {.who = HF_CHECK_OPERATOR, .ns = ns};
+	struct hf_check_right right = {.who = who, .ns = ns};
 
 	for (size_t g = 0; g < hf_json_len(groups); g++) {
 		for (size_t r = 0; r < hf_json_len(resources); r++) {
@@ -130,9 +132,16 @@ static void add_rule(struct hf_check_facts *facts, const struct hf_json *rule, c
 	}
 }
 
-/* Adds the rules of each ClusterRole and Role of one manifest. */
+/* Which roles have the operator's rights for a purpose. */
+struct roles {
+	enum hf_check_who who;
+	enum hf_manifest_section section;
+	const char *name; /* NULL: all roles of the manifest */
+};
+
+/* Adds the rules of these ClusterRoles and Roles in one manifest. */
 static void add_manifest(struct hf_check_facts *facts, const struct hf_manifest *manifest,
-			 const char *ns)
+			 const struct roles *roles, const char *ns)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(MANIFEST_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
@@ -149,19 +158,35 @@ static void add_manifest(struct hf_check_facts *facts, const struct hf_manifest 
 		const char *kind = hf_str_or(hf_json_path_str(doc, "kind", NULL), "");
 		const char *of = hf_json_path_str(doc, "metadata", "namespace", NULL);
 
-		if (!hf_streq(kind, "ClusterRole") && !hf_streq(kind, "Role"))
+		if ((!hf_streq(kind, "ClusterRole") && !hf_streq(kind, "Role")) ||
+		    (roles->name != NULL && !hf_streq(hf_check_name_of(doc), roles->name)))
 			continue;
 		for (size_t k = 0; k < hf_json_len(rules); k++)
-			add_rule(facts, hf_json_item(rules, k), of);
+			add_rule(facts, roles->who, hf_json_item(rules, k), of);
 	}
+}
+
+static void add_roles(struct hf_check_facts *facts, const struct roles *roles, const char *ns)
+{
+	for (size_t i = 0; i < hf_manifests_len; i++)
+		if (hf_manifests[i].section == roles->section &&
+		    hf_streq(hf_manifests[i].name, "rbac.yaml"))
+			add_manifest(facts, &hf_manifests[i], roles, ns);
 }
 
 static void add_operator(struct hf_check_facts *facts, const char *ns)
 {
-	for (size_t i = 0; i < hf_manifests_len; i++)
-		if (hf_manifests[i].section == HF_MANIFESTS_OPERATOR &&
-		    hf_streq(hf_manifests[i].name, "rbac.yaml"))
-			add_manifest(facts, &hf_manifests[i], ns);
+	static const struct roles jobs = {HF_CHECK_OPERATOR, HF_MANIFESTS_OPERATOR, NULL};
+	static const struct roles acts = {HF_CHECK_MENDER, HF_MANIFESTS_MENDER,
+					  "holdfast-mend-operator"};
+	static const struct roles rollouts = {HF_CHECK_ROLLER, HF_MANIFESTS_ROLLOUTS,
+					      "holdfast-rollout-operator"};
+
+	add_roles(facts, &jobs, ns);
+	if (hf_check_wants_acts(facts))
+		add_roles(facts, &acts, ns);
+	if (hf_check_wants_rollouts(facts))
+		add_roles(facts, &rollouts, ns);
 }
 
 /* ---- reviews ----------------------------------------------------------------------------------------- */
@@ -245,7 +270,7 @@ void hf_check_ask_rights(struct hf_cli *cli, struct hf_check_facts *facts)
 	/* If the server refuses one review of the account, it refuses all. */
 	for (size_t i = 0; i < facts->rights.len && !refused; i++) {
 		struct hf_check_right *right = &facts->rights.items[i];
-		bool other = right->who == HF_CHECK_OPERATOR && !facts->as_operator;
+		bool other = right->who >= HF_CHECK_OPERATOR && !facts->as_operator;
 
 		refused = send_review(cli, right, other ? ns : NULL, account) != 0;
 	}

@@ -215,6 +215,20 @@ void hf_check_rights(const struct hf_check_facts *facts, struct hf_check_lines *
 		"apply the roles again: holdfast manifests --operator | kubectl apply -f -",
 		HF_CHECK_FAIL};
 
+	/* Only warnings: a person may have taken these rights away to stop all acts or rollouts. */
+	static const struct texts acts = {
+		"rights-mend", "the operator's account",
+		"to mend nodes as HealthPolicies and Remediations ask",
+		"holdfast manifests --mender | kubectl apply -f -, or mender.enabled=true of the "
+		"Helm chart",
+		HF_CHECK_WARN};
+	static const struct texts rollouts = {
+		"rights-rollouts", "the operator's account",
+		"to change nodes as DeviceRollouts ask",
+		"holdfast manifests --rollouts | kubectl apply -f -, or rollouts.enabled=true of the "
+		"Helm chart",
+		HF_CHECK_WARN};
+
 	if (!facts->as_operator) {
 		report_rights(facts, HF_CHECK_INSTALLER, &installer, lines);
 		report_rights(facts, HF_CHECK_USER, &user, lines);
@@ -224,4 +238,6 @@ void hf_check_rights(const struct hf_check_facts *facts, struct hf_check_lines *
 				     "not checked: the operator is not installed");
 	}
 	report_rights(facts, HF_CHECK_OPERATOR, &account, lines);
+	report_rights(facts, HF_CHECK_MENDER, &acts, lines);
+	report_rights(facts, HF_CHECK_ROLLER, &rollouts, lines);
 }

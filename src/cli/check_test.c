@@ -38,6 +38,7 @@ static enum hf_check_source source_of(const char *kind)
 		{"ValidatingAdmissionPolicyBinding", HF_CHECK_BINDINGS},
 		{"ConfigMap", HF_CHECK_CONFIGMAPS},
 		{"DeviceHealth", HF_CHECK_DEVICEHEALTHS},
+		{"HealthPolicy", HF_CHECK_HEALTHPOLICIES},
 		{"Remediation", HF_CHECK_REMEDIATIONS},
 		{"DeviceRollout", HF_CHECK_ROLLOUTS},
 	};
@@ -245,6 +246,58 @@ static void missing_rights_are_named(void **state)
 	hf_check_facts_release(&facts);
 	assert_rule(hf_check_rights, "",
 		    "ok rights-operator: not checked: the operator is not installed\n");
+}
+
+static bool wants_acts(const char *objects)
+{
+	struct hf_check_facts facts;
+	bool wants;
+
+	read_facts(&facts, objects);
+	wants = hf_check_wants_acts(&facts);
+	hf_check_facts_release(&facts);
+	return wants;
+}
+
+static bool wants_rollouts(const char *objects)
+{
+	struct hf_check_facts facts;
+	bool wants;
+
+	read_facts(&facts, objects);
+	wants = hf_check_wants_rollouts(&facts);
+	hf_check_facts_release(&facts);
+	return wants;
+}
+
+/* A policy that may mend is in force, and the operator was installed without --mender. */
+static void rights_for_acts_are_asked_if_an_object_needs_them(void **state)
+{
+	struct hf_check_facts facts;
+
+	(void)state;
+	assert_false(wants_acts(""));
+	assert_false(wants_acts("kind: HealthPolicy\nspec: {mode: remediate}\n"));
+	assert_false(wants_acts("kind: HealthPolicy\nspec: {mode: observe, mend: {}}\n"));
+	assert_true(wants_acts("kind: HealthPolicy\nspec: {mode: remediate, mend: {}}\n"));
+	assert_false(wants_acts("kind: Remediation\nstatus: {phase: Failed}\n"));
+	assert_true(wants_acts("kind: Remediation\n"));
+	assert_false(wants_rollouts("kind: DeviceRollout\nstatus: {phase: Succeeded}\n"));
+	assert_true(wants_rollouts("kind: DeviceRollout\n"));
+	read_facts(&facts, OPERATOR);
+	add_right(&facts, HF_CHECK_OPERATOR, HF_CHECK_ALLOWED, "get");
+	add_right(&facts, HF_CHECK_MENDER, HF_CHECK_DENIED, "create");
+	add_right(&facts, HF_CHECK_ROLLER, HF_CHECK_ALLOWED, "patch");
+	assert_lines(
+		&facts, hf_check_rights,
+		"ok rights-operator: the operator's account has all 1 rights of its manifests\n"
+		"warn rights-mend: the operator's account lacks 1 of 1 rights to mend nodes as "
+		"HealthPolicies and Remediations ask: create deployments.apps\n"
+		"  -> holdfast manifests --mender | kubectl apply -f -, or mender.enabled=true of "
+		"the Helm chart\n"
+		"ok rights-rollouts: the operator's account has all 1 rights to change nodes as "
+		"DeviceRollouts ask\n");
+	hf_check_facts_release(&facts);
 }
 
 /* ---- others ------------------------------------------------------------------------------------------ */
@@ -802,6 +855,7 @@ int main(void)
 		cmocka_unit_test(the_version_of_the_server_is_compared_with_the_tested_ones),
 		cmocka_unit_test(a_wrong_clock_is_named_with_its_seconds),
 		cmocka_unit_test(missing_rights_are_named),
+		cmocka_unit_test(rights_for_acts_are_asked_if_an_object_needs_them),
 		cmocka_unit_test(another_operator_is_found_by_its_pods),
 		cmocka_unit_test(an_unknown_leader_and_the_mpi_operator_are_reported),
 		cmocka_unit_test(an_operator_that_does_not_lead_fails),

@@ -136,6 +136,18 @@ def check_rights(w):
     lines, _ = found(w, code=1)
     want(result(lines, "rights-operator", "lacks") == "fail", str(lines["rights-operator"]))
     w.follow("holdfast manifests --operator --image x | kubectl apply -f -")
+    for kind, plural, spec, flag, line in (
+            ("HealthPolicy", "healthpolicies", {"mode": "remediate", "mend": {}}, "--mender", "rights-mend"),
+            ("DeviceRollout", "devicerollouts", {"change": {"nodeLabel": {"key": "a", "value": "b"}}}, "--rollouts",
+             "rights-rollouts")):
+        want(line not in found(w)[0], "rights that nothing needs are asked")
+        w.api.create(plural, None, {"apiVersion": "holdfast.dev/v1alpha1", "kind": kind, "metadata": {"name": "p"},
+                                    "spec": spec})
+        lines, _ = found(w)
+        want(result(lines, line, "lacks") == "warn", str(lines[line]))
+        w.follow(f"holdfast manifests {flag} | kubectl apply -f -")
+        w.until(f"{line} is ok", lambda line=line: found(w)[0][line][0][0] == "ok", 20)
+        w.api.delete(plural, None, "p")
     ns, name = OPERATOR
     lead(w)
     w.cluster.kubeconfig("account", token=w.api.token_of(ns, name))
