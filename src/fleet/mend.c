@@ -371,10 +371,12 @@ static void create_wanted(struct fleet_mend *mend)
 	HF_AUTO_DOC body = NULL;
 
 	mend->done = NULL;
-	if (hf_fleet_mend_make(mend, &request, &body))
+	if (hf_fleet_mend_make(mend, &request, &body)) {
 		send_write(mend, &request);
-	else
-		end_pass(mend, 0);
+		return;
+	}
+	hf_fleet_mend_forget_refusal(mend);
+	end_pass(mend, 0);
 }
 
 /* The drain waits for pods and for locks of other tools, which have no watch here. */

@@ -281,6 +281,8 @@ bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *
 				struct hf_request *ret_request, struct hf_doc **ret_body);
 /* Why the API server has refused the last request for this Remediation; NULL: it has not. */
 const char *hf_fleet_mend_refusal(const struct fleet_mend *mend);
+/* Why the API server has refused the last create of a Remediation for this node; NULL: it has not. */
+const char *hf_fleet_mend_refused_create(const struct fleet_mend *mend, const char *node);
 void hf_fleet_mend_forget_refusal(struct fleet_mend *mend);
 /* Tells that the API server has refused the eviction of the pod fleet_mend.evicts. */
 void hf_fleet_mend_note_eviction(struct fleet_mend *mend, const char *message);

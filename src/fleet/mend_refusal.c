@@ -13,23 +13,54 @@
 /*
  * Tells people which request of an act the API server refuses, for instance because a right is missing.
  *
- * Input: the code and the message of a failed request. Output: the message of the Remediation, or an event if there is no
- * object yet. Invariant: only texts depend on what is kept here, so the next leader has to know nothing of it.
+ * Input: the code and the message of a failed request. Output: the message of the Remediation. If there is no object yet:
+ * an event, and what the policy's status says of the node. Invariant: only texts depend on what is kept here, so the next leader has to know nothing of it.
  */
 
 #define WAITS "waits: "
 #define NOT_PUT_BACK "; not put back: "
 /* The rest of a message has to find room beside it. */
 #define REFUSAL_MAX 300
+#define KEY_MAX (HF_REMEDIATION_NODE_MAX + 16)
+
+/* Before the text of a refused create. */
+#define NO_ACT "no act can be created; are the rights of 'holdfast manifests --mender' there? "
+
+/* Makes the key under which the refusal of a create is kept. No Remediation has such a name. */
+static const char *print_create_key(const char *node, struct hf_strbuf *key)
+{
+	hf_strbuf_addf(key, "create %s", node);
+	return key->data;
+}
 
 const char *hf_fleet_mend_refusal(const struct fleet_mend *mend)
 {
 	return hf_map_get(mend->refusals, mend->name);
 }
 
+const char *hf_fleet_mend_refused_create(const struct fleet_mend *mend, const char *node)
+{
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_MAX);
+
+	return hf_map_get(mend->refusals, print_create_key(node, &key));
+}
+
 void hf_fleet_mend_forget_refusal(struct fleet_mend *mend)
 {
-	hf_map_remove(mend->refusals, mend->name);
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_MAX);
+
+	hf_map_remove(mend->refusals,
+		      mend->creates ? print_create_key(mend->node, &key) : mend->name);
+}
+
+static void note_refused_create(struct fleet_mend *mend, const struct hf_reply *reply)
+{
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_MAX);
+	char *why = hf_xasprintf("%s%.*s", reply->code == HF_E_FORBIDDEN ? NO_ACT : "", REFUSAL_MAX,
+				 reply->message);
+
+	if (!hf_map_put(mend->refusals, print_create_key(mend->node, &key), why))
+		free(why);
 }
 
 void hf_fleet_mend_note_eviction(struct fleet_mend *mend, const char *message)
@@ -72,6 +103,7 @@ bool hf_fleet_mend_note_refusal(struct fleet_mend *mend, const struct hf_reply *
 			   REFUSAL_MAX, reply->message);
 	if (mend->creates) {
 		hf_fleet_event_node(mend->fleet, mend->node, true, "MendRefused", why);
+		note_refused_create(mend, reply);
 		free(why);
 		return false;
 	}

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "fleet/fleet.h"
+#include "fleet/mend_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
  * Invariant: the same message about a node is recorded once.
  */
 
+#define WHY_MAX 255 /* the CRD takes 256 characters */
 #define SHOWN "shown: Holdfast shows this and leaves it to a person"
 
 /* --- names and reasons ------------------------------------------------------------------------ */
@@ -62,13 +64,23 @@ static int32_t count_pods(const struct fleet_item *item)
 	return n;
 }
 
-static void add_nodes(const struct fleet_seen *seen, struct hf_health_policy_status *status,
-		      struct hf_arena *arena)
+/* Why the API server refuses the act that the plan asks for; NULL: it does not. */
+static const char *find_refusal(const struct hf_fleet *fleet, const struct hf_health_decision *d)
+{
+	bool wants_act = d->answer == HF_HEALTH_GO &&
+			 (d->doing == HF_HEALTH_DO_REMEDY || d->doing == HF_HEALTH_DO_GIVE_UP);
+
+	return wants_act ? hf_fleet_mend_refused_create(fleet->mend, d->node) : NULL;
+}
+
+static void add_nodes(const struct hf_fleet *fleet, const struct fleet_seen *seen,
+		      struct hf_health_policy_status *status, struct hf_arena *arena)
 {
 	status->nodes.items = HF_ARENA_ARRAY(arena, struct hf_policy_node, seen->len + 1);
 	for (size_t i = 0; i < seen->len; i++) {
 		const struct hf_health_node *node = &seen->nodes[i];
 		const struct hf_health_decision *d = &seen->plan.decisions[i];
+		const char *refusal = find_refusal(fleet, d);
 
 		status->selected += seen->items[i].counts;
 		status->unhealthy += node->cls >= HF_HEALTH_SOFTWARE;
@@ -80,9 +92,12 @@ static void add_nodes(const struct fleet_seen *seen, struct hf_health_policy_sta
 			.name = node->name,
 			.state = hf_health_state_name(node->state),
 			.cls = hf_health_class_name(node->cls),
-			.answer = hf_health_answer_name(d->answer),
+			.answer =
+				hf_health_answer_name(refusal == NULL ? d->answer : HF_HEALTH_HELD),
 			.next = next_of(d),
-			.why = why_of(d),
+			.why = refusal == NULL ? why_of(d)
+					       : hf_arena_strndup(arena, refusal,
+								  hf_utf8_cut(refusal, WHY_MAX)),
 			.quarantined = node->owned,
 			.pods = count_pods(&seen->items[i]),
 		};
@@ -95,7 +110,6 @@ void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 	struct hf_health_policy_status *status = ret_status;
 	bool limited = seen->rules.unavailable.count >= 0 || seen->rules.unavailable.percent >= 0;
 
-	(void)fleet;
 	*status = (struct hf_health_policy_status){
 		.generation = seen->policy->generation,
 		.mode = seen->policy->spec.mode,
@@ -111,7 +125,7 @@ void hf_fleet_fill_status(struct hf_fleet *fleet, const struct fleet_seen *seen,
 			"too many nodes failed at once: Holdfast stops all actions until spec.breaker.epoch "
 			"is raised to %lld",
 			(long long)seen->memory.breaker_epoch + 1);
-	add_nodes(seen, status, arena);
+	add_nodes(fleet, seen, status, arena);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */

@@ -78,17 +78,35 @@ static void a_missing_right_is_named(void **state)
 	}
 }
 
-static void a_missing_right_to_create_acts_is_an_event(void **state)
+static const char *text_of_node(struct rw *w, const char *key)
+{
+	const struct hf_json *policy = rw_get(w, &hf_healthpolicies, NULL, "p");
+	const struct hf_json *node = hf_json_item(hf_json_path(policy, "status", "nodes", NULL), 0);
+
+	return hf_str_or(hf_json_path_str(node, key, NULL), "");
+}
+
+static void a_missing_right_to_create_acts_is_told(void **state)
 {
 	static const struct refused create = {"remediations", HF_VERB_CREATE, NULL, ""};
 	struct rw *w = *state;
+	struct ra *a;
 
 	refused = &create;
 	w->fault = refuse;
-	(void)ra_begin(w, 10, MEND);
+	a = ra_begin(w, 10, MEND);
 	rw_say(w, NODE, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_true(rw_event(w, "MendRefused", NAME));
+	assert_string_equal(text_of_node(w, "answer"), "held");
+	assert_string_equal(
+		text_of_node(w, "why"),
+		"no act can be created; are the rights of 'holdfast manifests --mender' "
+		"there? no right");
+	w->fault = NULL;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_null(strstr(text_of_node(w, "why"), "no right"));
 }
 
 /* A new leader that cannot list Remediations does not know of the act on the node. */
@@ -184,7 +202,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_missing_right_is_named),
-		T(a_missing_right_to_create_acts_is_an_event),
+		T(a_missing_right_to_create_acts_is_told),
 		T(nobody_releases_before_acts_are_listed),
 		T(without_the_right_to_list_acts_theirs_is_not_released),
 		T(without_the_right_to_list_acts_none_is_created),
