@@ -218,7 +218,9 @@ static void add_attempt(struct hf_health_node *node, struct hf_health_attempt **
 	const struct hf_health_attempt attempt = {
 		.action = hf_fleet_action_of(object->rung),
 		.at = hf_fleet_mend_created_at(&object->r, item->node),
-		.failed = object->phase == HF_MEND_FAILED};
+		.failed = object->phase == HF_MEND_FAILED,
+		.before_fault = object->r.status.proof.at != HF_TIME_NONE &&
+				node->evidence_at > object->r.status.proof.at};
 	struct hf_health_attempt *list = *ret_list;
 	size_t at;
 

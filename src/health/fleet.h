@@ -84,6 +84,7 @@ struct hf_health_attempt {
 	enum hf_health_action action;
 	hf_time at;
 	bool failed;
+	bool before_fault; /* the act was proved, and the node's newest fault came after the proof */
 };
 
 /* One node: facts from the cluster and from the node's agent. */

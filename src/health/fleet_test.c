@@ -312,6 +312,24 @@ static void promise_4_what_a_rung_does_itself_is_no_new_fault(void **state)
 	assert_int_equal(plan.wake_at, now + HF_MINUTE);
 }
 
+/* A person has ordered the reboot, so the node is in use again since the proof. */
+static void a_fault_after_the_proof_of_a_remedy_takes_the_node_out_of_use(void **state)
+{
+	const struct hf_health_attempt restart = {
+		.action = HF_HEALTH_RESTART_NODE, .at = now - 9 * HF_MINUTE, .before_fault = true};
+
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	nodes[0].attempts = &restart;
+	nodes[0].attempts_len = 1;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+	kept(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	assert_int_equal(plan.wake_at, now + HF_MINUTE);
+}
+
 static void promise_5_a_thousand_at_once_open_the_breaker(void **state)
 {
 	(void)state;
@@ -800,6 +818,7 @@ int main(void)
 		TEST(promise_3_old_evidence_moves_nothing),
 		TEST(promise_4_a_rung_is_not_repeated_beyond_its_cap),
 		TEST(promise_4_what_a_rung_does_itself_is_no_new_fault),
+		TEST(a_fault_after_the_proof_of_a_remedy_takes_the_node_out_of_use),
 		TEST(promise_5_a_thousand_at_once_open_the_breaker),
 		TEST(promise_5_one_node_alone_opens_no_breaker),
 		TEST(promise_5_budgets_hold_together),

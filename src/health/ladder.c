@@ -97,12 +97,13 @@ static bool find_under_way(const struct hf_health_node *node, const struct hf_he
 		}
 		return true;
 	}
-	/* Faults in the first minutes after a remedy may be an effect of the remedy. */
+	/* Faults in the first minutes after a remedy may be an effect of the remedy. A fault after the proof is none. The
+	 * next remedy waits all the same, but no node may stay in use because of that. */
 	for (size_t i = 0; i < node->attempts_len; i++) {
 		const struct hf_health_attempt *a = &node->attempts[i];
 
 		end = hf_time_add(a->at, policy->rungs[a->action].settle);
-		if (fleet->now >= end || a->failed)
+		if (fleet->now >= end || a->failed || (a->before_fault && !node->owned))
 			continue;
 		*ret = make_decision(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
 				     HF_HEALTH_WHY_SETTLING);
