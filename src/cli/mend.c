@@ -224,7 +224,8 @@ static int choose_rung(struct mending *m, struct hf_error *err)
 		return hf_error_set(
 			err, HF_E_INVALID,
 			"by its agent's report no device of node '%s' needs a reset or a "
-			"reboot; to act all the same, give --device or --rung",
+			"reboot; to act all the same, give --device or --rung, and "
+			"--although-well if nothing has a fault",
 			m->spec.node);
 	if (hf_streq(rung, "reset-device") && !chose_any(m))
 		(void)rung_of_faults(m);
@@ -545,32 +546,35 @@ static int cancel_one(struct hf_cli *cli, const char *word)
 	return HF_EXIT_FAILED;
 }
 
+static const char *const rungs[] = {"restart-process", "reset-device", "restart-plugin",
+				    "reboot",          "external",     "person"};
+
+/* Lists all rungs, and suggests none: the name that is most similar to "reset" is "reboot". */
+static int refuse_rung(const struct hf_cli *cli, const char *word)
+{
+	HF_AUTO_STRBUF known = HF_STRBUF_INIT(TEXT_MAX);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rungs); i++)
+		hf_strbuf_addf(&known, "%s%s", i > 0 ? ", " : "", rungs[i]);
+	return hf_cli_usage(cli, "unknown rung '%s'; the rungs are %s", word, known.data);
+}
+
 static int check_words(const struct hf_cli *cli)
 {
-	static const char *const rungs[] = {"restart-process", "reset-device", "restart-plugin",
-					    "reboot",          "external",     "person"};
 	/* Flags of an order. With --dry-run a person expects that nothing is cancelled. */
 	static const char *const of_acts[] = {"device", "rung", "policy", "although-well",
 					      "dry-run"};
 	const char *rung = hf_cli_flag(cli, "rung");
-	struct hf_nearest search = {.text = rung, .len = rung != NULL ? strlen(rung) : 0};
 
 	if (hf_cli_has(cli, "cancel") == (cli->n_args == 1))
 		return hf_cli_usage(cli, "give NODE, or --cancel NAME");
 	for (size_t i = 0; hf_cli_has(cli, "cancel") && i < HF_ARRAY_LEN(of_acts); i++)
 		if (hf_cli_has(cli, of_acts[i]))
 			return hf_cli_usage(cli, "--cancel takes no --%s", of_acts[i]);
-	for (size_t i = 0; rung != NULL && i < HF_ARRAY_LEN(rungs); i++) {
+	for (size_t i = 0; rung != NULL && i < HF_ARRAY_LEN(rungs); i++)
 		if (hf_streq(rung, rungs[i]))
-			rung = NULL;
-		else
-			hf_nearest_offer(&search, rungs[i]);
-	}
-	if (rung == NULL)
-		return 0;
-	return hf_cli_usage(cli, "unknown rung '%s'%s%s%s", rung,
-			    search.nearest != NULL ? ": did you mean '" : "",
-			    hf_str_or(search.nearest, ""), search.nearest != NULL ? "'?" : "");
+			return 0;
+	return rung == NULL ? 0 : refuse_rung(cli, rung);
 }
 
 static int verb_mend(struct hf_cli *cli)

@@ -149,7 +149,8 @@ static void a_node_without_faults_needs_a_choice(void **state)
 	cli_world_run(w, "mend", "gpu-7", NULL);
 	assert_said(w, 1, "",
 		    "holdfast: by its agent's report no device of node 'gpu-7' needs a reset or a "
-		    "reboot; to act all the same, give --device or --rung\n");
+		    "reboot; to act all the same, give --device or --rung, and --although-well if "
+		    "nothing has a fault\n");
 	cli_world_run(w, "mend", "gpu-7", "--rung", "reset-device", NULL);
 	assert_int_equal(w->code, 1);
 	assert_has(w->err, "a reset needs a device");
@@ -179,9 +180,11 @@ static void wrong_words_are_refused(void **state)
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	act = cli_world_get(w, &hf_remediations, "gpu-7-1");
 	assert_null(hf_json_path(hf_doc_json(act), "spec", "cancel", NULL));
-	cli_world_run(w, "mend", "gpu-7", "--rung", "rebot", NULL);
+	/* A reboot would be the most similar name. */
+	cli_world_run(w, "mend", "gpu-7", "--rung", "reset", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
-	assert_has(w->err, "unknown rung 'rebot': did you mean 'reboot'?");
+	assert_has(w->err, "unknown rung 'reset'; the rungs are restart-process, reset-device, "
+			   "restart-plugin, reboot, external, person\n");
 }
 
 /* ---- the dry run ----------------------------------------------------------------------------------- */
@@ -361,6 +364,12 @@ static void why_node_shows_the_act_that_runs_or_the_last(void **state)
 	assert_has(w->out, "mend      gpu-7-3: JobsMoved is False (PodsLeft): 2 pods\n");
 	assert_null(strstr(w->out, "Locked"));
 	assert_null(strstr(w->out, "gpu-7-2"));
+	put_act(w, 4, RESET,
+		"'phase':'Pending','message':'waits','conditions':[{'type':'Locked','status':"
+		"'False','reason':'LeaseFree','message':'waits'}]");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out, "is Pending: waits\n");
+	assert_null(strstr(w->out, "LeaseFree"));
 }
 
 /* The record of a job's failure names the act that answered it. */

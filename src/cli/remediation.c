@@ -227,7 +227,9 @@ static void tell_one(const struct hf_remediation *r, hf_cli_mend_fn fn, void *ar
 	for (size_t i = 0; i < r->status.conditions.len; i++) {
 		const struct hf_remediation_condition *c = &r->status.conditions.items[i];
 
-		if (hf_streq(c->status, "True"))
+		/* A condition may only repeat what the object waits for. */
+		if (hf_streq(c->status, "True") ||
+		    (!hf_str_is_empty(c->message) && hf_streq(c->message, r->status.message)))
 			continue;
 		hf_strbuf_clear(&text);
 		hf_strbuf_addf(&text, "%s: %s is %s (%s)%s%s", r->name, hf_str_or(c->type, "?"),
