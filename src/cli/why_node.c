@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "api/device_rollout.h"
 #include "api/health_policy.h"
+#include "api/remediation.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/disks.h"
@@ -234,6 +235,16 @@ static void add_maintenance_reasons(struct account *a)
 	}
 }
 
+/* Adds a reason if an annotation of the Node holds Holdfast back. */
+static bool add_annotation_reason(struct account *a, const char *key, const char *topic,
+				  const char *effect)
+{
+	if (!hf_paused(hf_json_path_str(a->node, "metadata", "annotations", key, NULL)))
+		return false;
+	add_reason(a, "", topic, "annotation %s: %s", key, effect);
+	return true;
+}
+
 static void add_marks_reasons(struct account *a)
 {
 	const struct hf_json *spec = hf_json_get(a->node, "spec");
@@ -241,11 +252,10 @@ static void add_marks_reasons(struct account *a)
 	add_quarantine_reasons(a);
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false))
 		add_cordon_reason(a);
-	a->paused = hf_paused(
-		hf_json_path_str(a->node, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL));
-	if (a->paused)
-		add_reason(a, "", "paused", "annotation %s: Holdfast does nothing to this node",
-			   HF_PAUSED_ANNOTATION);
+	a->paused = add_annotation_reason(a, HF_PAUSED_ANNOTATION, "paused",
+					  "Holdfast does nothing to this node");
+	add_annotation_reason(a, HF_MEND_HOLD_ANNOTATION, "hold",
+			      "no act begins on this node, and no rollout changes it");
 }
 
 static void add_problems_reasons(struct account *a)

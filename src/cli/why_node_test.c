@@ -185,14 +185,18 @@ static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
 {
 	struct cli_world *w = *state;
 
-	put_node(w, "'taints':[{'key':'holdfast.dev/device','effect':'NoSchedule'}]",
-		 "'holdfast.dev/quarantine':'nonsense','holdfast.dev/paused':'true'", READY);
+	put_node(
+		w, "'taints':[{'key':'holdfast.dev/device','effect':'NoSchedule'}]",
+		"'holdfast.dev/quarantine':'nonsense','holdfast.dev/paused':'true','holdfast.dev/hold':'yes'",
+		READY);
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_has(w->out, "holdfast.dev/device:NoSchedule, without a record of its owner: "
 			   "Holdfast does not remove it\n");
 	assert_has(
 		w->out,
 		"paused    annotation holdfast.dev/paused: Holdfast does nothing to this node\n");
+	assert_has(w->out, "hold      annotation holdfast.dev/hold: no act begins on this node, "
+			   "and no rollout changes it\n");
 	assert_has(
 		w->out,
 		"agent     no agent reports the devices: DeviceHealth 'gpu-7' does not exist or cannot be read\n");
