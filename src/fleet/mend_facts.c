@@ -702,7 +702,8 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 	if (hf_str_is_empty(mend->policy))
 		return NULL;
 	if (facts->policy == NULL || mend->docs[MEND_READ_POLICY] == NULL)
-		return "the policy of this Remediation does not exist";
+		return hf_arena_printf(mend->arena, "spec.policy: HealthPolicy %s does not exist",
+				       mend->policy);
 	return policy_forbids(mend, facts, facts->policy);
 }
 
