@@ -217,7 +217,7 @@ static const char *failed_at(const char *key, int code)
 		return "Failed to write";
 	if (hf_streq(key, "evictions"))
 		return "Failed to evict";
-	return code == HF_E_TOO_LARGE ? "More than there is room for" : "Failed to list or watch";
+	return code == HF_E_TOO_LARGE ? "More than there is room for" : "Request failed";
 }
 
 void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int code,
