@@ -743,7 +743,9 @@ static void tell_taken_back(const struct tally *tally, struct hf_rollout_plan *p
 {
 	const struct hf_rollout_member *left = tally->left;
 
-	set_message(plan, "taken back; %d node%s failed, %d keep%s the change%s%s%s%.200s",
+	set_message(plan,
+		    "taken back (condition Halted says why); %d node%s failed on the way back, %d "
+		    "keep%s the change%s%s%s%.200s",
 		    plan->failed, plan->failed == 1 ? "" : "s", plan->left,
 		    plan->left == 1 ? "s" : "", left == NULL ? "" : ", first ",
 		    left == NULL ? "" : left->name, left == NULL ? "" : ": ",

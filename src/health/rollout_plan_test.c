@@ -676,7 +676,8 @@ static void a_rollback_names_the_nodes_that_keep_the_change(void **state)
 	assert_int_equal(plan.next, HF_ROLLOUT_ENDED_FAILED);
 	assert_int_equal(plan.left, 1);
 	assert_string_equal(plan.message,
-			    "taken back; 0 nodes failed, 1 keeps the change, first n02: "
+			    "taken back (condition Halted says why); 0 nodes failed on the way "
+			    "back, 1 keeps the change, first n02: "
 			    "annotation holdfast.dev/hold");
 	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
 	s->members[2].changed = false;

@@ -251,7 +251,7 @@ static void more_nodes_are_skipped_on_the_way_back_than_the_status_can_list(void
 	for (int i = 50; i < 389; i++)
 		left += d->runs[i] == 2;
 	assert_in_range(left, HF_ROLLOUT_NODES_MAX + 1, 339);
-	snprintf(text, sizeof(text), "taken back; 0 nodes failed, %d keep the change", left);
+	snprintf(text, sizeof(text), "0 nodes failed on the way back, %d keep the change", left);
 	rd_expect_message(d, text);
 	rd_expect_clean(d);
 }
