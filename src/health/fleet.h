@@ -195,7 +195,7 @@ enum hf_health_doing {
 	X(MENDED, "mended: the node's faults have ended")                                                \
 	X(PODS,                                                                                          \
 	  "pods: a driver's or plugin's pod mends the fault, and a taint would keep the pod away")       \
-	X(EXHAUSTED, "exhausted: every remedy has been tried as often as allowed")                       \
+	X(EXHAUSTED, "exhausted: the policy allows no further remedy")                                   \
 	X(LOST, "lost: nothing is heard of the node since a remedy has failed")                          \
 	X(TIMED_OUT, "timed-out: the remedy has not helped in time")                                     \
 	X(RUNNING, "running: a remedy is under way")                                                     \
