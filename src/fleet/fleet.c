@@ -313,6 +313,10 @@ static void follow_health(const struct hf_fleet *fleet, const struct fleet_healt
 			: was != NULL ? was->seen_at
 				      : HF_TIME_NONE;
 	view->got_at = was != NULL && !spoke ? was->got_at : hf_loop_mono(fleet->env.loop);
+	view->unknown_since = was != NULL && was->state == HF_HEALTH_UNKNOWN &&
+					      hf_streq(was->boot_id, view->boot_id)
+				      ? was->unknown_since
+				      : hf_loop_mono(fleet->env.loop);
 	view->weighed_by = was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 	if (was != NULL)
 		hf_fleet_ease_health(was, view);

@@ -110,6 +110,8 @@ struct fleet_health {
 	hf_time seen_at;
 	/* arrival of the report in this process, monotonic: from then on the next one is awaited */
 	hf_time got_at;
+	/* state Unknown: arrival of the first report of this boot with that state, monotonic */
+	hf_time unknown_since;
 	const char *boot_id;
 	/* The policy that counted this fault in its breaker while the breaker stayed closed. The
 	 * pointer is only compared, never read. */
@@ -341,7 +343,8 @@ struct fleet_policy *hf_fleet_policy_of(struct hf_fleet *fleet, const char *node
 hf_time hf_fleet_convert_time(const struct hf_fleet *fleet, const struct fleet_health *health,
 			      hf_time at, hf_time now);
 /* The next report of the node may still come: until then the node is not silent, whatever the time of its last report. A
- * leader that has just started does not know the node's clock, and the agent writes a deleted DeviceHealth again. */
+ * leader that has just started does not know the node's clock, and the agent writes a deleted DeviceHealth again. A node
+ * in state Unknown may still report the devices that its driver names some minutes after the boot. */
 bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time stale_after);
 /* The labels of a node as an object, for a selector. The caller releases it. */
 struct hf_json *hf_fleet_make_labels(const struct hf_node_marks *marks);

@@ -208,12 +208,15 @@ bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time
 {
 	const struct fleet_health *health = hf_fleet_find_health(fleet, node);
 	const struct fleet_node *view = hf_fleet_find_node(fleet, node);
+	hf_time since;
 
-	if (health == NULL && view == NULL)
+	if (health != NULL)
+		since = health->state == HF_HEALTH_UNKNOWN ? health->unknown_since : health->got_at;
+	else if (view != NULL)
+		since = view->unheard_since;
+	else
 		return false;
-	return hf_loop_mono(fleet->env.loop) -
-		       (health != NULL ? health->got_at : view->unheard_since) <=
-	       stale_after;
+	return hf_loop_mono(fleet->env.loop) - since <= stale_after;
 }
 
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,

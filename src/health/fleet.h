@@ -108,7 +108,8 @@ struct hf_health_node {
 	bool foreign;        /* the node is unavailable, and not by Holdfast */
 	bool owned;          /* quarantined by Holdfast */
 	hf_time owned_at;
-	/* the operator has not waited for the node's next report for stale_after yet */
+	/* the operator has not waited for stale_after yet: for the node's next report, or, if the agent knows nothing of a
+	 * device since a boot, for a report that does */
 	bool awaited;
 	bool of_act; /* the quarantine is of a Remediation that has not succeeded: the policy does not end it */
 	bool excluded;

@@ -143,9 +143,8 @@ static bool is_lost(const struct hf_health_node *node, const struct hf_health_fl
 			  node->attempts[i].action >= HF_HEALTH_RESET_DEVICE;
 	if (!failed || !is_silent(node, fleet, policy))
 		return false;
-	/* An agent that knows nothing of a device says so. Without a report, the next one may still come. */
-	return !node->awaited ||
-	       (node->observed_at != HF_TIME_NONE && node->state == HF_HEALTH_UNKNOWN);
+	/* The next report may still come. After a boot it takes the driver minutes to name the devices. */
+	return !node->awaited;
 }
 
 static bool is_left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,

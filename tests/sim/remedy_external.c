@@ -597,6 +597,33 @@ static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 	assert_int_equal(fixes->creates, 0);
 }
 
+/* A person reboots the node after a failed reset. It takes the driver some minutes to name the GPUs. */
+static void a_node_that_has_just_booted_is_not_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+	char boot[40], text[128];
+
+	rw_begin(w, 10, LADDER("'reset-device','reboot','external'"));
+	ra_all(fixes->actors, RA_FAILS, RA_NO_START);
+	fail_reset(w);
+	w->silent[NODE] = true;
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
+	w->boots[NODE]++;
+	rw_boot_id(w, NODE, boot);
+	snprintf(text, sizeof(text), "{'status':{'nodeInfo':{'bootID':'%s'}}}", boot);
+	rw_patch_status(w, &hf_nodes, NAME, text);
+	w->silent[NODE] = false;
+	rw_say(w, NODE, RW_UNSEEN);
+	rw_run(w, 14 * HF_MINUTE);
+	assert_int_equal(ra_count(fixes->actors), 2);
+	rw_say(w, NODE, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, NODE));
+	assert_int_equal(fixes->creates, 0);
+}
+
 /* Somebody deletes the report of a node after a failed reset. Its agent lives, and writes the next one some minutes later. */
 static void delete_report(struct rw *w, bool restarts)
 {
@@ -663,6 +690,7 @@ int main(int argc, char **argv)
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
+		T(a_node_that_has_just_booted_is_not_given_away),
 		T(a_deleted_report_gives_no_node_away),
 		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
