@@ -331,3 +331,22 @@ const char *dra_effect_of(const struct dra *dra, const char *node)
 {
 	return hf_str_or(hf_json_path_str(rule_of(dra, node), "spec", "taint", "effect", NULL), "");
 }
+
+const char *dra_mark_of(struct rw *w, const char *name)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_nodes, NULL, name), "metadata",
+					  "annotations", "holdfast.dev/quarantine", NULL),
+			 "");
+}
+
+bool dra_is_marked(struct rw *w, const char *name)
+{
+	return *dra_mark_of(w, name) != '\0';
+}
+
+const char *dra_devices_out(struct rw *w, const char *name)
+{
+	return hf_str_or(hf_json_path_str(rw_get(w, &hf_devicehealths, NULL, name), "metadata",
+					  "annotations", "holdfast.dev/devices-out", NULL),
+			 "");
+}

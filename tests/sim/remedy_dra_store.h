@@ -57,5 +57,10 @@ void dra_remove_rule(struct dra *dra, size_t at);
 /* The device of the only rule of the node; "": there is none. */
 const char *dra_device_of(const struct dra *dra, const char *node);
 const char *dra_effect_of(const struct dra *dra, const char *node);
+/* The mark of the node's quarantine; "": none. */
+const char *dra_mark_of(struct rw *w, const char *node);
+bool dra_is_marked(struct rw *w, const char *node);
+/* What the jobs are told of the node's devices; "": nothing. */
+const char *dra_devices_out(struct rw *w, const char *node);
 
 #endif
