@@ -688,12 +688,12 @@ static bool note_taken_off(struct hf_fleet *fleet, const struct fleet_seen *seen
 }
 
 /* Puts the taint on nodes of which a failed device cannot be taken out of use alone. Such a node was charged to the
- * budgets when it was quarantined. */
+ * budgets when it was quarantined, and an agent that has become silent does not end its quarantine. */
 static bool widen_quarantines(struct hf_fleet *fleet, const struct fleet_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && fleet->n_acts < HF_FLEET_ACTS_MAX; i++) {
 		if (!is_to_widen(seen->items[i].node) || hf_fleet_is_halted(seen) ||
-		    hf_fleet_is_stale(seen, i) || !may_write_mark(fleet, seen, i, false) ||
+		    hf_fleet_is_outdated(seen, i) || !may_write_mark(fleet, seen, i, false) ||
 		    hf_fleet_taints_why_node(fleet->taints, seen->items[i].name) == NULL)
 			continue;
 		add_mark(fleet, seen, i)->widen = true;

@@ -606,6 +606,11 @@ static void decide_offered(struct fleet_taints *t, struct fleet_policy *policy,
 					      : "pods that were given it have");
 	} else if (limit == 0 || has_open_act(t->fleet, t->node, false)) {
 		plan->why_node = plan->why_offered;
+	} else if (!hf_fleet_is_awaited(t->fleet, t->node, policy->spec.stale_after)) {
+		/* Nothing shows which pods are given the device, so none would be evicted. */
+		plan->why_node =
+			hf_arena_printf(t->arena, "%s, and nothing is heard of the node's agent",
+					plan->why_offered);
 	} else {
 		facts->stays = true;
 		tell_offered(t, policy, facts, plan->why_offered);

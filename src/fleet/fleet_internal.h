@@ -354,7 +354,9 @@ const char *hf_fleet_find_foreign(const struct fleet_policy *policy,
 				  const struct hf_node_marks *marks);
 /* The node is out of use, and not by Holdfast. */
 bool hf_fleet_is_foreign(const struct fleet_policy *policy, const struct fleet_node *node);
-/* The node's DeviceHealth is too old for a decision, or from an earlier boot of the node. */
+/* The node's DeviceHealth is from an earlier boot of the node, or its evidence from before the breaker was closed. */
+bool hf_fleet_is_outdated(const struct fleet_seen *seen, size_t i);
+/* The same, or the DeviceHealth is too old for a decision. */
 bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i);
 /* When a person removed Holdfast's taint, by the mark on the Node or by what this process saw.
  * NONE: unknown, or the taint is there. */

@@ -652,13 +652,19 @@ bool hf_fleet_is_halted(const struct fleet_seen *seen)
 	return seen->rules.paused || seen->memory.breaker_open || seen->memory_moved;
 }
 
+bool hf_fleet_is_outdated(const struct fleet_seen *seen, size_t i)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	return !node->same_boot || (seen->memory.breaker_closed_at != HF_TIME_NONE &&
+				    (node->evidence_at == HF_TIME_NONE ||
+				     node->evidence_at < seen->memory.breaker_closed_at));
+}
+
 bool hf_fleet_is_stale(const struct fleet_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
 
-	return !node->same_boot || node->observed_at == HF_TIME_NONE ||
-	       seen->now - node->observed_at > seen->rules.stale_after ||
-	       (seen->memory.breaker_closed_at != HF_TIME_NONE &&
-		(node->evidence_at == HF_TIME_NONE ||
-		 node->evidence_at < seen->memory.breaker_closed_at));
+	return hf_fleet_is_outdated(seen, i) || node->observed_at == HF_TIME_NONE ||
+	       seen->now - node->observed_at > seen->rules.stale_after;
 }

@@ -61,6 +61,15 @@ static void report_gpu(struct rw *w, const char *pods)
 	report_class(w, "gpu-reset", RESOURCE, pods);
 }
 
+/* The agent goes on reporting. */
+static void run_on(struct rw *w, const char *pods, hf_time span)
+{
+	for (hf_time at = 0; at < span; at += 5 * HF_MINUTE) {
+		report_gpu(w, pods);
+		rw_run(w, 5 * HF_MINUTE);
+	}
+}
+
 static void offer(struct rw *w, int capacity, int allocatable)
 {
 	char text[160];
@@ -267,7 +276,7 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	rw_run(w, HF_MINUTE);
 	assert_true(rw_is_evicted(w, "default", "late-1"));
 	assert_int_equal(late_of(w), 1);
-	rw_run(w, HF_HOUR);
+	run_on(w, "", HF_HOUR);
 	assert_false(rw_tainted(w, 1));
 	give(w, "late-2");
 	rw_run(w, HF_MINUTE);
@@ -320,6 +329,8 @@ static void no_more_pods_are_evicted_than_the_limit_before_the_taint(void **stat
 static void a_refused_eviction_counts_once(void **state)
 {
 	struct rw *w = *state;
+	const char *uid;
+	bool first;
 
 	(void)begin_offered(w, LATE_PODS("3"));
 	w->refuse_evictions = true;
@@ -330,18 +341,15 @@ static void a_refused_eviction_counts_once(void **state)
 	}
 	assert_int_equal(late_of(w), 2);
 	assert_true(rw_event(w, "EvictionRefused", "n001"));
-	rw_remove(w, &hf_pods, "default",
-		  strstr(dra_mark_of(w, "n001"),
-			 hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"), "metadata",
-					  "uid", NULL)) == NULL
-			  ? "late-1"
-			  : "late-2",
-		  0);
+	uid = hf_json_path_str(rw_get(w, &hf_pods, "default", "late-1"), "metadata", "uid", NULL);
+	first = strstr(dra_mark_of(w, "n001"), uid) != NULL;
+	rw_remove(w, &hf_pods, "default", first ? "late-2" : "late-1", 0);
 	rw_stop(w);
 	rw_start(w);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(late_of(w), 2);
 	assert_false(rw_tainted(w, 1));
+	report_gpu(w, first ? "late-1" : "late-2");
 	w->refuse_evictions = false;
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(late_of(w), 2);
@@ -450,12 +458,36 @@ static void a_plugin_that_withholds_the_device_after_all_is_told(void **state)
 	rw_run(w, 20 * HF_SECOND);
 	assert_string_equal(dra_devices_out(w, "n001"), "GPU-plugin");
 	rw_run(w, 10 * HF_MINUTE);
+	report_class(w, "reboot", RESOURCE, "");
 	offer(w, 8, 8);
 	rw_run(w, 20 * HF_SECOND);
 	assert_string_equal(dra_devices_out(w, "n001"), "");
 	rw_run(w, 10 * HF_MINUTE);
 	assert_false(rw_tainted(w, 1));
 	assert_int_equal(late_of(w), 1);
+}
+
+/* Then nothing shows which pods are given the device. The policy allows no such pod, or two. */
+static void a_node_whose_agent_dies_is_taken(void **state)
+{
+	static const char *const policies[] = {DEVICE, LATE_PODS("2")};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		(void)begin_with_plugin(w, policies[i], i == 0 ? 7 : 8);
+		rw_run(w, 14 * HF_MINUTE);
+		assert_true(dra_is_marked(w, "n001"));
+		assert_false(rw_tainted(w, 1));
+		rw_run(w, 10 * HF_MINUTE);
+		assert_int_equal(rw_tainted(w, 1), i == 1);
+		offer(w, 8, 8);
+		rw_run(w, HF_MINUTE);
+		assert_true(rw_tainted(w, 1));
+		rw_teardown((void **)&w);
+	}
 }
 
 /* Evictions that are refused, operators that die, and a former leader that goes on beside the next one. */
@@ -521,6 +553,7 @@ int main(int argc, char **argv)
 		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
 		T(a_refused_eviction_counts_once),
 		T(a_pod_counts_once_whenever_the_operator_dies),
+		cmocka_unit_test(a_node_whose_agent_dies_is_taken),
 		T(an_act_takes_the_node_whose_plugin_offers_its_device),
 		T(a_policy_that_mends_takes_the_node),
 		cmocka_unit_test(a_policy_without_late_pods_takes_the_node),
