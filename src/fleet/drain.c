@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/fleet_internal.h"
 
+#include "api/condition.h"
 #include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -126,15 +127,25 @@ static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
 	       hf_has_pod_ended(pod);
 }
 
-static hf_time came_at(const struct hf_json *pod)
+static hf_time parse_time(const char *text)
 {
 	hf_time at;
 
-	return hf_time_parse(
-		       hf_str_or(hf_json_path_str(pod, "metadata", "creationTimestamp", NULL), ""),
-		       &at, NULL) == 0
-		       ? at
-		       : 0;
+	return hf_time_parse(hf_str_or(text, ""), &at, NULL) == 0 ? at : 0;
+}
+
+/* When the pod was bound to its node. It may have waited for devices long before. If the pod was created with a node, a
+ * kubelet writes the condition, and its clock may be wrong. */
+static hf_time came_at(const struct hf_json *pod, hf_time now)
+{
+	hf_time created = parse_time(hf_json_path_str(pod, "metadata", "creationTimestamp", NULL));
+	hf_time bound =
+		hf_condition_is_true(pod, "PodScheduled")
+			? parse_time(hf_json_path_str(hf_find_condition(pod, "PodScheduled"),
+						      "lastTransitionTime", NULL))
+			: 0;
+
+	return bound > created && bound <= now ? bound : created;
 }
 
 /* Decides with what was read live. */
@@ -163,7 +174,7 @@ static enum hf_health_drain_why decide_eviction(struct hf_fleet *fleet, const st
 				continue;
 			about.daemon = hf_is_pod_of_node(pod);
 			about.ended = has_ended(fleet, pod);
-			about.came_at = came_at(pod);
+			about.came_at = came_at(pod, drain.now);
 			fleet->evict_late = about.came_at > drain.quarantined_at;
 			about.selected = !policy->spec.has_pod_selector ||
 					 hf_selector_match_labels(

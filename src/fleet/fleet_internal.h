@@ -245,7 +245,7 @@ struct hf_fleet {
 	/* The eviction under way. Evictions run beside the rounds. */
 	struct hf_call *evicting;
 	int evict_step;
-	bool evict_late;         /* the pod that is evicted was created after the quarantine */
+	bool evict_late;         /* the pod that is evicted came after the quarantine */
 	struct hf_doc *evict_on; /* its Node as read live; NULL: not read yet */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 	/* a shared ResourceClaim of the pod; "": the pod has none */
@@ -295,7 +295,7 @@ void hf_fleet_note_refused(struct hf_fleet *fleet, const char *uid, const char *
 const char *hf_fleet_find_refused(const struct hf_fleet *fleet, const char *uid);
 /* The time before which the Node or pod is left alone; 0: it may be tried now. */
 hf_time hf_fleet_not_before(const struct hf_fleet *fleet, const char *uid);
-/* Counts an evicted pod that was created after its node was quarantined. */
+/* Counts an evicted pod that came after its node was quarantined. */
 void hf_fleet_count_late(struct hf_fleet *fleet, const char *node);
 unsigned hf_fleet_late_pods(const struct hf_fleet *fleet, const char *node);
 /* The node was released: starts its count of late pods at 0 again. */

@@ -173,7 +173,7 @@ bool hf_fleet_is_server_failure(int code)
 	       code == HF_E_UNAUTHORIZED;
 }
 
-/* --- pods that were created after the quarantine ---------------------------------------------- */
+/* --- pods that came after the quarantine ---------------------------------------------------- */
 
 /* Key in the table of refusals under which a node's late pods are counted. */
 static char *late_key(const char *node)

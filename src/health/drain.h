@@ -34,7 +34,7 @@ struct hf_health_pod {
 	bool daemon;     /* the pod is of a DaemonSet, which would create a new pod on this node */
 	bool ended;      /* the pod has ended, or is being deleted */
 	bool restarting; /* the pod's job restarts at this moment */
-	hf_time came_at; /* when the pod was created; 0: not known */
+	hf_time came_at; /* when the pod came to the node; 0: not known */
 	/* an eviction was refused, for instance by a disruption budget: no other try before this time; NONE: none
 	 * was refused */
 	hf_time not_before;

@@ -467,6 +467,37 @@ static void a_plugin_that_withholds_the_device_after_all_is_told(void **state)
 	assert_int_equal(late_of(w), 1);
 }
 
+/* These pods have waited for devices since before the fault. */
+static void a_pod_that_has_waited_for_devices_counts(void **state)
+{
+	static const char *const pods[] = {"queued-1", "queued-2"};
+	struct rw *w = *state;
+	char at[HF_TIME_TEXT_MAX], text[192];
+
+	(void)begin(w, 5, LATE_PODS("2"));
+	offer(w, 8, 8);
+	for (size_t i = 0; i < 2; i++)
+		rw_pod(w, pods[i], 1, "ReplicaSet");
+	w->holder[1] = NULL;
+	rw_run(w, 2 * HF_SECOND);
+	report_gpu(w, "");
+	rw_run(w, HF_MINUTE);
+	for (int i = 0; i < 2; i++) {
+		assert_false(rw_tainted(w, 1));
+		hf_time_format(hf_loop_wall(w->loop), at);
+		snprintf(text, sizeof(text),
+			 "{'status':{'conditions':[{'type':'PodScheduled','status':'True',"
+			 "'lastTransitionTime':'%s'}]}}",
+			 at);
+		rw_patch_in(w, &hf_pods, "default", pods[i], "status", text);
+		report_gpu(w, pods[i]);
+		rw_run(w, HF_MINUTE);
+		assert_true(rw_is_evicted(w, "default", pods[i]));
+		assert_int_equal(late_of(w), i + 1);
+	}
+	assert_true(rw_tainted(w, 1));
+}
+
 /* Then nothing shows which pods are given the device. The policy allows no such pod, or two. */
 static void a_node_whose_agent_dies_is_taken(void **state)
 {
@@ -553,6 +584,7 @@ int main(int argc, char **argv)
 		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
 		T(a_refused_eviction_counts_once),
 		T(a_pod_counts_once_whenever_the_operator_dies),
+		T(a_pod_that_has_waited_for_devices_counts),
 		cmocka_unit_test(a_node_whose_agent_dies_is_taken),
 		T(an_act_takes_the_node_whose_plugin_offers_its_device),
 		T(a_policy_that_mends_takes_the_node),
