@@ -551,17 +551,18 @@ static bool is_left_alone(const struct pass_facts *facts, const struct fleet_pol
 	return facts->marks.paused || (policy != NULL && (policy->paused || policy->spec.paused));
 }
 
-/* A Remediation of the node is not at an end. person: one that asks a person; else: one of another rung. */
-static bool has_open_act(const struct hf_fleet *fleet, const char *node, bool person)
+/* A Remediation of the node is not at an end. task: a policy asks a person; else: one of another rung. */
+static bool has_open_act(const struct hf_fleet *fleet, const char *node, bool task)
 {
 	const struct hf_cache_entry *entry;
 
 	for (size_t it = 0; (entry = hf_cache_next(fleet->mend->cache, &it)) != NULL;) {
 		const struct mend_object *object = entry->view;
 
-		if (object->readable && (object->rung == HF_MEND_PERSON) == person &&
-		    (person || !object->r.spec.dry_run) && !hf_mend_is_final(object->phase) &&
-		    hf_streq(object->r.spec.node, node))
+		if (object->readable && !object->r.spec.dry_run &&
+		    (object->rung == HF_MEND_PERSON) == task &&
+		    (!task || hf_streq(object->r.spec.requested_by, "policy")) &&
+		    !hf_mend_is_final(object->phase) && hf_streq(object->r.spec.node, node))
 			return true;
 	}
 	return false;
@@ -838,7 +839,7 @@ static void on_timer(void *arg)
 
 /* ---- rounds ------------------------------------------------------------------------------------------- */
 
-/* A person is asked for the node: every remedy was tried. */
+/* The policy asks a person for the node: it has tried every remedy. A person may order a task before that. */
 static bool is_last_rung(const struct hf_fleet *fleet, const struct fleet_policy *policy,
 			 const char *node)
 {

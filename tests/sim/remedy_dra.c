@@ -401,6 +401,22 @@ static void pods_stay_on_a_device_if_the_policy_evicts_none(void **state)
 	}
 }
 
+/* A person notes a task, or tries one, before the policy has tried its remedies. */
+static void a_task_that_a_person_ordered_is_not_the_last_rung(void **state)
+{
+	struct rw *w = *state;
+	static struct ladder ladder; /* the teardown uses it */
+
+	begin_ladder(w, &ladder, "{'mode':'remediate','quarantine':'Device','mend':{}," WIDE "}");
+	ra_all(ladder.actors, RA_NO_START, RA_NO_START);
+	w->people_ask = true;
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	ra_request(ladder.actors, 1, 2, "person", "");
+	for (int i = 0; i < 5; i++)
+		assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "NoSchedule");
+}
+
 /* The operator dies at each of its writes: each device has at most one rule, and at the end none is left. */
 static void the_operator_may_die_at_each_write(void **state)
 {
@@ -447,6 +463,7 @@ int main(int argc, char **argv)
 		T(a_reset_waits_for_the_rule),
 		T(a_reset_of_another_device_takes_the_node),
 		cmocka_unit_test(pods_stay_on_a_device_if_the_policy_evicts_none),
+		T(a_task_that_a_person_ordered_is_not_the_last_rung),
 		T(the_operator_may_die_at_each_write),
 	};
 
