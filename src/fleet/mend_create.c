@@ -21,24 +21,27 @@
  */
 
 /* Before a person, the external controller is asked once in each quarantine. Class support needs a
- * person. */
-static bool may_give_away(const struct hf_policy_mend *rules, enum hf_health_class cls, bool given)
+ * person. Pods that work keep the node, unless nothing is heard of it any more. */
+static bool may_give_away(const struct hf_policy_mend *rules, const struct hf_health_node *node,
+			  const struct hf_health_decision *d, bool given)
 {
-	return rules->externals && cls != HF_HEALTH_SUPPORT && !given;
+	return rules->externals && node->cls != HF_HEALTH_SUPPORT && !given &&
+	       (!node->undrainable || d->why == HF_HEALTH_WHY_LOST);
 }
 
 /* Finds the rung that the plan asks for. False: the plan asks for no act that can be performed, and for no
  * person. */
 static bool find_rung(const struct fleet_mend *mend, const struct fleet_policy *policy,
-		      const struct hf_health_decision *d, enum hf_health_class cls,
+		      const struct hf_health_decision *d, const struct hf_health_node *node,
 		      enum hf_mend_rung *ret_rung)
 {
 	if (d->answer != HF_HEALTH_GO)
 		return false;
 	if (d->doing == HF_HEALTH_DO_GIVE_UP)
-		*ret_rung = may_give_away(&policy->spec.mend, cls, mend->others.external_on_node)
-				    ? HF_MEND_EXTERNAL
-				    : HF_MEND_PERSON;
+		*ret_rung =
+			may_give_away(&policy->spec.mend, node, d, mend->others.external_on_node)
+				? HF_MEND_EXTERNAL
+				: HF_MEND_PERSON;
 	else if (d->doing != HF_HEALTH_DO_REMEDY)
 		return false;
 	else if (d->action == HF_HEALTH_RESET_DEVICE)
@@ -190,7 +193,7 @@ bool hf_fleet_mend_make(struct fleet_mend *mend, struct hf_request *ret_request,
 	for (size_t i = 0; i < seen.len && !seen.memory_moved; i++) {
 		if (!hf_streq(seen.items[i].name, mend->node))
 			continue;
-		if (!find_rung(mend, policy, &seen.plan.decisions[i], seen.nodes[i].cls, &rung) ||
+		if (!find_rung(mend, policy, &seen.plan.decisions[i], &seen.nodes[i], &rung) ||
 		    !may_create(mend, policy, rung) || !is_new(mend, &seen.nodes[i], rung) ||
 		    !fill_spec(mend, &seen, i, rung, &spec))
 			return false;
@@ -215,7 +218,7 @@ static bool is_wanted(const struct fleet_seen *seen, size_t i)
 		return d->doing == HF_HEALTH_DO_REMEDY;
 	return !item->called_off &&
 	       (!item->asked ||
-		may_give_away(&seen->policy->spec.mend, seen->nodes[i].cls, item->given_away));
+		may_give_away(&seen->policy->spec.mend, &seen->nodes[i], d, item->given_away));
 }
 
 /* The list may be too short for all nodes, and some of them may get no act. So each round begins after the last node of

@@ -670,6 +670,49 @@ static void another_controller_is_asked_beside_a_task_of_a_person(void **state)
 	assert_int_equal(fixes->creates, 1);
 }
 
+/* The pod on the slow node works on, so a person is asked first. */
+static void a_slow_node_is_given_away_when_its_pods_have_ended(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10, LADDER("'external'"));
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rw_rung(w, ACT), "person");
+	assert_int_equal(ra_count(fixes->actors), 1);
+	assert_false(rw_is_evicted(w, "default", "work"));
+	(void)rw_remove(w, &hf_pods, "default", "work", 0);
+	w->holder[NODE] = NULL;
+	rw_report(w, NODE);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+}
+
+/* Its last report names a pod, which no kubelet can end. */
+static void a_slow_node_that_is_lost_is_given_away(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	w->people_ask = true;
+	rw_begin(w, 10, LADDER("'external'"));
+	ra_all(fixes->actors, RA_NEVER, RA_NEVER);
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, HF_MINUTE);
+	ra_request(fixes->actors, NODE, 2, "reboot", "");
+	rw_run(w, HF_MINUTE);
+	w->silent[NODE] = true;
+	rw_set_ready(w, NODE, "Unknown");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rw_rung(w, NAME "-3"), "external");
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -693,6 +736,8 @@ int main(int argc, char **argv)
 		T(a_node_that_has_just_booted_is_not_given_away),
 		T(a_deleted_report_gives_no_node_away),
 		T(a_new_leader_gives_no_node_without_a_report_away),
+		T(a_slow_node_is_given_away_when_its_pods_have_ended),
+		T(a_slow_node_that_is_lost_is_given_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(the_report_of_a_dead_node_proves_nothing_to_a_new_leader),

@@ -677,6 +677,28 @@ static void a_fault_that_outlives_its_reset_climbs(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
+/* The work on the node goes on, so the reboot waits for its end. */
+static void a_slow_node_is_rebooted_when_its_pods_have_ended(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(w, 10, MEND);
+
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, HF_HOUR);
+	assert_true(rw_tainted(w, NODE));
+	rw_expect_next(w, NODE, "held restart-node undrainable");
+	assert_false(rw_is_evicted(w, "default", "work"));
+	assert_int_equal(ra_count(a), 0);
+	(void)rw_remove(w, &hf_pods, "default", "work", 0);
+	w->holder[NODE] = NULL;
+	rw_report(w, NODE);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, ACT), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
 /* GPU 1 is Degraded, and a person has GPU 0 reset: that act has not mended GPU 1. */
 static void a_reset_of_one_gpu_mends_no_other_that_is_slow(void **state)
 {
@@ -931,6 +953,7 @@ int main(int argc, char **argv)
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 		T(a_held_policy_does_not_say_go),
+		T(a_slow_node_is_rebooted_when_its_pods_have_ended),
 		T(a_reset_of_one_gpu_mends_no_other_that_is_slow),
 		T(a_held_act_of_a_person_keeps_its_quarantine),
 		T(a_failed_act_of_a_person_keeps_its_quarantine),
