@@ -133,11 +133,20 @@ static bool is_needed(const struct hf_device_taint_view *view, const struct hf_d
 
 /* ---- failed devices ------------------------------------------------------------------------------ */
 
+/* Pods work on with a slow device until they end by themselves. */
+static const char *find_effect(const struct hf_device_taint_view *view,
+			       const struct hf_device_report *device)
+{
+	return hf_streq(view->effect, "NoExecute") && hf_impact_of_device(device) == HF_IMPACT_SLOW
+		       ? "NoSchedule"
+		       : view->effect;
+}
+
 static bool plan_match(const struct hf_device_taint_view *view,
 		       const struct hf_device_report *device, const struct hf_dra_match *match,
 		       struct hf_arena *arena, struct hf_device_taint_plan *plan)
 {
-	const char *cls = hf_str_or(device->cls, "none");
+	const char *cls = hf_str_or(device->cls, "none"), *effect = find_effect(view, device);
 	const char *name = hf_device_taint_name(arena, view->node, match);
 
 	for (size_t i = 0; i < view->rules_len; i++) {
@@ -145,12 +154,12 @@ static bool plan_match(const struct hf_device_taint_view *view,
 
 		if (!hf_streq(rule->name, name))
 			continue;
-		if (hf_streq(rule->effect, view->effect) && hf_streq(rule->cls, cls))
+		if (hf_streq(rule->effect, effect) && hf_streq(rule->cls, cls))
 			return false;
 		plan->act = HF_DEVICE_TAINT_CHANGE;
 		plan->at = i;
 		plan->rule.cls = cls;
-		plan->rule.effect = view->effect;
+		plan->rule.effect = effect;
 		return true;
 	}
 	plan->act = HF_DEVICE_TAINT_CREATE;
@@ -161,7 +170,7 @@ static bool plan_match(const struct hf_device_taint_view *view,
 					      .pool = match->pool,
 					      .device = match->device,
 					      .cls = cls,
-					      .effect = view->effect};
+					      .effect = effect};
 	return true;
 }
 

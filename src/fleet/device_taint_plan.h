@@ -32,7 +32,8 @@ enum hf_device_taint_do {
 struct hf_device_taint_view {
 	const char *node;
 	const struct hf_device_health *health; /* NULL: there is none */
-	/* the effect of the rules of failed devices; NULL: the node has no quarantine, so no rule is needed */
+	/* the effect of the rules of failed devices, of which a slow device gets NoSchedule in the place of NoExecute; NULL: the
+	 * node has no quarantine, so no rule is needed */
 	const char *effect;
 	bool may_create; /* false: nothing new is done now; rules that are not needed go */
 	const struct hf_dra_slice *slices;

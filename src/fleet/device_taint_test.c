@@ -156,6 +156,33 @@ static void a_rule_follows_class_and_effect(void **state)
 }
 
 /* The driver has renumbered its devices: the rule would take a well device out of use. */
+/* Every remedy was tried, and one of the node's devices only is slow. */
+static void pods_work_on_with_a_slow_device(void **state)
+{
+	static const char *const states[] = {"Degraded", "Failed"};
+	const struct hf_device_health health = {.devices = {devices, 3}};
+	struct hf_device_taint_view view = make_view(&health);
+	struct hf_device_taint rule;
+
+	(void)state;
+	view.effect = "NoExecute";
+	for (size_t i = 0; i < 2; i++) {
+		devices[1].state = states[i];
+		view.rules_len = 0;
+		rule = plan_of(&view).rule;
+		assert_string_equal(rule.effect, "NoSchedule");
+		view.rules = &rule;
+		view.rules_len = 1;
+		assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	}
+	devices[1].state = "Unhealthy";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_CHANGE);
+	assert_string_equal(plan_of(&view).rule.effect, "NoExecute");
+	view.effect = "None";
+	devices[1].state = "Degraded";
+	assert_string_equal(plan_of(&view).rule.effect, "None");
+}
+
 static void a_rule_of_another_gpu_goes(void **state)
 {
 	const struct hf_device_health health = {.devices = {devices, 3}};
@@ -390,6 +417,7 @@ int main(void)
 		T(a_failed_device_gets_a_rule_and_keeps_it_until_it_is_well),
 		T(a_rule_made_by_the_address_goes_when_the_device_is_well),
 		T(a_rule_follows_class_and_effect),
+		T(pods_work_on_with_a_slow_device),
 		T(a_rule_of_another_gpu_goes),
 		T(a_rule_goes_if_its_name_is_given_away),
 		T(what_no_rule_can_say_takes_the_node),
