@@ -535,22 +535,34 @@ static const char *note_of(struct swarm *s, const struct hf_resource *resource, 
 				annotation, NULL);
 }
 
+/* The rule selects what the driver publishes of this GPU. If the agent has lost the UUID of a GPU, the rule for a device
+ * that is not published any more stays, and selects nothing. */
+static bool selects(const struct swarm *s, const struct hf_json *rule, int node, int gpu)
+{
+	const struct published *p = &s->nodes[node];
+	const struct hf_json *selector = hf_json_path(rule, "spec", "deviceSelector", NULL);
+	const char *device = hf_json_path_str(selector, "device", NULL);
+	char wanted[16];
+
+	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[gpu]);
+	return hf_streq(hf_json_path_str(selector, "driver", NULL), DRIVER) &&
+	       (gpu == 0 && p->partitions > 0
+			? !hf_streq(device, wanted) && is_wanted(device, wanted)
+			: hf_streq(device, wanted));
+}
+
 /* How many rules of the node select this GPU, or partitions of it; -1: every GPU. Sets ret_wrong if the effect of one is not
  * NoSchedule. */
 static size_t count_rules(struct swarm *s, int node, int gpu, bool *ret_wrong)
 {
-	char name[16], wanted[16];
+	char name[16];
 	size_t count = 0;
 
 	rw_name(node, name);
-	snprintf(wanted, sizeof(wanted), "gpu-%d", s->nodes[node].names[gpu < 0 ? 0 : gpu]);
 	for (size_t i = 0; i < s->dra->rules_len; i++) {
 		const struct hf_json *rule = hf_doc_json(s->dra->rules[i]);
 
-		if (!hf_streq(node_of(rule), name) ||
-		    (gpu >= 0 &&
-		     !is_wanted(hf_json_path_str(rule, "spec", "deviceSelector", "device", NULL),
-				wanted)))
+		if (!hf_streq(node_of(rule), name) || (gpu >= 0 && !selects(s, rule, node, gpu)))
 			continue;
 		count++;
 		*ret_wrong |= !hf_streq(effect_of(rule), "NoSchedule");
