@@ -26,6 +26,9 @@ static const char *const out_taints[] = {
 	"nvidia.com/gpu-error",
 };
 
+/* An agent without news reports every six minutes. A policy that judges only newer reports gives no node away for that. */
+#define LOST_MIN (15 * HF_MINUTE)
+
 /* A write of a taint that is not on the Node after this time never arrives. */
 #define LATE_MAX HF_MINUTE
 
@@ -216,7 +219,8 @@ bool hf_fleet_is_awaited(const struct hf_fleet *fleet, const char *node, hf_time
 		since = view->unheard_since;
 	else
 		return false;
-	return hf_loop_mono(fleet->env.loop) - since <= stale_after;
+	return hf_loop_mono(fleet->env.loop) - since <=
+	       (stale_after > LOST_MIN ? stale_after : LOST_MIN);
 }
 
 static void set_times(const struct hf_fleet *fleet, const struct fleet_health *health, hf_time now,

@@ -624,6 +624,24 @@ static void a_node_that_has_just_booted_is_not_given_away(void **state)
 	assert_int_equal(fixes->creates, 0);
 }
 
+/* An agent without news reports every five minutes. The policy calls it silent after one. */
+static void a_node_is_not_lost_between_two_reports(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(
+		w, 10,
+		"{'mode':'remediate','staleAfterSeconds':60,'mend':{'rungs':['reset-device','reboot',"
+		"'external']," EXTERNAL "}," WIDE "}");
+	ra_all(fixes->actors, RA_FAILS, RA_NO_START);
+	fail_reset(w);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
+	assert_int_equal(ra_count(fixes->actors), 2);
+	assert_int_equal(fixes->creates, 0);
+}
+
 /* Somebody deletes the report of a node after a failed reset. Its agent lives, and writes the next one some minutes later. */
 static void delete_report(struct rw *w, bool restarts)
 {
@@ -734,6 +752,7 @@ int main(int argc, char **argv)
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
 		T(a_node_that_has_just_booted_is_not_given_away),
+		T(a_node_is_not_lost_between_two_reports),
 		T(a_deleted_report_gives_no_node_away),
 		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(a_slow_node_is_given_away_when_its_pods_have_ended),
