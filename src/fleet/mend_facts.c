@@ -709,6 +709,15 @@ static const char *find_why_not(const struct fleet_mend *mend, const struct mend
 
 /* ---- the Remediation's own fields ------------------------------------------------------------ */
 
+/* Before this time the policy lets pods end by themselves. */
+static hf_time first_eviction(const struct mend_facts *facts)
+{
+	const struct hf_health_policy_spec *spec = &facts->policy->spec;
+
+	return facts->marked && spec->drain_evicts ? hf_time_add(facts->mark.at, spec->drain_grace)
+						   : HF_TIME_NONE;
+}
+
 /* Since when the drain goes on, and the time at which it counts as failed. NONE and NEVER: the drain has not begun, or
  * something holds the act back, which is no failure of the act. */
 static void see_drain(const struct fleet_mend *mend, struct mend_facts *facts)
@@ -725,9 +734,11 @@ static void see_drain(const struct fleet_mend *mend, struct mend_facts *facts)
 		since = facts->now;
 	view->drain_since =
 		latest_of(since, hf_fleet_mend_condition_time(&mend->r, "Permitted", "True"));
-	view->drain_until = hf_time_add(view->drain_since,
-					facts->policy != NULL ? facts->policy->spec.drain_timeout
-							      : DRAIN_DEFAULT);
+	view->drain_until =
+		facts->policy == NULL
+			? hf_time_add(view->drain_since, DRAIN_DEFAULT)
+			: hf_time_add(latest_of(view->drain_since, first_eviction(facts)),
+				      facts->policy->spec.drain_timeout);
 }
 
 /* Without an actor the times of the act are the operator's. */

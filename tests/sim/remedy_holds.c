@@ -677,6 +677,26 @@ static void a_fault_that_outlives_its_reset_climbs(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
+/* The policy gives pods twenty minutes to end by themselves. */
+static void the_time_for_the_drain_counts_from_the_first_eviction(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(
+		w, 10, "{'mode':'remediate','drain':{'graceSeconds':1200},'mend':{}," WIDE "}");
+
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_RESET);
+	rw_run(w, 19 * HF_MINUTE);
+	assert_false(rw_is_evicted(w, "default", "work"));
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(rw_is_evicted(w, "default", "work"));
+	assert_int_equal(ra_count(a), 1);
+	rw_run(w, 10 * HF_MINUTE);
+	rw_expect_message(w, ACT, "the node was not emptied in time");
+}
+
 /* The work on the node goes on, so the reboot waits for its end. */
 static void a_slow_node_is_rebooted_when_its_pods_have_ended(void **state)
 {
@@ -953,6 +973,7 @@ int main(int argc, char **argv)
 		T(a_reset_ends_no_fault_that_needs_more),
 		cmocka_unit_test(a_device_that_fails_before_the_reset_of_another_is_reset_too),
 		T(a_held_policy_does_not_say_go),
+		T(the_time_for_the_drain_counts_from_the_first_eviction),
 		T(a_slow_node_is_rebooted_when_its_pods_have_ended),
 		T(a_reset_of_one_gpu_mends_no_other_that_is_slow),
 		T(a_held_act_of_a_person_keeps_its_quarantine),
