@@ -365,9 +365,9 @@ static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 		node->held = item->node->marks.held || spec->mend.hold;
 		node->no_remedy |= blocked;
 		node->no_reset = item->health != NULL && !item->health->can_reset;
-		/* Pods work on with a slow device until they end by themselves. */
-		node->undrainable =
-			item->health != NULL && item->health->works && hf_health_is_weak(node->cls);
+		/* Pods work on with a slow device, and the policy may let all pods end by themselves. */
+		node->undrainable = item->health != NULL && item->health->works &&
+				    (!spec->drain_evicts || hf_health_is_weak(node->cls));
 		/* If the policy evicts pods, a busy device does not hold an act back: the pods leave
 		 * the device in phase Draining. */
 		if (spec->mend.allowed && spec->drain_evicts)

@@ -115,8 +115,8 @@ struct hf_health_node {
 	bool excluded;
 	/* the API server refused a write about the node: no other try before this time; 0: none was refused */
 	hf_time not_before;
-	bool device_busy;      /* a process, or an operand of the GPU Operator, uses the device */
-	bool undrainable;      /* pods on the node work, and may not be evicted for a remedy */
+	bool device_busy; /* a process, or an operand of the GPU Operator, uses the device */
+	bool undrainable; /* pods have devices of the node, and may not be evicted for a remedy */
 	bool job_restarting;   /* the job on the node restarts at this moment */
 	int32_t job_evictions; /* how often that job was disturbed within node_window */
 	/* The only faults that act are those that a pod of a driver or a plugin mends, and a taint would keep that
@@ -231,7 +231,8 @@ enum hf_health_doing {
 	X(JOB_RESTARTING, "job-restarting: the node's job restarts anyway")                              \
 	X(DEVICE_BUSY, "device-busy: a process uses the device")                                         \
 	X(UNDRAINABLE,                                                                                   \
-	  "undrainable: pods on the node work, and the fault is not grave enough to evict them")
+	  "undrainable: pods have devices of the node, and the policy or the class of the fault lets "   \
+	  "them end by themselves")
 
 enum hf_health_why {
 #define X(name, text) HF_HEALTH_WHY_##name,

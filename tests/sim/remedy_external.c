@@ -710,6 +710,27 @@ static void a_slow_node_is_given_away_when_its_pods_have_ended(void **state)
 	assert_int_equal(fixes->creates, 1);
 }
 
+/* The policy waits until pods end. */
+static void a_policy_that_evicts_none_reboots_when_pods_have_ended(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(
+		w, 10, "{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}");
+
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_HOUR);
+	rw_expect_next(w, NODE, "held restart-node undrainable");
+	assert_int_equal(ra_count(a), 0);
+	(void)rw_remove(w, &hf_pods, "default", "work", 0);
+	w->holder[NODE] = NULL;
+	rw_report(w, NODE);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, ACT), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
 /* Its last report names a pod, which no kubelet can end. */
 static void a_slow_node_that_is_lost_is_given_away(void **state)
 {
@@ -756,6 +777,7 @@ int main(int argc, char **argv)
 		T(a_deleted_report_gives_no_node_away),
 		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(a_slow_node_is_given_away_when_its_pods_have_ended),
+		T(a_policy_that_evicts_none_reboots_when_pods_have_ended),
 		T(a_slow_node_that_is_lost_is_given_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
