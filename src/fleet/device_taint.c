@@ -551,7 +551,7 @@ static bool is_left_alone(const struct pass_facts *facts, const struct fleet_pol
 	return facts->marks.paused || (policy != NULL && (policy->paused || policy->spec.paused));
 }
 
-/* A Remediation of the node is not at an end. task: a policy asks a person; else: one of another rung. */
+/* A Remediation of the node is not at an end. task: a policy asks a person; else: it will end the work on the node. */
 static bool has_open_act(const struct hf_fleet *fleet, const char *node, bool task)
 {
 	const struct hf_cache_entry *entry;
@@ -560,8 +560,9 @@ static bool has_open_act(const struct hf_fleet *fleet, const char *node, bool ta
 		const struct mend_object *object = entry->view;
 
 		if (object->readable && !object->r.spec.dry_run &&
-		    (object->rung == HF_MEND_PERSON) == task &&
-		    (!task || hf_streq(object->r.spec.requested_by, "policy")) &&
+		    (task ? object->rung == HF_MEND_PERSON &&
+				     hf_streq(object->r.spec.requested_by, "policy")
+			  : hf_mend_disturbs_work(object->rung)) &&
 		    !hf_mend_is_final(object->phase) && hf_streq(object->r.spec.node, node))
 			return true;
 	}

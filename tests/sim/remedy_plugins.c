@@ -384,7 +384,8 @@ static void a_pod_counts_once_whenever_the_operator_dies(void **state)
 	assert_true(rw_tainted(w, 1));
 }
 
-/* A reset needs that no pod can be given the device. A dry run acts on nothing, and a person has no lock on the node. */
+/* A reset needs that no pod can be given the device. A dry run acts on nothing, a person has no lock on the node, and the
+ * plugin may withhold the device after its restart. */
 static void an_act_takes_the_node_whose_plugin_offers_its_device(void **state)
 {
 	struct rw *w = *state;
@@ -395,9 +396,12 @@ static void an_act_takes_the_node_whose_plugin_offers_its_device(void **state)
 	ra_all(actors, RA_NO_START, RA_NO_START);
 	ra_request(actors, 1, 1, "person", "");
 	ra_request(actors, 1, 2, "reset-device", ",'dryRun':true");
+	ra_request(actors, 1, 3, "restart-plugin", "");
 	rw_run(w, 5 * HF_MINUTE);
 	assert_false(rw_tainted(w, 1));
-	ra_request(actors, 1, 3, "reset-device", "");
+	rw_patch(w, &hf_remediations, "n001-3", "{'spec':{'cancel':true}}");
+	rw_run(w, HF_SECOND);
+	ra_request(actors, 1, 4, "reset-device", "");
 	rw_run(w, 2 * HF_MINUTE);
 	assert_true(rw_tainted(w, 1));
 	assert_non_null(strstr(dra_mark_of(w, "n001"), "\"policy\":\"p\""));
