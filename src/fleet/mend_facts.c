@@ -87,6 +87,7 @@ static void note_mended(struct fleet_mend *mend, const struct hf_remediation *r,
 static void count_in_quarantine(struct fleet_mend *mend, const struct hf_remediation *r,
 				enum hf_mend_phase phase, enum hf_mend_rung rung)
 {
+	const struct fleet_node *node = hf_fleet_find_node(mend->fleet, mend->node);
 	struct mend_others *o = &mend->others;
 	bool acts = !r->spec.dry_run;
 
@@ -96,7 +97,7 @@ static void count_in_quarantine(struct fleet_mend *mend, const struct hf_remedia
 			      hf_fleet_now(mend->fleet) - r->created_at < PERSON_AGAIN);
 	o->failed_on_node |= acts && phase == HF_MEND_FAILED &&
 			     hf_fleet_action_of(rung) >= HF_HEALTH_RESET_DEVICE;
-	o->external_on_node |= acts && rung == HF_MEND_EXTERNAL;
+	o->external_on_node |= hf_fleet_mend_has_asked(r, phase, rung, node);
 	o->cancelled_on_node |= acts && r->spec.cancel && phase == HF_MEND_CANCELLED;
 }
 

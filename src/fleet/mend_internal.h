@@ -332,6 +332,9 @@ hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_rem
  * of its second. A person may create an object before the mark: if the mark is of this object, the object has the time
  * of the mark. */
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r, const struct fleet_node *node);
+/* The act has asked an external controller, or may still do so. A boot cancels an act that has not begun. */
+bool hf_fleet_mend_has_asked(const struct hf_remediation *r, enum hf_mend_phase phase,
+			     enum hf_mend_rung rung, const struct fleet_node *node);
 /* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);
 

@@ -381,10 +381,21 @@ static bool is_open_task(const struct mend_object *object)
 	       !object->r.spec.dry_run;
 }
 
+bool hf_fleet_mend_has_asked(const struct hf_remediation *r, enum hf_mend_phase phase,
+			     enum hf_mend_rung rung, const struct fleet_node *node)
+{
+	bool other_boot = r->spec.boot_id != NULL && node->marks.boot_id != NULL &&
+			  !hf_streq(r->spec.boot_id, node->marks.boot_id);
+
+	return rung == HF_MEND_EXTERNAL && !r->spec.dry_run &&
+	       !(phase == HF_MEND_CANCELLED && r->status.act.started_at == HF_TIME_NONE &&
+		 other_boot);
+}
+
 static bool is_given_away(const struct mend_object *object, const struct fleet_node *node)
 {
-	return object->rung == HF_MEND_EXTERNAL && !object->r.spec.dry_run && node->marked &&
-	       hf_fleet_mend_created_at(&object->r, node) >= node->mark.at;
+	return node->marked && hf_fleet_mend_created_at(&object->r, node) >= node->mark.at &&
+	       hf_fleet_mend_has_asked(&object->r, object->phase, object->rung, node);
 }
 
 void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struct hf_arena *arena)

@@ -597,12 +597,41 @@ static void a_new_leader_gives_no_node_away_by_its_clock(void **state)
 	assert_int_equal(fixes->creates, 0);
 }
 
+static void boot(struct rw *w)
+{
+	char boot[40], text[128];
+
+	w->boots[NODE]++;
+	rw_boot_id(w, NODE, boot);
+	snprintf(text, sizeof(text), "{'status':{'nodeInfo':{'bootID':'%s'}}}", boot);
+	rw_patch_status(w, &hf_nodes, NAME, text);
+}
+
+/* The act has waited for its template when a person rebooted the node, and the fault comes again. */
+static void an_act_that_a_boot_has_cancelled_has_asked_no_one(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+	struct hf_doc *template = hf_steal(&fixes->template);
+
+	rw_begin(w, 10, LADDER("'external'"));
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, ACT), "external");
+	boot(w);
+	rw_say(w, NODE, RW_REBOOT);
+	fixes->template = template;
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(phase_of(w), "Cancelled");
+	assert_string_equal(rw_rung(w, NAME "-2"), "external");
+	assert_int_equal(fixes->creates, 1);
+}
+
 /* A person reboots the node after a failed reset. It takes the driver some minutes to name the GPUs. */
 static void a_node_that_has_just_booted_is_not_given_away(void **state)
 {
 	struct rw *w = *state;
 	struct fixes *fixes = create_fixes(w);
-	char boot[40], text[128];
 
 	rw_begin(w, 10, LADDER("'reset-device','reboot','external'"));
 	ra_all(fixes->actors, RA_FAILS, RA_NO_START);
@@ -610,10 +639,7 @@ static void a_node_that_has_just_booted_is_not_given_away(void **state)
 	w->silent[NODE] = true;
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
-	w->boots[NODE]++;
-	rw_boot_id(w, NODE, boot);
-	snprintf(text, sizeof(text), "{'status':{'nodeInfo':{'bootID':'%s'}}}", boot);
-	rw_patch_status(w, &hf_nodes, NAME, text);
+	boot(w);
 	w->silent[NODE] = false;
 	rw_say(w, NODE, RW_UNSEEN);
 	rw_run(w, 14 * HF_MINUTE);
@@ -772,6 +798,7 @@ int main(int argc, char **argv)
 		T(acts_that_wait_for_a_template_keep_no_other_waiting),
 		T(an_act_that_waits_for_a_dead_agent_makes_way),
 		T(a_new_leader_gives_no_node_away_by_its_clock),
+		T(an_act_that_a_boot_has_cancelled_has_asked_no_one),
 		T(a_node_that_has_just_booted_is_not_given_away),
 		T(a_node_is_not_lost_between_two_reports),
 		T(a_deleted_report_gives_no_node_away),
