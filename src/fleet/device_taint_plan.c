@@ -142,26 +142,32 @@ static const char *find_effect(const struct hf_device_taint_view *view,
 		       : view->effect;
 }
 
+/* Brings class and effect of a rule of the device up to date. Returns false if they are. */
+static bool plan_change(const struct hf_device_taint_view *view,
+			const struct hf_device_report *device, size_t at,
+			struct hf_device_taint_plan *plan)
+{
+	const char *cls = hf_str_or(device->cls, "none"), *effect = find_effect(view, device);
+	const struct hf_device_taint *rule = &view->rules[at];
+
+	if (hf_streq(rule->effect, effect) && hf_streq(rule->cls, cls))
+		return false;
+	plan->act = HF_DEVICE_TAINT_CHANGE;
+	plan->at = at;
+	plan->rule.cls = cls;
+	plan->rule.effect = effect;
+	return true;
+}
+
 static bool plan_match(const struct hf_device_taint_view *view,
 		       const struct hf_device_report *device, const struct hf_dra_match *match,
 		       struct hf_arena *arena, struct hf_device_taint_plan *plan)
 {
-	const char *cls = hf_str_or(device->cls, "none"), *effect = find_effect(view, device);
 	const char *name = hf_device_taint_name(arena, view->node, match);
 
-	for (size_t i = 0; i < view->rules_len; i++) {
-		const struct hf_device_taint *rule = &view->rules[i];
-
-		if (!hf_streq(rule->name, name))
-			continue;
-		if (hf_streq(rule->effect, effect) && hf_streq(rule->cls, cls))
-			return false;
-		plan->act = HF_DEVICE_TAINT_CHANGE;
-		plan->at = i;
-		plan->rule.cls = cls;
-		plan->rule.effect = effect;
-		return true;
-	}
+	for (size_t i = 0; i < view->rules_len; i++)
+		if (hf_streq(view->rules[i].name, name))
+			return plan_change(view, device, i, plan);
 	plan->act = HF_DEVICE_TAINT_CREATE;
 	plan->rule = (struct hf_device_taint){.name = name,
 					      .node = view->node,
@@ -169,8 +175,8 @@ static bool plan_match(const struct hf_device_taint_view *view,
 					      .driver = match->driver,
 					      .pool = match->pool,
 					      .device = match->device,
-					      .cls = cls,
-					      .effect = effect};
+					      .cls = hf_str_or(device->cls, "none"),
+					      .effect = find_effect(view, device)};
 	return true;
 }
 
@@ -251,6 +257,9 @@ static bool plan_device(const struct hf_device_taint_view *view,
 	}
 	for (size_t i = 0; i < len; i++)
 		if (plan_match(view, device, &matches[i], arena, plan))
+			return true;
+	for (size_t i = 0; i < view->rules_len; i++)
+		if (names_device(&view->rules[i], device) && plan_change(view, device, i, plan))
 			return true;
 	return false;
 }

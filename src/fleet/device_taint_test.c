@@ -155,7 +155,27 @@ static void a_rule_follows_class_and_effect(void **state)
 	assert_string_equal(plan.rule.cls, "replace");
 }
 
-/* The driver has renumbered its devices: the rule would take a well device out of use. */
+/* The rule was made in mode observe. The quarantine begins while the driver is away. */
+static void a_rule_follows_its_effect_while_the_driver_is_away(void **state)
+{
+	const struct hf_device_health health = {.devices = {devices, 3}};
+	struct hf_device_taint_view view = make_view(&health);
+	struct hf_device_taint rule;
+
+	(void)state;
+	view.effect = "None";
+	rule = plan_of(&view).rule;
+	view.rules = &rule;
+	view.rules_len = 1;
+	view.slices_len = 0;
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_NOTHING);
+	view.effect = "NoSchedule";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_CHANGE);
+	assert_int_equal(plan_of(&view).at, 0);
+	assert_string_equal(plan_of(&view).rule.effect, "NoSchedule");
+	assert_string_equal(plan_of(&view).rule.cls, "gpu-reset");
+}
+
 /* Every remedy was tried, and one of the node's devices only is slow. */
 static void pods_work_on_with_a_slow_device(void **state)
 {
@@ -183,6 +203,7 @@ static void pods_work_on_with_a_slow_device(void **state)
 	assert_string_equal(plan_of(&view).rule.effect, "None");
 }
 
+/* The driver has renumbered its devices: the rule would take a well device out of use. */
 static void a_rule_of_another_gpu_goes(void **state)
 {
 	const struct hf_device_health health = {.devices = {devices, 3}};
@@ -417,6 +438,7 @@ int main(void)
 		T(a_failed_device_gets_a_rule_and_keeps_it_until_it_is_well),
 		T(a_rule_made_by_the_address_goes_when_the_device_is_well),
 		T(a_rule_follows_class_and_effect),
+		T(a_rule_follows_its_effect_while_the_driver_is_away),
 		T(pods_work_on_with_a_slow_device),
 		T(a_rule_of_another_gpu_goes),
 		T(a_rule_goes_if_its_name_is_given_away),
