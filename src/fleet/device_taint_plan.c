@@ -181,14 +181,14 @@ static bool plan_match(const struct hf_device_taint_view *view,
 }
 
 /* The resource of the kubelet that has the device. The agent knows it while a pod has the device, and for an hour after;
- * other devices of the kind have the same. NULL: unknown, or they have several. */
+ * other devices of the kind have the same. NULL: unknown, or they have several, or a pod has the device by a claim. */
 static const char *find_resource(const struct hf_device_health *health,
 				 const struct hf_device_report *device)
 {
 	const char *found = NULL;
 
 	if (!hf_str_is_empty(device->resource))
-		return device->resource;
+		return hf_str_has_prefix(device->resource, CLAIM) ? NULL : device->resource;
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *other = &health->devices.items[i];
 

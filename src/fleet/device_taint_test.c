@@ -277,6 +277,10 @@ static void what_no_rule_can_say_takes_the_node(void **state)
 	(void)state;
 	view.slices_len = 0;
 	assert_non_null(strstr(plan_of(&view).why_node, "no DRA driver publishes"));
+	/* A pod has it by a claim, so no device plugin withholds it. */
+	devices[1].resource = "claim:gpus/one";
+	assert_non_null(strstr(plan_of(&view).why_node, "no DRA driver publishes"));
+	devices[1].resource = NULL;
 	published[1].uuid = "GPU-1";
 	view.slices_len = 1;
 	assert_non_null(strstr(plan_of(&view).why_node, "more than one DRA device"));
