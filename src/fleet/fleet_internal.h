@@ -117,6 +117,7 @@ struct fleet_health {
 	 * pointer is only compared, never read. */
 	const struct fleet_policy *weighed_by;
 	bool works; /* a pod holds a device of this node */
+	bool hangs; /* the driver does not answer, so pods with devices hang */
 	/* the node has a device (a GPU), or its agent reports one missing */
 	bool has_devices, has_gpus;
 	bool can_reset;                /* a GPU with a UUID is out of use */

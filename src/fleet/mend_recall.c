@@ -367,7 +367,8 @@ static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 		node->no_reset = item->health != NULL && !item->health->can_reset;
 		/* Pods work on with a slow device, and the policy may let all pods end by themselves. */
 		node->undrainable = item->health != NULL && item->health->works &&
-				    (!spec->drain_evicts || hf_health_is_weak(node->cls));
+				    (!spec->drain_evicts ||
+				     (hf_health_is_weak(node->cls) && !item->health->hangs));
 		/* If the policy evicts pods, a busy device does not hold an act back: the pods leave
 		 * the device in phase Draining. */
 		if (spec->mend.allowed && spec->drain_evicts)

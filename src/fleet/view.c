@@ -158,10 +158,13 @@ static void read_devices(const struct hf_device_health *health, struct fleet_hea
 				hf_arena_strdup(view->arena, hf_str_or(device->uuid, ""));
 		view->has_devices |= !is_node(device);
 		view->gpus += hf_impact_is_gpu(device);
-		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
-			view->has_gpus |=
-				device->faults.items[k].acts &&
-				hf_impact_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
+		for (size_t k = 0; is_node(device) && k < device->faults.len; k++) {
+			const struct hf_device_fault *fault = &device->faults.items[k];
+
+			view->has_gpus |= fault->acts && hf_impact_is_by(fault, HF_HEALTH_COUNT);
+			view->hangs |= fault->acts && hf_impact_is_by(fault, HF_HEALTH_DRIVER) &&
+				       fault->code == HF_HEALTH_CODE_UNRESPONSIVE;
+		}
 	}
 	view->has_gpus |= view->gpus > 0;
 	view->has_devices |= view->has_gpus;
@@ -342,7 +345,7 @@ static bool same_devices(const struct fleet_health *a, const struct fleet_health
 	for (size_t i = 0; i < a->sick_len; i++)
 		if (!hf_streq(a->sick[i], b->sick[i]))
 			return false;
-	return a->works == b->works && a->has_devices == b->has_devices &&
+	return a->works == b->works && a->hangs == b->hangs && a->has_devices == b->has_devices &&
 	       a->has_gpus == b->has_gpus && a->by_pods == b->by_pods &&
 	       a->rest_well == b->rest_well && a->sure_cls == b->sure_cls && a->gpus == b->gpus;
 }

@@ -736,6 +736,36 @@ static void a_slow_node_is_given_away_when_its_pods_have_ended(void **state)
 	assert_int_equal(fixes->creates, 1);
 }
 
+static void report_no_answer(void *arg, int node, struct hf_device_health *health)
+{
+	struct hf_device_report *devices = health->devices.items;
+
+	(void)arg;
+	(void)node;
+	if (devices[1].faults.len == 0)
+		return;
+	devices[0].state = devices[1].state;
+	devices[0].faults = devices[1].faults;
+	devices[0].faults.items[0].detector = "driver";
+	devices[0].faults.items[0].code = 3;
+}
+
+/* Pods hang with the driver, so they would never end by themselves. */
+static void a_driver_that_does_not_answer_keeps_no_pods(void **state)
+{
+	struct rw *w = *state;
+
+	w->ranks = report_no_answer;
+	(void)ra_begin(w, 10, "{'mode':'remediate','mend':{}," WIDE "}");
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_true(rw_tainted(w, NODE));
+	assert_string_equal(rw_rung(w, ACT), "reboot");
+	assert_true(rw_is_evicted(w, "default", "work"));
+}
+
 /* The policy waits until pods end. */
 static void a_policy_that_evicts_none_reboots_when_pods_have_ended(void **state)
 {
@@ -804,6 +834,7 @@ int main(int argc, char **argv)
 		T(a_deleted_report_gives_no_node_away),
 		T(a_new_leader_gives_no_node_without_a_report_away),
 		T(a_slow_node_is_given_away_when_its_pods_have_ended),
+		T(a_driver_that_does_not_answer_keeps_no_pods),
 		T(a_policy_that_evicts_none_reboots_when_pods_have_ended),
 		T(a_slow_node_that_is_lost_is_given_away),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
