@@ -91,23 +91,46 @@ static bool is_given_away(const struct hf_device_taint_view *view,
 	return hf_dra_is_other(view->slices, view->slices_len, &name, uuid, pci);
 }
 
-/* Whether the rule still belongs to this device. While the driver is away, or rewrites its pool, the rule stays. */
-static bool is_rule_of(const struct hf_device_taint_view *view,
-		       const struct hf_device_report *device, const struct hf_device_taint *rule)
+/* The driver publishes the device under the name of the rule. */
+static bool has_name(const struct hf_device_taint_view *view, const struct hf_device_report *device,
+		     const struct hf_device_taint *rule, enum hf_dra_answer *ret_answer)
 {
 	struct hf_dra_match matches[HF_DRA_MATCHES_MAX];
 	size_t len;
-	enum hf_dra_answer answer = find_device(view, device, matches, &len);
 
-	if (answer == HF_DRA_INCOMPLETE)
-		return true;
-	if (answer == HF_DRA_NONE)
-		return !is_given_away(view, rule, device->uuid, device->id);
+	*ret_answer = find_device(view, device, matches, &len);
 	for (size_t i = 0; i < len; i++)
 		if (hf_streq(matches[i].driver, rule->driver) &&
 		    hf_streq(matches[i].pool, rule->pool) &&
 		    hf_streq(matches[i].device, rule->device))
 			return true;
+	return false;
+}
+
+/* Whether the rule still belongs to this device. While the driver is away, or rewrites its pool, the rule stays. */
+static bool is_rule_of(const struct hf_device_taint_view *view,
+		       const struct hf_device_report *device, const struct hf_device_taint *rule)
+{
+	enum hf_dra_answer answer;
+
+	if (has_name(view, device, rule, &answer) || answer == HF_DRA_INCOMPLETE)
+		return true;
+	return answer == HF_DRA_NONE && !is_given_away(view, rule, device->uuid, device->id);
+}
+
+/* The driver has given the name of the rule to another GPU that the agent knows by its UUID. */
+static bool is_of_another(const struct hf_device_taint_view *view,
+			  const struct hf_device_taint *rule)
+{
+	enum hf_dra_answer answer;
+
+	for (size_t i = 0; i < view->health->devices.len; i++) {
+		const struct hf_device_report *device = &view->health->devices.items[i];
+
+		if (!is_node(device) && !hf_str_is_empty(device->uuid) &&
+		    has_name(view, device, rule, &answer))
+			return true;
+	}
 	return false;
 }
 
@@ -126,7 +149,9 @@ static bool is_needed(const struct hf_device_taint_view *view, const struct hf_d
 		return hf_impact_state(device->state) != HF_HEALTH_HEALTHY &&
 		       is_rule_of(view, device, rule);
 	}
-	/* The agent does not report the GPU any more. Only a PCI address has a colon. */
+	/* The agent does not report the GPU any more, or has lost its UUID. Only a PCI address has a colon. */
+	if (is_of_another(view, rule))
+		return false;
 	return strchr(rule->gpu, ':') == NULL ? !is_given_away(view, rule, rule->gpu, NULL)
 					      : !is_given_away(view, rule, NULL, rule->gpu);
 }

@@ -233,6 +233,28 @@ static void a_rule_of_another_gpu_goes(void **state)
 	assert_null(plan.why_node);
 }
 
+/* The GPU fell off the bus, the agent has started again without its UUID, and the driver counts anew. It publishes no
+ * UUIDs, and the agent has another GPU at the address of the name. */
+static void a_rule_goes_if_its_name_is_of_another_gpu_of_the_agent(void **state)
+{
+	const struct hf_device_health health = {.devices = {devices, 3}};
+	struct hf_device_taint_view view = make_view(&health);
+	struct hf_device_taint rule = plan_of(&view).rule;
+
+	(void)state;
+	view.rules = &rule;
+	view.rules_len = 1;
+	devices[1].uuid = NULL;
+	published[0] = (struct hf_dra_device){.name = "gpu-0", .pci = "0000:1a:00.0"};
+	slice.len = 1;
+	assert_int_not_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+	published[0].pci = "0000:1b:00.0";
+	assert_int_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+	/* The agent does not know which GPU that is. */
+	devices[2].uuid = NULL;
+	assert_int_not_equal(plan_of(&view).act, HF_DEVICE_TAINT_DELETE);
+}
+
 /* The GPU of the rule has fallen off the bus, so the driver publishes only the others, and counts them anew. */
 static void a_rule_goes_if_its_name_is_given_away(void **state)
 {
@@ -445,6 +467,7 @@ int main(void)
 		T(a_rule_follows_its_effect_while_the_driver_is_away),
 		T(pods_work_on_with_a_slow_device),
 		T(a_rule_of_another_gpu_goes),
+		T(a_rule_goes_if_its_name_is_of_another_gpu_of_the_agent),
 		T(a_rule_goes_if_its_name_is_given_away),
 		T(what_no_rule_can_say_takes_the_node),
 		T(a_plugin_that_withholds_the_device_is_enough),
