@@ -311,8 +311,9 @@ static void check_rule(void *arg, const struct hf_json *rule)
 	const struct published *p = &s->nodes[node];
 
 	s->rules++;
-	if (!is_failed(s, node, device) && read_clock(s) - p->changed_at > LATE &&
-	    read_clock(s) - p->sick_at > LATE)
+	/* A name that is not published selects nothing. */
+	if (!p->away && !p->gone && !p->half && !is_failed(s, node, device) &&
+	    read_clock(s) - p->changed_at > LATE && read_clock(s) - p->sick_at > LATE)
 		rw_break(s->w, "a rule selects another device than the failed one", name);
 	if (!is_sick(s, node) && read_clock(s) - s->well_at[node] > LATE)
 		rw_break(s->w, "a rule selects a device that is well", name);
