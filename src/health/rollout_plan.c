@@ -485,26 +485,6 @@ static int32_t find_goal(const struct hf_rollout_view *view, const struct hf_rol
 	return goal;
 }
 
-/* The work on the node counts for its wave. A skipped or failed node proves nothing, so another node takes its place; in the
- * last wave there is no other. */
-static bool is_covered(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
-{
-	if (!m->listed)
-		return is_done(m);
-	if (m->phase == HF_ROLLOUT_SKIPPED || m->phase == HF_ROLLOUT_FAILED)
-		return is_last_wave(view) && !is_retried(view, m);
-	return hf_rollout_phase_is_end(m->phase);
-}
-
-static int32_t count_covered(const struct tally *tally)
-{
-	int32_t n = 0;
-
-	for (size_t i = 0; i < tally->view->members_len; i++)
-		n += is_covered(tally->view, tally->sorted[i]);
-	return n;
-}
-
 /* waits: why no further node begins now; NULL: they do. */
 static void tell_wave(const struct tally *tally, struct hf_rollout_plan *plan, int32_t goal,
 		      const char *waits)
@@ -567,14 +547,15 @@ static const char *look_first(const struct tally *tally, struct hf_rollout_plan 
 static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_view *view = tally->view;
-	int32_t goal = find_goal(view, plan), covered = count_covered(tally);
+	/* A skipped or failed node proves nothing, so another node takes its place. */
+	int32_t goal = find_goal(view, plan), missing = goal - plan->changed;
 	const char *waits;
 
 	if (find_sick(tally, plan) || must_halt(tally, plan))
 		return;
-	if (plan->work == 0 && covered < goal && tally->fresh == 0 && waits_for_nodes(tally, plan))
+	if (plan->work == 0 && missing > 0 && tally->fresh == 0 && waits_for_nodes(tally, plan))
 		return;
-	if (plan->work == 0 && (covered >= goal || (tally->fresh == 0 && !rests(tally)))) {
+	if (plan->work == 0 && (missing <= 0 || (tally->fresh == 0 && !rests(tally)))) {
 		plan->next = HF_ROLLOUT_SOAKING;
 		plan->soak_since = view->newest_end;
 		set_message(plan, "wave %d of %zu is handled: %d of %d nodes changed", view->wave,
@@ -582,10 +563,10 @@ static void plan_rolling(const struct tally *tally, struct hf_rollout_plan *plan
 		return;
 	}
 	waits = view->closed;
-	if (waits == NULL && goal - covered - plan->work > 0)
+	if (waits == NULL && missing > plan->work)
 		waits = look_first(tally, plan);
 	if (!view->paused && waits == NULL)
-		choose_nodes(tally, goal - covered - plan->work, plan);
+		choose_nodes(tally, missing - plan->work, plan);
 	tell_wave(tally, plan, goal, waits);
 }
 

@@ -141,6 +141,31 @@ static void a_wave_begins_again_if_no_changed_node_is_left(void **state)
 	end(s);
 }
 
+/* The only wave is one node of four. */
+static void another_node_takes_the_place_of_a_failed_one_in_the_last_wave(void **state)
+{
+	static const struct hf_rollout_limit one[] = {{1, -1}};
+	struct scene *s = begin(4);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.waves = one;
+	s->view.waves_len = 1;
+	s->view.failures_max = 1;
+	set_phase(s, 0, HF_ROLLOUT_FAILED);
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_string_equal(begins(&plan), "n01");
+	set_phase(s, 1, HF_ROLLOUT_SKIPPED);
+	s->members[1].tries = HF_ROLLOUT_TRIES_MAX;
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	assert_string_equal(begins(&plan), "n02");
+	set_phase(s, 2, HF_ROLLOUT_DONE);
+	assert_int_equal(decide(s).next, HF_ROLLOUT_SOAKING);
+	end(s);
+}
+
 static void a_wave_soaks_before_the_next(void **state)
 {
 	struct scene *s = begin(100);
@@ -808,6 +833,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_percentage_is_rounded_up),
 		cmocka_unit_test(the_first_wave_is_one_node),
+		cmocka_unit_test(another_node_takes_the_place_of_a_failed_one_in_the_last_wave),
 		cmocka_unit_test(a_wave_soaks_before_the_next),
 		cmocka_unit_test(a_wave_begins_again_if_no_changed_node_is_left),
 		cmocka_unit_test(the_last_wave_ends_the_rollout),

@@ -333,11 +333,18 @@ static bool is_taken_away(const struct whole *whole, const struct hf_rollout_mem
 	       (!m->listed || m->phase == HF_ROLLOUT_DONE);
 }
 
-/* The Node was made again after its proof: it has neither the change nor the record of it. */
-static bool is_made_again(const struct hf_rollout_node *entry, const struct hf_rollout_member *m)
+static bool is_proved(const struct hf_rollout_node *entry)
 {
-	return entry != NULL && !m->marked && !m->changed &&
-	       hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE));
+	return hf_streq(entry->phase, hf_rollout_phase_name(HF_ROLLOUT_DONE));
+}
+
+/* The Node was made again after its proof: it has no record of the change. It may have the change from its first start, with
+ * no proof. */
+static bool is_made_again(const struct hf_rollout_node *entry, const struct ro_node *node,
+			  const struct hf_rollout_member *m)
+{
+	return entry != NULL && is_proved(entry) && !m->marked &&
+	       (!m->changed || is_younger(entry, node));
 }
 
 /* True if the rollout handles this node: the node has an entry or a mark, or the spec selects it. The change itself may take
@@ -420,7 +427,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 		.out = health != NULL && health->sick != NULL,
 		.passing = !node->held && !node->paused && departure == NULL};
 	find_lost(ro, node, health, driver, entry, m);
-	if (!is_made_again(entry, m))
+	if (!is_made_again(entry, node, m))
 		see_entry(whole, entry, m);
 	if (m->marked) {
 		m->back = mark.rolled_back;
@@ -440,21 +447,23 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 	whole->view.members_len++;
 }
 
-/* Entries of nodes that do not exist any more. */
+/* Entries of nodes that do not exist any more. A proved one shows nothing of the change any more: another node takes its
+ * place. */
 static void see_lost(struct whole *whole)
 {
 	const struct hf_rollout_status *status = &whole->ro->pass.r.status;
 
 	for (size_t i = 0; i < status->nodes.len; i++) {
 		struct hf_rollout_member *m = &whole->members[whole->view.members_len];
+		const struct hf_rollout_node *entry = &status->nodes.items[i];
 
-		if (hf_cache_get(whole->ro->nodes, NULL, status->nodes.items[i].name) != NULL)
+		if (is_proved(entry) || hf_cache_get(whole->ro->nodes, NULL, entry->name) != NULL)
 			continue;
-		*m = (struct hf_rollout_member){.name = status->nodes.items[i].name,
+		*m = (struct hf_rollout_member){.name = entry->name,
 						.group = "",
 						.changed_at = HF_TIME_NONE,
 						.blocked = "the node does not exist any more"};
-		see_entry(whole, &status->nodes.items[i], m);
+		see_entry(whole, entry, m);
 		whole->view.members_len += m->listed;
 	}
 }

@@ -239,6 +239,70 @@ static void a_changed_node_that_an_autoscaler_removes_halts_nothing(void **state
 	rd_expect_phase(d, "Succeeded");
 }
 
+/* The autoscaler removes the changed node, which has been idle since it was emptied, in its soak. */
+static void a_wave_whose_node_leaves_the_cluster_begins_again(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW ",'waves':[1,'100%']");
+
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	d->bare[0] = true;
+	rw_delete(w, &hf_nodes, "n000");
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	rd_expect_message(d, "wave 1 of 2 soaks until ");
+	assert_int_equal(rd_count(d, "r", "changed"), 1);
+	assert_string_equal(rd_node_phase(d, "r", 1), "Done");
+	/* The soak of the first node would be over. */
+	rw_run(w, 8 * HF_MINUTE);
+	assert_int_equal(rd_count_running(d, 2), 2);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_message(d, "5 of 5 nodes changed and proved, 0 failed, 0 skipped");
+}
+
+/* The changed node is made again in its soak. It has the newest driver from its first start, so nothing was proved. */
+static void a_wave_whose_node_comes_back_with_the_change_begins_again(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 6, DRIVER SLOW ",'waves':[1,'100%']");
+
+	rw_run(w, 2 * HF_MINUTE);
+	rd_expect_phase(d, "Soaking");
+	w->silent[0] = true;
+	rw_delete(w, &hf_nodes, "n000");
+	rw_node(w, 0);
+	rw_patch_status(w, &hf_nodes, "n000",
+			"{'status':{'allocatable':{'nvidia.com/gpu':'8','cpu':'64'}}}");
+	w->silent[0] = false;
+	assert_int_equal(d->runs[0], 2);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 1), "Done");
+	assert_int_equal(rd_count(d, "r", "changed"), 1);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_message(d, "5 of 5 nodes changed and proved, 0 failed, 0 skipped");
+}
+
+/* A pilot: the only wave is one node. */
+static void a_last_wave_of_one_node_takes_another_one(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+	unsigned long long writes;
+
+	d->effect[0][2] = RD_NEVER_READY;
+	rd_roll(d, DRIVER FAST ",'waves':[1],'maxFailures':1");
+	rd_run_node_until(d, 0, "Failed");
+	writes = w->writes;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(w->writes < writes + 40);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_message(d, "1 of 6 nodes changed and proved, 1 failed, 0 skipped");
+	assert_string_equal(rd_node_phase(d, "r", 1), "Done");
+}
+
 /* A program's error on all eight GPUs of the changed node, such as Xid 31. */
 static void errors_of_programs_are_no_faults_of_devices(void **state)
 {
@@ -725,6 +789,9 @@ int main(int argc, char **argv)
 		T(an_outage_at_the_end_of_a_longer_soak_ends_no_wave),
 		T(a_changed_node_that_is_being_mended_halts_nothing),
 		T(a_changed_node_that_an_autoscaler_removes_halts_nothing),
+		T(a_wave_whose_node_leaves_the_cluster_begins_again),
+		T(a_wave_whose_node_comes_back_with_the_change_begins_again),
+		T(a_last_wave_of_one_node_takes_another_one),
 		T(errors_of_programs_are_no_faults_of_devices),
 		T(a_changed_device_that_answers_no_more_halts),
 		T(a_silent_agent_of_a_changed_node_halts),

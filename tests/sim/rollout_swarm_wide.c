@@ -176,9 +176,12 @@ static void check_wave(struct rsw *s, const struct hf_json *before, const struct
 		return;
 	for (size_t i = 0; i < hf_json_len(nodes); i++) {
 		const struct hf_json *entry = hf_json_item(nodes, i);
+		const char *name = hf_json_path_str(entry, "name", NULL);
 		hf_time since;
 
+		/* A node that has left the cluster since, or was made again, has nothing to soak. */
 		if (hf_streq(hf_json_path_str(entry, "phase", NULL), "Done") &&
+		    rd_mark(rw_get(s->w, &hf_nodes, NULL, name), NULL) != NULL &&
 		    hf_time_parse(hf_json_path_str(entry, "since", NULL), &since, NULL) == 0 &&
 		    now - since < s->soak - HF_SECOND)
 			rw_break(s->w, "the wave begins before its predecessor has soaked",
