@@ -384,9 +384,12 @@ static const char *find_failure(const struct hf_rollout_view *view,
 	return m->lost != NULL && !is_outage(view, m) ? m->lost : NULL;
 }
 
-/* Finds a proved node with a device that has failed since, or that is lost: the node counts as failed. */
+/* Finds a proved node with a device that has failed since, or that is lost: the node counts as failed. If the status has no room
+ * left, it is enough that the rollout halts. */
 static bool find_sick(const struct tally *tally, struct hf_rollout_plan *plan)
 {
+	if (tally->view->full && plan->failed > tally->view->failures_max)
+		return false;
 	for (size_t i = 0; i < tally->view->members_len; i++) {
 		const struct hf_rollout_member *m = tally->sorted[i];
 		const char *why = is_done(m) ? find_failure(tally->view, m) : NULL;

@@ -108,6 +108,8 @@ struct hf_rollout_view {
 	bool template_is_back;
 	/* there is a previous revision to go back to; true for a label */
 	bool can_go_back;
+	/* The status has no room for more failed nodes than are needed for a halt. */
+	bool full;
 
 	const struct hf_rollout_member *members;
 	size_t members_len;

@@ -379,6 +379,30 @@ static void a_skipped_node_is_tried_once_more_at_the_end(void **state)
 	end(s);
 }
 
+/* All proved nodes are sick. The status lists as many failed nodes as it can. */
+static void many_sick_nodes_halt_before_the_status_is_full(void **state)
+{
+	struct scene *s = begin(20);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		set_phase(s, i, i < 10 ? HF_ROLLOUT_FAILED : HF_ROLLOUT_DONE);
+		s->members[i].sick = "device a: reset";
+	}
+	plan = decide(s);
+	assert_string_equal(plan.fails->name, "n10");
+	assert_int_equal(plan.next, HF_ROLLOUT_ROLLING);
+	s->view.full = true;
+	plan = decide(s);
+	assert_null(plan.fails);
+	assert_int_equal(plan.next, HF_ROLLOUT_HALTED);
+	assert_string_equal(plan.halt_reason, "NodeFailed");
+	s->view.failures_max = 10;
+	assert_string_equal(decide(s).fails->name, "n10");
+	end(s);
+}
+
 static void a_failed_node_halts(void **state)
 {
 	struct scene *s = begin(10);
@@ -843,6 +867,7 @@ int main(void)
 		cmocka_unit_test(a_wave_waits_for_a_node_that_may_begin_later),
 		cmocka_unit_test(a_wave_waits_for_a_budget),
 		cmocka_unit_test(a_skipped_node_is_tried_once_more_at_the_end),
+		cmocka_unit_test(many_sick_nodes_halt_before_the_status_is_full),
 		cmocka_unit_test(a_failed_node_halts),
 		cmocka_unit_test(a_proved_node_that_gets_sick_fails),
 		cmocka_unit_test(a_proved_node_that_is_lost_fails),

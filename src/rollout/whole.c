@@ -485,6 +485,7 @@ static void block_unlisted(struct whole *whole)
 
 	for (size_t i = 0; i < whole->view.members_len; i++)
 		listed += is_listed(whole, &whole->members[i]);
+	whole->view.full = listed >= most;
 	for (size_t i = 0; i < whole->view.members_len && listed >= most; i++) {
 		struct hf_rollout_member *m = &whole->members[i];
 

@@ -256,6 +256,26 @@ static void more_nodes_are_skipped_on_the_way_back_than_the_status_can_list(void
 	rd_expect_clean(d);
 }
 
+/* The change breaks a device of each node while the last wave soaks. The previous version repairs them. */
+static void more_nodes_fail_after_their_proof_than_the_status_can_list(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 400);
+
+	rd_roll(d, DRIVER ",'soakSeconds':600,'proof':{'seconds':120},'onFailure':'Rollback',"
+			  "'waves':['100%'],'atOnce':64,'emptySeconds':60");
+	rd_run_until(d, "Soaking");
+	for (int i = 0; i < 400; i++)
+		rw_say(w, i, RW_RESET);
+	rd_run_until(d, "RollingBack");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "nodes failed, first n000: device GPU-n000: Unhealthy");
+	rd_run_until(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	assert_int_equal(rd_count_running(d, 1), 400);
+	rd_expect_clean(d);
+}
+
 /* ---- people ------------------------------------------------------------------------------------------ */
 
 /* Rollout "r" has proved half of the nodes. */
@@ -421,6 +441,7 @@ int main(int argc, char **argv)
 
 	const struct CMUnitTest long_tests[] = {
 		T(more_nodes_are_skipped_on_the_way_back_than_the_status_can_list),
+		T(more_nodes_fail_after_their_proof_than_the_status_can_list),
 	};
 
 	rw_choose_tests(argc - 1, argv + 1);
