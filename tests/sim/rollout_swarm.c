@@ -40,6 +40,7 @@
 #define CALM (6 * HF_HOUR)
 #define QUIET HF_HOUR /* the last part of the calm */
 #define QUIET_WRITES 50
+#define MOVES_MAX 500 /* of both rollouts, from a state to another */
 
 static struct seeds seeds = {.start = 1, .count = 60};
 
@@ -64,7 +65,7 @@ struct swarm {
 		[NODES_MAX]; /* rollout "r" has failed on the node, and has not proved it since */
 	bool removed[NODES_MAX];
 	char spec[2048]; /* of rollout "r" */
-	unsigned troubles, changes;
+	unsigned troubles, changes, moves;
 };
 
 static unsigned pick(struct swarm *s, unsigned below)
@@ -170,6 +171,9 @@ static void check_rollout(struct swarm *s, const struct hf_json *before,
 	const char *name = hf_json_path_str(after, "metadata", "name", NULL);
 	enum hf_rollout_state was = state_of(before), is = state_of(after);
 
+	s->moves += was != is;
+	if (s->moves > MOVES_MAX)
+		rw_break(s->w, "it goes from state to state without an end", name);
 	if (was != is && !hf_rollout_state_may_follow(was, is))
 		rw_break(s->w, "a state that may not follow", name);
 	if (is == HF_ROLLOUT_HALTED &&
@@ -820,9 +824,10 @@ static void begin_rollouts(struct swarm *s)
 	draw_canary(s, canary);
 	snprintf(spec, sizeof(spec),
 		 "'change':{'daemonSet':{'namespace':'default','name':'driver'}},'atOnce':%d,"
-		 "'waves':[%d,%d,'%d%%','100%%'],'soakSeconds':%u,'proof':{'seconds':%u%s},"
+		 "'waves':[%d,%d,'%d%%'%s],'soakSeconds':%u,'proof':{'seconds':%u%s},"
 		 "'empty':'%s','emptySeconds':%u,'maxFailures':%u,'onFailure':'%s'",
-		 s->at_once, s->wave_counts[0], s->wave_counts[1], s->wave_percent, pick(s, 300),
+		 s->at_once, s->wave_counts[0], s->wave_counts[1], s->wave_percent,
+		 s->wide != NULL && s->wide->pilot ? "" : ",'100%'", pick(s, 300),
 		 (s->gentle ? 900 : 60) + pick(s, 240), canary, how, 60 + pick(s, 600), pick(s, 3),
 		 on_failure);
 	snprintf(s->spec, sizeof(s->spec), "%s%s", spec,
@@ -897,6 +902,7 @@ static void run_seed(void *arg, uint64_t number, unsigned world)
 		rsw_begin(&more, s.w, s.d);
 		more.strangers = s.strangers;
 		more.wild = world == SEEDS_WILD && !s.gentle;
+		more.pilot = more.wild && number % 4 == 1;
 		hf_rng_init(&more.rng, seed);
 	}
 	draw_effects(&s);

@@ -16,8 +16,8 @@
  */
 
 /* The wild world adds what happens to nodes without the rollouts: the kubelet evicts pods of the driver, people give the label of
- * the rollouts a value of their own, and nodes leave the selection and come back. Its numbers are drawn apart, so that the rest of
- * a seed goes on as in the wide world. */
+ * the rollouts a value of their own, and nodes leave the selection and come back. In a quarter of the seeds, the last wave of rollout
+ * "r" is a part of the nodes. Its numbers are drawn apart, so that the rest of a seed goes on as in the wide world. */
 struct rsw {
 	struct rw *w;
 	struct rd *d;
@@ -27,6 +27,7 @@ struct rsw {
 	bool windowed, has_rival, strangers; /* strangers write into the status */
 	bool begun;                          /* the rollouts exist */
 	bool wild;
+	bool pilot; /* rollout "r" ends before it has changed all nodes */
 	struct hf_rng rng; /* of the wild world */
 	bool two_leaders;
 	hf_time soak;                  /* of rollout "r" */
