@@ -39,11 +39,6 @@
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX HF_MINUTE
 
-static const struct hf_resource slices_v1 = {.group = "resource.k8s.io",
-					     .version = "v1",
-					     .plural = "resourceslices",
-					     .singular = "resourceslice",
-					     .kind = "ResourceSlice"};
 /* The newest version first. v1alpha3 is not asked for: its selectors have other meanings. */
 static const struct hf_resource rules_versions[] = {{.group = "resource.k8s.io",
 						     .version = "v1",
@@ -662,7 +657,7 @@ static void decide_rules(struct fleet_taints *t)
 static void read_slices(struct fleet_taints *t)
 {
 	struct hf_request request = {.verb = HF_VERB_LIST,
-				     .resource = &slices_v1,
+				     .resource = &hf_resourceslices,
 				     .field_selector =
 					     hf_arena_printf(t->arena, "spec.nodeName=%s", t->node),
 				     .limit = PAGE_LIMIT,

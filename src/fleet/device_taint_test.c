@@ -457,6 +457,22 @@ static void a_slice_is_read(void **state)
 	assert_false(hf_slice_read(none, arena, &got));
 }
 
+static void the_newest_generation_of_each_pool_counts(void **state)
+{
+	const struct hf_dra_slice slices[] = {
+		{.driver = "a", .pool = "p", .generation = 1, .pool_slices = 1, .len = 9},
+		{.driver = "a", .pool = "p", .generation = 2, .pool_slices = 2, .len = 4},
+		{.driver = "a", .pool = "p", .generation = 2, .pool_slices = 2, .len = 3},
+		{.driver = "a", .pool = "q", .generation = 1, .pool_slices = 1, .len = 1},
+		{.driver = "b", .pool = "p", .generation = 5, .pool_slices = 1, .len = 2},
+	};
+
+	(void)state;
+	assert_int_equal(hf_dra_count(slices, HF_ARRAY_LEN(slices), "a"), 8);
+	assert_int_equal(hf_dra_count(slices, HF_ARRAY_LEN(slices), "b"), 2);
+	assert_int_equal(hf_dra_count(slices, HF_ARRAY_LEN(slices), "c"), 0);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -476,6 +492,7 @@ int main(void)
 		T(only_a_rule_for_one_device_is_holdfasts),
 		T(long_names_are_cut_and_differ),
 		T(a_slice_is_read),
+		T(the_newest_generation_of_each_pool_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,16 @@ bool hf_dra_is_other(const struct hf_dra_slice *slices, size_t len, const struct
 	return false;
 }
 
+int64_t hf_dra_count(const struct hf_dra_slice *slices, size_t len, const char *driver)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(slices[i].driver, driver) && is_newest(slices, len, &slices[i]))
+			count += (int64_t)slices[i].len;
+	return count;
+}
+
 const char *hf_dra_answer_text(enum hf_dra_answer answer)
 {
 	static const char *const texts[HF_DRA_ANSWERS] = {

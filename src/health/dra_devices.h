@@ -62,6 +62,9 @@ enum hf_dra_answer hf_dra_find(const struct hf_dra_slice *slices, size_t len, co
 bool hf_dra_is_other(const struct hf_dra_slice *slices, size_t len, const struct hf_dra_match *name,
 		     const char *uuid, const char *pci);
 
+/* The devices that the driver offers: those of the newest generation of each of its pools, as far as its slices are known. */
+int64_t hf_dra_count(const struct hf_dra_slice *slices, size_t len, const char *driver);
+
 /* "no driver publishes the device" */
 const char *hf_dra_answer_text(enum hf_dra_answer answer);
 

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "store/resource.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /*
@@ -194,17 +195,39 @@ static bool evict_pod(struct ro *ro, const struct ro_facts *facts, struct hf_req
 
 /* ---- the entry ----------------------------------------------------------------------------------- */
 
-static void add_resource(struct ro *ro, const struct hf_json *allocatable, const char *name,
-			 struct hf_rollout_node *entry)
+static bool has_resource(const struct hf_rollout_node *entry, const char *name)
+{
+	for (size_t i = 0; i < entry->before.resources.len; i++)
+		if (hf_streq(entry->before.resources.items[i].key, name))
+			return true;
+	return false;
+}
+
+static void add_resource(struct ro *ro, const char *name, struct hf_rollout_node *entry)
 {
 	struct hf_field_pair *pair = &entry->before.resources.items[entry->before.resources.len];
 
-	if (entry->before.resources.len == HF_ROLLOUT_RESOURCES_MAX)
+	if (entry->before.resources.len == HF_ROLLOUT_RESOURCES_MAX || has_resource(entry, name))
 		return;
 	pair->key = hf_arena_strdup(ro->pass.arena, name);
-	pair->value = hf_arena_strdup(ro->pass.arena,
-				      hf_str_or(hf_json_path_str(allocatable, name, NULL), "0"));
+	pair->value = hf_arena_printf(ro->pass.arena, "%" PRId64,
+				      hf_ro_read_amount(&ro->pass, name) / 1000);
 	entry->before.resources.len++;
+}
+
+/* All extended resources of the node, and the devices of each DRA driver. */
+static void add_all_resources(struct ro *ro, struct hf_rollout_node *entry)
+{
+	const struct hf_json *allocatable = hf_json_path(
+		hf_doc_json(ro->pass.docs[RO_READ_NODE]), "status", "allocatable", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(allocatable, it, &key, &value));)
+		if (hf_ro_is_extended(key))
+			add_resource(ro, key, entry);
+	for (size_t i = 0; i < ro->pass.slices_len; i++)
+		add_resource(ro, ro->pass.slices[i].driver, entry);
 }
 
 /* The times of an earlier canary of this node, so that none has to run before the change. */
@@ -224,10 +247,7 @@ static void record_before(struct ro *ro, const struct ro_facts *facts,
 			  struct hf_rollout_node *entry)
 {
 	const struct hf_json *node = hf_doc_json(ro->pass.docs[RO_READ_NODE]);
-	const struct hf_json *allocatable = hf_json_path(node, "status", "allocatable", NULL);
 	const struct hf_rollout_spec *spec = &ro->pass.spec;
-	struct hf_json *value;
-	const char *key;
 
 	if (facts->view.backwards && entry->before.resources.len > 0)
 		return;
@@ -235,11 +255,9 @@ static void record_before(struct ro *ro, const struct ro_facts *facts,
 		HF_ARENA_ARRAY(ro->pass.arena, struct hf_field_pair, HF_ROLLOUT_RESOURCES_MAX + 1);
 	entry->before.resources.len = 0;
 	for (size_t i = 0; i < spec->proof.resources.len; i++)
-		add_resource(ro, allocatable, spec->proof.resources.items[i], entry);
-	for (void *it = NULL;
-	     spec->proof.resources.len == 0 && (it = hf_json_next(allocatable, it, &key, &value));)
-		if (hf_ro_is_extended(key))
-			add_resource(ro, allocatable, key, entry);
+		add_resource(ro, spec->proof.resources.items[i], entry);
+	if (spec->proof.resources.len == 0)
+		add_all_resources(ro, entry);
 	entry->before.driver_version = facts->view.proof.driver_version;
 	entry->before.boot_id = facts->view.proof.health_boot_id;
 	if (!facts->view.backwards)

@@ -352,14 +352,6 @@ static void see_health(struct ro *ro, struct ro_facts *facts)
 		see_device(ro, &health.devices.items[i], proof);
 }
 
-static int64_t read_amount(const struct hf_json *node, const char *resource)
-{
-	int64_t milli = 0;
-	const char *text = hf_json_path_str(node, "status", "allocatable", resource, NULL);
-
-	return text != NULL && hf_quantity_parse_milli(text, &milli, NULL) == 0 ? milli : 0;
-}
-
 static void see_resources(struct ro *ro, struct ro_facts *facts)
 {
 	const struct hf_rollout_node *entry = ro->pass.entry;
@@ -370,8 +362,7 @@ static void see_resources(struct ro *ro, struct ro_facts *facts)
 		const struct hf_field_pair *pair = &entry->before.resources.items[i];
 
 		list[i] = (struct hf_rollout_resource){
-			.name = pair->key,
-			.now_milli = read_amount(json_of(ro, RO_READ_NODE), pair->key)};
+			.name = pair->key, .now_milli = hf_ro_read_amount(&ro->pass, pair->key)};
 		if (hf_quantity_parse_milli(pair->value, &list[i].before_milli, NULL) != 0)
 			list[i].before_milli = 0;
 	}

@@ -8,9 +8,11 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/str.h"
+#include "fleet/device_taint_rule.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * The live reads of a pass.
@@ -134,6 +136,24 @@ static bool take_driver(struct ro_pass *pass, struct hf_doc *doc)
 	return true;
 }
 
+/* Keeps what hf_dra_count asks for. */
+static bool take_slice(struct ro_pass *pass, struct hf_doc *doc)
+{
+	struct hf_dra_slice slice;
+
+	if (!hf_slice_read(doc, pass->arena, &slice))
+		return true;
+	if (pass->slices_len == RO_SLICES_MAX)
+		return false;
+	if (pass->slices == NULL)
+		pass->slices = HF_ARENA_ARRAY(pass->arena, struct hf_dra_slice, RO_SLICES_MAX);
+	slice.driver = hf_arena_strdup(pass->arena, slice.driver);
+	slice.pool = hf_arena_strdup(pass->arena, slice.pool);
+	slice.devices = NULL;
+	pass->slices[pass->slices_len++] = slice;
+	return true;
+}
+
 /* Takes one item of a list. False: there are too many. */
 static bool take_item(struct ro *ro, struct hf_doc *doc)
 {
@@ -142,6 +162,7 @@ static bool take_item(struct ro *ro, struct hf_doc *doc)
 	switch (pass->read) {
 	case RO_READ_REVISIONS: take_revision(pass, doc); return true;
 	case RO_READ_DRIVERS: return take_driver(pass, doc);
+	case RO_READ_SLICES: return take_slice(pass, doc);
 	case RO_READ_MAINTENANCE:
 		pass->in_maintenance |= hf_streq(
 			hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL), pass->node);
@@ -181,6 +202,18 @@ static bool take_doc(struct ro *ro, struct hf_doc *doc)
 	return true;
 }
 
+static bool is_recorded(const struct ro_pass *pass)
+{
+	return hf_streq(pass->entry->phase, hf_rollout_phase_name(HF_ROLLOUT_CORDONED));
+}
+
+/* Nothing of this kind is there. Without the right to list slices, no DRA driver is recorded. */
+static bool is_nothing(const struct ro_pass *pass, int code)
+{
+	return code == HF_E_NOT_FOUND || (code == HF_E_FORBIDDEN &&
+					  pass->read == RO_READ_SLICES && is_recorded(pass));
+}
+
 static void on_read(void *arg, const struct hf_reply *reply)
 {
 	struct ro *ro = arg;
@@ -192,7 +225,7 @@ static void on_read(void *arg, const struct hf_reply *reply)
 		hf_ro_end_pass(ro, LOOK_WAITING);
 		return;
 	}
-	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+	if (reply->code != 0 && !is_nothing(&ro->pass, reply->code)) {
 		hf_ro_fail_pass(ro, reply->code, reply->message);
 		return;
 	}
@@ -222,9 +255,23 @@ static bool needs_daemon_set(const struct ro_pass *pass, enum ro_read read, bool
 	       (pass->docs[RO_READ_DAEMON_SET] != NULL && pass->lists_pods != NULL);
 }
 
+/* The devices of DRA drivers count when the node is recorded. Later, only drivers of the record count: their names have no
+ * slash, unlike those of extended resources. */
+static bool needs_slices(const struct ro_pass *pass, enum hf_rollout_phase phase)
+{
+	const struct hf_rollout_node *entry = pass->entry;
+
+	if (phase != HF_ROLLOUT_PROVING && phase != HF_ROLLOUT_CANARY)
+		return is_recorded(pass);
+	for (size_t i = 0; i < entry->before.resources.len; i++)
+		if (strchr(entry->before.resources.items[i].key, '/') == NULL)
+			return true;
+	return false;
+}
+
 static bool is_needed(const struct ro_pass *pass, enum ro_read read)
 {
-	enum hf_rollout_phase phase;
+	enum hf_rollout_phase phase = HF_ROLLOUT_DONE;
 	bool changes = pass->entry != NULL && hf_rollout_phase_of(pass->entry->phase, &phase) &&
 		       phase <= HF_ROLLOUT_CHANGING;
 
@@ -236,6 +283,8 @@ static bool is_needed(const struct ro_pass *pass, enum ro_read read)
 		return false;
 	if (read == RO_READ_CANARY)
 		return hf_ro_may_have_canary(pass);
+	if (read == RO_READ_SLICES)
+		return needs_slices(pass, phase);
 	return read < RO_READ_KURED || changes;
 }
 
@@ -277,6 +326,12 @@ static void fill_request(const struct ro_pass *pass, struct hf_request *request)
 		break;
 	case RO_READ_PODS:
 		request->resource = &hf_pods;
+		request->field_selector =
+			hf_arena_printf(pass->arena, "spec.nodeName=%s", pass->node);
+		fill_list(pass, request);
+		break;
+	case RO_READ_SLICES:
+		request->resource = &hf_resourceslices;
 		request->field_selector =
 			hf_arena_printf(pass->arena, "spec.nodeName=%s", pass->node);
 		fill_list(pass, request);

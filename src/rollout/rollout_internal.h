@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "ctl/cache.h"
 #include "ctl/controller.h"
+#include "health/dra_devices.h"
 #include "health/rollout_plan.h"
 #include "store/selector.h"
 
@@ -34,6 +35,7 @@
 	64 /* of a DaemonSet; Kubernetes keeps 10 if the manifest does not say more */
 #define RO_DRIVERS_MAX 20000  /* pods of the DaemonSet */
 #define RO_FAULTS_MAX 64      /* faults of a node that are counted */
+#define RO_SLICES_MAX 256     /* ResourceSlices of one node */
 #define RO_RANKS_MAX 16       /* ranks of a node that are compared */
 #define RO_COMPARED_MAX 16384 /* ranks of all nodes that are compared */
 #define RO_RESTARTS_MAX 4096  /* restarts by devices that are counted */
@@ -111,6 +113,8 @@ enum ro_read {
 	RO_READ_HEALTH,
 	RO_READ_LEASE,
 	RO_READ_PODS,
+	/* When the node is recorded or proved. */
+	RO_READ_SLICES,
 	/* Before the change. */
 	RO_READ_KURED,
 	RO_READ_MAINTENANCE,
@@ -135,6 +139,8 @@ struct ro_pass {
 	size_t pods_len;
 	struct ro_driver *drivers;
 	size_t drivers_len;
+	struct hf_dra_slice *slices; /* of the node, without their devices */
+	size_t slices_len;
 	struct ro_revision revisions[RO_REVISIONS_MAX];
 	size_t revisions_len;
 	struct ro_revision newest;
@@ -216,6 +222,9 @@ bool hf_ro_is_observed(const struct ro_pass *pass);
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
 /* True for the name of an extended resource such as nvidia.com/gpu. */
 bool hf_ro_is_extended(const char *resource);
+/* How much of the resource the node of the pass offers, in thousandths: of an allocatable resource, or of the devices of the DRA
+ * driver with this name. */
+int64_t hf_ro_read_amount(const struct ro_pass *pass, const char *resource);
 /* Returns that no window of the rollout is open, and when the next one opens. NULL: one is open. */
 const char *hf_ro_find_closed(const struct ro *ro);
 

@@ -3,6 +3,7 @@
 #include "rollout/rollout_internal.h"
 
 #include "api/lifetime.h"
+#include "base/quantity.h"
 #include "base/str.h"
 #include "fleet/window.h"
 
@@ -61,6 +62,8 @@ void hf_ro_drop_reads(struct ro *ro)
 	pass->pods_len = 0;
 	pass->drivers = NULL;
 	pass->drivers_len = 0;
+	pass->slices = NULL;
+	pass->slices_len = 0;
 	pass->newest = (struct ro_revision){0};
 	pass->revisions_len = 0;
 	pass->from = hf_doc_unref(pass->from);
@@ -87,6 +90,19 @@ bool hf_ro_is_extended(const char *resource)
 
 	return slash != NULL && !hf_str_has_prefix(resource, "kubernetes.io/") &&
 	       !hf_str_has_prefix(resource, "attachable-volumes-");
+}
+
+int64_t hf_ro_read_amount(const struct ro_pass *pass, const char *resource)
+{
+	struct hf_doc *node = pass->docs[RO_READ_NODE];
+	const char *text = node == NULL ? NULL
+					: hf_json_path_str(hf_doc_json(node), "status",
+							   "allocatable", resource, NULL);
+	int64_t milli = 0;
+
+	if (text == NULL)
+		return 1000 * hf_dra_count(pass->slices, pass->slices_len, resource);
+	return hf_quantity_parse_milli(text, &milli, NULL) == 0 ? milli : 0;
 }
 
 const char *hf_ro_find_closed(const struct ro *ro)

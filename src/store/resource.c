@@ -137,6 +137,14 @@ const struct hf_resource hf_nodemaintenances = {
 	.kind = "NodeMaintenance",
 	.namespaced = false,
 };
+const struct hf_resource hf_resourceslices = {
+	.group = "resource.k8s.io",
+	.version = "v1",
+	.plural = "resourceslices",
+	.singular = "resourceslice",
+	.kind = "ResourceSlice",
+	.namespaced = false,
+};
 const struct hf_resource hf_server_version = {
 	.group = "", .version = "", .plural = "version", .singular = "version", .kind = "Info"};
 

@@ -38,6 +38,7 @@ extern const struct hf_resource hf_batch_jobs;
 extern const struct hf_resource hf_daemonsets;
 extern const struct hf_resource hf_controllerrevisions;
 extern const struct hf_resource hf_nodemaintenances;
+extern const struct hf_resource hf_resourceslices;
 extern const struct hf_resource hf_podgroups;
 extern const struct hf_resource hf_volcano_podgroups;
 /* The version of the API server: GET of the name "version" answers with "gitVersion": "v1.36.3". */

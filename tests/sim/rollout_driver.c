@@ -7,6 +7,7 @@
 #include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "harness/json_text.h"
 #include "json/patch.h"
 
@@ -114,13 +115,57 @@ static void answer(void *arg, struct front_call *call)
 		answer_revisions(arg, call);
 }
 
+/* The older generation of the pool has one device more. */
+static struct hf_doc *make_slice(struct rd *d, int node, int generation)
+{
+	bool fewer = d->effect[node][d->runs[node]] == RD_LOSES_GPU;
+	int gpus = generation == 1 ? RD_GPUS + 1 : fewer ? RD_GPUS - 1 : RD_GPUS;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_strbuf_addf(&text,
+		       "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':"
+		       "'n%03d-%d'},'spec':{'driver':'gpu.example.com','nodeName':'n%03d','pool':{"
+		       "'name':'n%03d','generation':%d,'resourceSliceCount':1},'devices':[",
+		       node, generation, node, node, generation);
+	for (int i = 0; i < gpus; i++)
+		hf_strbuf_addf(&text, "%s{'name':'gpu-%d'}", i > 0 ? "," : "", i);
+	hf_strbuf_addf(&text, "]}}");
+	return json_doc_of(text.data);
+}
+
+/* Lists the slices of the node in the field selector. Other kinds of the group do not exist. */
+static void answer_slices(void *arg, struct front_call *call)
+{
+	struct rd *d = arg;
+	const char *name = strchr(call->field_selector, '=');
+	struct hf_doc *items[2];
+	int node;
+
+	if (!hf_streq(call->plural, "resourceslices") || name == NULL || d->no_slices) {
+		front_answer(call, d->no_slices ? HF_E_FORBIDDEN : HF_E_NOT_FOUND, NULL);
+		return;
+	}
+	node = rw_index_of(d->w, name + 1);
+	for (int i = 0; i < 2; i++)
+		items[i] = make_slice(d, node, i + 1);
+	front_answer_list(call, items, d->is_dra && d->ready[node] ? 2 : 0, "1");
+	for (int i = 0; i < 2; i++)
+		hf_doc_unref(items[i]);
+}
+
 static struct hf_store *wrap(void *arg, struct hf_store *inner)
 {
 	struct rd *d = arg;
-	const struct front_options options = {
-		.loop = d->w->loop, .group = "apps", .answer = answer, .arg = d};
+	const struct front_options apps = {.loop = d->w->loop,
+					   .group = "apps",
+					   .answer = answer,
+					   .arg = d},
+				   slices = {.loop = d->w->loop,
+					     .group = "resource.k8s.io",
+					     .answer = answer_slices,
+					     .arg = d};
 
-	return front_store_create(&options, inner);
+	return front_store_create(&slices, front_store_create(&apps, inner));
 }
 
 /* ---- the controller of DaemonSets, and kubelets -------------------------------------------------- */
@@ -154,8 +199,8 @@ static void offer(struct rd *d, int node, int gpus)
 	char text[128], name[16];
 
 	rw_name(node, name);
-	snprintf(text, sizeof(text),
-		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}", gpus);
+	snprintf(text, sizeof(text), "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
+		 d->is_dra ? 0 : gpus);
 	rw_patch_in(d->w, &hf_nodes, NULL, name, "status", text);
 }
 

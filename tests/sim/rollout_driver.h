@@ -62,6 +62,9 @@ struct rd {
 	int newest_revision, generation, object_version;
 	const char *strategy; /* "OnDelete" */
 	bool gone;            /* the DaemonSet does not exist */
+	/* It is a DRA driver: it offers GPUs in ResourceSlices, and the kubelet offers none. */
+	bool is_dra;
+	bool no_slices; /* the operator may not list ResourceSlices */
 	enum rd_effect effect[RW_NODES_MAX][RD_VERSIONS_MAX];
 	int runs[RW_NODES_MAX];         /* version of the node's pod; 0: none */
 	hf_time ready_at[RW_NODES_MAX]; /* when the pod becomes Ready */

@@ -9,11 +9,78 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a rollout waits for, and how it says so: missing rights, nodes that may not begin yet. */
+/* What a rollout waits for, and how it says so: devices of DRA drivers, missing rights, nodes that may not begin yet. */
 
 #define DRIVER "'change':{'daemonSet':{'namespace':'default','name':'driver'}}"
 #define FAST ",'soakSeconds':60,'proof':{'seconds':120}"
 #define LEASE HF_NODE_LEASE_PREFIX "n000"
+
+/* ---- DRA drivers ----------------------------------------------------------------------------------- */
+
+static struct rd *begin_dra(struct rw *w)
+{
+	struct rd *d = rd_create(w, 4);
+	char name[16];
+
+	d->is_dra = true;
+	for (int i = 0; i < 4; i++) {
+		rw_name(i, name);
+		rw_patch_status(w, &hf_nodes, name,
+				"{'status':{'allocatable':{'nvidia.com/gpu':null,'cpu':'64'}}}");
+	}
+	return d;
+}
+
+/* The amount of the record; NULL: none. */
+static const char *find_recorded(struct rd *d, const char *resource)
+{
+	return hf_json_path_str(rd_entry(d, "r", 0), "before", "resources", resource, NULL);
+}
+
+static void a_dra_driver_has_to_offer_as_many_devices_as_before(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	d->effect[0][2] = RD_LOSES_GPU;
+	rd_roll(d, DRIVER FAST);
+	rd_run_until(d, "Halted");
+	assert_string_equal(find_recorded(d, "gpu.example.com"), "8");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "the node offers 7 of gpu.example.com, and offered 8 before the change");
+}
+
+static void a_dra_driver_that_offers_all_devices_is_proved(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	rd_roll(d, DRIVER FAST);
+	rd_run_until(d, "Succeeded");
+	assert_string_equal(find_recorded(d, "gpu.example.com"), "8");
+}
+
+static void a_dra_driver_that_the_proof_does_not_name_does_not_count(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	rd_set_effect(d, 2, RD_LOSES_GPU);
+	rd_roll(d, DRIVER ",'soakSeconds':60,'proof':{'seconds':120,'resources':['a.example/b']}");
+	rd_run_until(d, "Succeeded");
+	assert_null(find_recorded(d, "gpu.example.com"));
+}
+
+static void without_the_right_to_list_slices_no_dra_driver_counts(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	d->no_slices = true;
+	rd_roll(d, DRIVER FAST);
+	rd_run_until(d, "Succeeded");
+	assert_null(find_recorded(d, "gpu.example.com"));
+}
 
 /* ---- rights ---------------------------------------------------------------------------------------- */
 
@@ -549,6 +616,10 @@ static void no_lease_is_left_by_a_list_that_is_lost(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_dra_driver_has_to_offer_as_many_devices_as_before),
+		T(a_dra_driver_that_offers_all_devices_is_proved),
+		T(a_dra_driver_that_the_proof_does_not_name_does_not_count),
+		T(without_the_right_to_list_slices_no_dra_driver_counts),
 		cmocka_unit_test(a_missing_right_is_named),
 		T(a_disruption_budget_is_named),
 		T(a_job_that_an_eviction_would_fail_stays),
