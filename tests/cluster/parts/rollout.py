@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from kit import audit, build, client, plugin
+from kit import audit, build, client, dra, plugin
 from kit.agent import NODE, RESOURCE, Agent
 from kit.check import Fail, Skip, equal, has_verb, want
 from kit.operator import Operator
@@ -297,6 +297,25 @@ def check_sick_canary(w):
         client.until("cordons are put back", lambda: s.left() == [], 30)
         equal("changed", s.changed(), [NODE])
         return halt["message"]
+
+
+def check_dra_driver(w):
+    """A DRA driver whose new version offers a device less: the node has failed, and no other node is touched"""
+    gpus = [f"GPU-{i}" for i in range(4)]
+    dra.publish(w, gpus)
+    try:
+        with Story(w) as s:
+            s.roll(proof={"seconds": 30})
+            recorded = client.until("the devices are recorded", lambda: s.node(NODE).get("before", {}).get("resources"), 60)
+            equal("offered before the change", recorded, {RESOURCE: "4", dra.DRIVER: "4"})
+            dra.publish(w, gpus[:3], generation=2)
+            s.until_phase("Halted", timeout_s=120)
+            halt = s.condition("Halted")["message"]
+            want(f"the node offers 3 of {dra.DRIVER}, and offered 4 before the change" in halt, halt)
+            equal("changed", s.changed(), [NODE])
+            return halt
+    finally:
+        w.api.delete("resourceslices", None, "gpus")
 
 
 def check_rollback(w):
