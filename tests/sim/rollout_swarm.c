@@ -575,10 +575,12 @@ static void write_status(struct swarm *s, int node)
 		rw_patch_status(s->w, &hf_devicerollouts, "r", texts[pick(s, HF_ARRAY_LEN(texts))]);
 }
 
-/* A changed node that is lost for a minute speaks against the change. */
+/* A changed node that is lost for a minute speaks against the change. The failed node of another rollout keeps its cordon, which may
+ * use up the budget. */
 static void lose_unchanged_node(struct swarm *s, int node)
 {
-	if (s->lost[node] || !hf_streq(rd_node_phase(s->d, "r", node), "Done"))
+	if (s->lost[node] || (!hf_streq(rd_node_phase(s->d, "r", node), "Done") &&
+			      !hf_streq(rd_node_phase(s->d, "c", node), "Done")))
 		lose_node(s, node);
 }
 
