@@ -162,12 +162,19 @@ static bool is_retried(const struct hf_rollout_view *view, const struct hf_rollo
 	       is_last_wave(view);
 }
 
+/* The change can be taken back. A label without a mark has an unknown value before. A node may get a new pod of the DaemonSet
+ * without the rollout, but a node that had the change when the rollout began never had the previous template. */
+static bool is_returnable(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
+{
+	return m->marked || (!view->is_label && !m->had_before);
+}
+
 static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
 {
 	if (view->state == HF_ROLLOUT_ROLLING_BACK)
 		return !is_in_work(m) && m->tries < 2 * HF_ROLLOUT_TRIES_MAX && !m->back &&
 		       (m->changed || (m->listed && m->phase == HF_ROLLOUT_FAILED)) &&
-		       (m->marked || !view->is_label) &&
+		       is_returnable(view, m) &&
 		       !(m->listed && m->phase == HF_ROLLOUT_ROLLED_BACK);
 	return is_retried(view, m) || (!m->listed && !m->changed && !is_done(m));
 }
@@ -196,7 +203,7 @@ static void count_candidate(const struct hf_rollout_member *m, struct tally *tal
  * is unknown. */
 static bool keeps_change(const struct hf_rollout_view *view, const struct hf_rollout_member *m)
 {
-	return m->changed && (m->marked || is_done(m) || !view->is_label) && !is_in_work(m) &&
+	return m->changed && (is_done(m) || is_returnable(view, m)) && !is_in_work(m) &&
 	       !(m->listed &&
 		 (m->phase == HF_ROLLOUT_FAILED || m->phase == HF_ROLLOUT_ROLLED_BACK));
 }
@@ -661,7 +668,9 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 	    (view->halted_without_evidence && plan->failed <= view->failures_max))
 		return;
 	if (!view->can_go_back) {
-		set_message(plan, "halted, and not taken back: there is no previous revision");
+		set_message(plan,
+			    "halted, and not taken back: there is no previous revision, or a "
+			    "person has undone it before the rollout");
 		return;
 	}
 	if (plan->work > 0) {

@@ -45,6 +45,7 @@ struct hf_rollout_member {
 	int32_t tries;       /* of the entry */
 	const char *message; /* of the entry; NULL: none */
 	bool changed;        /* the change is there, by the cluster */
+	bool had_before;     /* the node had the change when the rollout began */
 	/* The mark of this rollout: it has begun to change the node; back: and to take the change back. */
 	bool marked, back;
 	hf_time changed_at; /* time of the mark; NONE: no mark */

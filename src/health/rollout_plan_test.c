@@ -852,10 +852,33 @@ static void the_order_of_the_nodes_does_not_matter(void **state)
 	end(s);
 }
 
+/* Nodes 0 and 1 had the newest template when the rollout began. */
+static void a_rollback_leaves_nodes_that_had_the_change_before(void **state)
+{
+	struct scene *s = begin(4);
+	struct hf_rollout_plan plan;
+
+	(void)state;
+	s->view.state = HF_ROLLOUT_ROLLING_BACK;
+	for (int i = 0; i < 3; i++)
+		s->members[i].changed = true;
+	s->members[0].had_before = s->members[1].had_before = true;
+	set_phase(s, 1, HF_ROLLOUT_DONE);
+	plan = decide(s);
+	assert_string_equal(begins(&plan), "n01 n02");
+	set_phase(s, 1, HF_ROLLOUT_ROLLED_BACK);
+	set_phase(s, 2, HF_ROLLOUT_ROLLED_BACK);
+	plan = decide(s);
+	assert_int_equal(plan.next, HF_ROLLOUT_ENDED_FAILED);
+	assert_int_equal(plan.left, 0);
+	end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_percentage_is_rounded_up),
+		cmocka_unit_test(a_rollback_leaves_nodes_that_had_the_change_before),
 		cmocka_unit_test(the_first_wave_is_one_node),
 		cmocka_unit_test(another_node_takes_the_place_of_a_failed_one_in_the_last_wave),
 		cmocka_unit_test(a_wave_soaks_before_the_next),

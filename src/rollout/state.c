@@ -163,3 +163,19 @@ bool hf_ro_is_observed(const struct ro_pass *pass)
 		       hf_json_i64(hf_json_path(json, "metadata", "generation", NULL), 0) &&
 	       pass->newest.hash != NULL;
 }
+
+static int32_t count_pods(const struct ro_pass *pass, const char *revision)
+{
+	int32_t count = 0;
+
+	for (size_t i = 0; i < pass->drivers_len; i++)
+		count += hf_streq(pass->drivers[i].revision, revision);
+	return count;
+}
+
+/* Creation times have whole seconds. */
+bool hf_ro_is_undone(const struct ro_pass *pass, const struct ro_revision *revision)
+{
+	return revision->created_at >= pass->newest.created_at &&
+	       count_pods(pass, revision->hash) < count_pods(pass, pass->newest.hash);
+}

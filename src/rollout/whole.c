@@ -310,6 +310,15 @@ static bool is_changed(const struct whole *whole, const struct ro_node *node,
 						    hf_str_or(pass->newest.hash, "unknown")));
 }
 
+/* The pod of the DaemonSet is older than the rollout, which has not worked on the node. */
+static bool had_before(const struct whole *whole, const struct hf_rollout_node *entry,
+		       const struct ro_driver *driver)
+{
+	hf_time begun = whole->ro->pass.r.status.started_at;
+
+	return entry == NULL && driver != NULL && begun != HF_TIME_NONE && driver->created_at < begun;
+}
+
 static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,
 		      struct hf_rollout_member *m)
 {
@@ -420,6 +429,7 @@ static void see_member(struct whole *whole, const struct hf_cache_entry *cached)
 		.name = cached->name,
 		.group = find_group(whole, node),
 		.changed = is_changed(whole, node, driver),
+		.had_before = had_before(whole, entry, driver),
 		.marked = marked,
 		.changed_at = HF_TIME_NONE,
 		.blocked = find_block(whole, node, health, absence, departure),
@@ -814,7 +824,7 @@ static int32_t count_running(const struct whole *whole, const char *revision)
 }
 
 /* Returns the revision to go back to: the one that most nodes run. A template that was changed twice before the rollout
- * has left a revision that no node has run. NULL: there is only the newest. */
+ * has left a revision that no node has run. NULL: there is only the newest, or a person has undone the other. */
 static const char *find_from(const struct whole *whole)
 {
 	const struct ro_pass *pass = &whole->ro->pass;
@@ -832,7 +842,7 @@ static const char *find_from(const struct whole *whole)
 		best = revision;
 		most = count;
 	}
-	return best == NULL ? NULL : best->hash;
+	return best == NULL || hf_ro_is_undone(pass, best) ? NULL : best->hash;
 }
 
 /* Makes the status that the plan asks for. True: it differs from the stored status. */

@@ -276,6 +276,74 @@ static void more_nodes_fail_after_their_proof_than_the_status_can_list(void **st
 	rd_expect_clean(d);
 }
 
+/* ---- what nodes had before ----------------------------------------------------------------------------- */
+
+/* A rollout has halted after its third node. A person writes the previous template, and orders another rollout for the three
+ * nodes. The previous driver does not come back on one of them. The other nodes never get the driver that was taken away. */
+static void a_template_that_a_person_has_undone_is_not_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 8);
+
+	d->effect[2][2] = RD_NEVER_READY;
+	rd_roll(d, DRIVER FAST ",'waves':[3,'100%']");
+	rd_run_until(d, "Halted");
+	rd_set_version(d, 1);
+	rw_delete(w, &hf_devicerollouts, "r");
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(d->runs[2], 2);
+	d->effect[0][1] = RD_NEVER_READY;
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_until(d, "Halted");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Halted");
+	rd_expect_message(d, "not taken back: there is no previous revision, or a person has undone it");
+	assert_int_equal(d->version, 1);
+	for (int i = 3; i < 8; i++)
+		assert_int_equal(d->deletes[i], 0);
+}
+
+/* A pilot has proved four of six nodes. Its driver is taken back from the other two alone. */
+static void nodes_of_an_earlier_rollout_keep_the_change(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	d->effect[5][2] = RD_NEVER_READY;
+	rd_roll(d, DRIVER FAST ",'waves':[4]");
+	rd_run_until(d, "Succeeded");
+	rw_delete(w, &hf_devicerollouts, "r");
+	rw_run(w, HF_MINUTE);
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_until(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	assert_int_equal(d->version, 1);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(d->runs[i], i < 4 ? 2 : 1);
+}
+
+/* Nodes 0 and 1 have the newest driver before the rollout begins. Node 4 gets it without the rollout, and afterwards. */
+static void nodes_that_had_the_change_before_keep_it(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 6);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_evict(d, 0);
+	rd_evict(d, 1);
+	rw_run(w, 20 * HF_SECOND);
+	d->effect[5][2] = RD_NEVER_READY;
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_node_until(d, 2, "Proving");
+	rd_evict(d, 4);
+	rd_run_until(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(d->runs[i], i < 2 ? 2 : 1);
+	rd_expect_clean(d);
+}
+
 /* ---- people ------------------------------------------------------------------------------------------ */
 
 /* Rollout "r" has proved half of the nodes. */
@@ -431,6 +499,9 @@ int main(int argc, char **argv)
 		T(a_proved_node_that_was_away_and_cannot_be_taken_back_is_skipped),
 		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
+		T(a_template_that_a_person_has_undone_is_not_taken_back),
+		T(nodes_of_an_earlier_rollout_keep_the_change),
+		T(nodes_that_had_the_change_before_keep_it),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
 		T(a_way_back_goes_on_after_another_template),
 		T(a_way_back_begins_after_a_person_has_undone_the_template),

@@ -45,12 +45,13 @@ static struct hf_doc *make_revision(struct rd *d, int version)
 
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'apps/v1','kind':'ControllerRevision','metadata':{'name':"
-		 "'driver-h%d','namespace':'" NS "','labels':{'app':'driver',"
+		 "'driver-h%d','namespace':'" NS
+		 "','creationTimestamp':'2020-01-01T00:00:0%dZ','labels':{'app':'driver',"
 		 "'controller-revision-hash':'h%d'},'ownerReferences':[{'apiVersion':'apps/v1',"
 		 "'kind':'DaemonSet','name':'driver','uid':'ds-uid','controller':true}]},"
 		 "'revision':%d,'data':{'spec':{'template':{'spec':{'version':%d},'$patch':"
 		 "'replace'}}}}",
-		 version, version, d->revision[version], version);
+		 version, version, version, d->revision[version], version);
 	return json_doc_of(text);
 }
 

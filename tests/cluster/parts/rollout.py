@@ -337,6 +337,22 @@ def check_rollback(w):
         return f"{ended['message']}; {proved['message']}"
 
 
+def check_undone_template(w):
+    """A person undoes the template after a pilot, and the node has no proof: the template that was undone is not written again"""
+    with Story(w) as s:
+        s.roll("pilot", waves=["1"])
+        s.until_phase("Succeeded", "pilot")
+        equal("changed", s.changed(), [NODE])
+        w.cluster.kubectl("-n", s.ns, "rollout", "undo", "daemonset", "driver")
+        s.roll(onFailure="Rollback", proof={"seconds": 30, "driverVersion": "none"})
+        s.until_phase("Halted", timeout_s=120)
+        stays("no node is changed again", lambda: s.changed() == [])
+        equal("patches of the DaemonSet", s.calls("patch", "daemonsets"), [])
+        equal("nodes never touched", {n: s.pods()[n]["metadata"]["uid"] for n in UNITS},
+              {n: s.first[n]["metadata"]["uid"] for n in UNITS})
+        return s.status()["message"]
+
+
 def check_operator_dies(w):
     """kill -9 of the operator in each phase of a node: each node is changed exactly once, and nothing is left"""
     hit = []
