@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -266,6 +267,27 @@ void hf_mend_end_watchers(const struct hf_mend_options *options,
 	}
 }
 
+/* Whether the root folder of the process is that of the driver's container.  No other pod can choose this. */
+static bool is_in_driver(const struct hf_mend_options *options, const char *pid)
+{
+	HF_AUTOFREE char *own = hf_xasprintf("%s/%s/root", options->proc, pid);
+	HF_AUTOFREE char *driver =
+		hf_xasprintf("%s" HF_MEND_DRIVER_ROOT, hf_str_or(options->root, ""));
+	struct stat a, b;
+
+	return options->root != NULL && stat(own, &a) == 0 && stat(driver, &b) == 0 &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Whether the process is NVIDIA's persistence daemon, of the host or of the driver's container.  A pod can choose the
+ * name of its process. */
+static bool is_persistence_daemon(const struct hf_mend_options *options, const char *pid,
+				  const char *comm, bool in_pod)
+{
+	return hf_str_has_prefix(comm, PERSISTENCE_DAEMON) &&
+	       (!in_pod || is_in_driver(options, pid));
+}
+
 static void add_holder(const struct hf_mend_options *options, const char *pid,
 		       struct hf_mend_holders *holders)
 {
@@ -277,7 +299,7 @@ static void add_holder(const struct hf_mend_options *options, const char *pid,
 	read_text(options->proc, pid, "cgroup", &text);
 	in_pod = hf_report_socket_pod_of_cgroup(text.data, text.len, uid);
 	read_text(options->proc, pid, "comm", &text);
-	if (!in_pod && hf_str_has_prefix(text.data, PERSISTENCE_DAEMON))
+	if (is_persistence_daemon(options, pid, text.data, in_pod))
 		return;
 	if (holders->watchers_len < HF_MEND_WATCHERS_MAX &&
 	    is_watcher(options, pid, in_pod ? uid : NULL)) {

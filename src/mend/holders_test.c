@@ -121,6 +121,27 @@ static void the_persistence_daemon_of_the_host_is_left_out(void **state)
 	assert_int_equal(find_with("GPU-1", NULL, true).total, 1);
 }
 
+/* The GPU Operator's pod of the driver runs the daemon, and shows its root folder to the host. */
+static void the_persistence_daemon_of_the_driver_pod_is_left_out(void **state)
+{
+	char driver[128], other[128];
+
+	(void)state;
+	snprintf(driver, sizeof(driver), "%s/run/nvidia/driver", root);
+	snprintf(other, sizeof(other), "%s/run/other", root);
+	tree_put(driver, "/usr/bin/nvidia-smi", "");
+	tree_put(other, "/usr/bin/nvidia-smi", "");
+	add_process(100, "nvidia-persiste", "0::/kubepods/pod" UID_A "/c1\n", "/dev/nvidia3");
+	tree_link(proc, "/100/root", driver);
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 0);
+	/* Another pod with a process of that name, and another process of the driver's pod. */
+	add_process(101, "nvidia-persiste", "0::/kubepods/pod" UID_A "/c2\n", "/dev/nvidia3");
+	tree_link(proc, "/101/root", other);
+	add_process(102, "nv-hostengine", "0::/kubepods/pod" UID_A "/c1\n", "/dev/nvidia3");
+	tree_link(proc, "/102/root", driver);
+	assert_int_equal(find_with("GPU-1", NULL, true).total, 2);
+}
+
 static void put_command(int pid, const char *words, size_t len)
 {
 	char name[64];
@@ -207,6 +228,7 @@ int main(void)
 		TEST(a_device_has_its_own_file),
 		TEST(a_process_is_named_with_its_pod),
 		TEST(the_persistence_daemon_of_the_host_is_left_out),
+		TEST(the_persistence_daemon_of_the_driver_pod_is_left_out),
 		TEST(the_agent_of_holdfast_is_no_holder),
 		TEST(amd_devices_have_render_files_and_kfd),
 		TEST(more_processes_are_counted_than_named),

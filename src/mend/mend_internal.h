@@ -14,6 +14,9 @@
 #define HF_MEND_FOLDERS 7
 extern const char *const hf_mend_folders[HF_MEND_FOLDERS];
 
+/* Where the GPU Operator's pod of the driver shows its root folder to the host. */
+#define HF_MEND_DRIVER_ROOT "/run/nvidia/driver"
+
 /* ---- tool.c: a program in the root folder of the host ----------------------------------------- */
 
 #define HF_MEND_TOOL_ARGS_MAX 24

@@ -92,7 +92,7 @@ static int find_vendor(const struct hf_mend_options *options, struct hf_mend_res
 static int find_tool(const struct hf_mend_options *options, struct hf_mend_reset *reset,
 		     struct hf_error *err)
 {
-	static const char *const roots[] = {"/run/nvidia/driver", ""};
+	static const char *const roots[] = {HF_MEND_DRIVER_ROOT, ""};
 	const char *name = reset->nvidia ? NVIDIA_SMI : AMD_SMI;
 
 	if (options->root == NULL)
@@ -191,7 +191,7 @@ static int wait_for_holders(const struct hf_mend_options *options, struct hf_men
 static int find_diagnostic(const struct hf_mend_options *options, struct hf_mend_reset *reset,
 			   struct hf_error *err)
 {
-	static const char *const roots[] = {"", "/run/nvidia/driver"};
+	static const char *const roots[] = {"", HF_MEND_DRIVER_ROOT};
 
 	if (options->diagnostic[0] == NULL)
 		return 0;
