@@ -389,9 +389,9 @@ static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *f
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
-		      const struct hf_json *pod)
+static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, struct hf_doc *doc)
 {
+	const struct hf_json *pod = hf_doc_json(doc);
 	const struct hf_fleet *fleet = mend->fleet;
 	const struct fleet_policy *policy = facts->policy;
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
@@ -417,7 +417,8 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
 	};
 	hf_time wake = HF_TIME_NEVER;
 
-	return uid != NULL && hf_health_drain(&drain, &about, &wake) == HF_HEALTH_DRAIN_EVICT;
+	return uid != NULL && hf_fleet_mend_why_stays(mend, doc) == NULL &&
+	       hf_health_drain(&drain, &about, &wake) == HF_HEALTH_DRAIN_EVICT;
 }
 
 static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
@@ -426,7 +427,7 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 	for (size_t i = 0; i < facts->view.pods_left; i++) {
 		struct hf_doc *doc = mend->pods[facts->left[i]];
 
-		if (!may_evict(mend, facts, hf_doc_json(doc)))
+		if (!may_evict(mend, facts, doc))
 			continue;
 		/* If this eviction is refused, the next one for the same pod waits a minute; the
 		 * wait grows with each refusal. */

@@ -104,11 +104,44 @@ static const char *print_pod(const struct fleet_mend *mend, const struct hf_json
 			       hf_str_or(hf_json_path_str(pod, "metadata", "name", NULL), "?"));
 }
 
+static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
+{
+	const struct hf_controller_env *env = &mend->fleet->env;
+
+	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
+}
+
+/* Another pod of the job leaves the node already: all of them leave as one incident. */
+static bool leaves_with(const struct fleet_mend *mend, const char *job)
+{
+	for (size_t i = 0; i < mend->pods_len; i++)
+		if (hf_json_path(hf_doc_json(mend->pods[i]), "metadata", "deletionTimestamp",
+				 NULL) != NULL &&
+		    hf_streq(find_job(mend, mend->pods[i]), job))
+			return true;
+	return false;
+}
+
+const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc *pod)
+{
+	const struct hf_controller_env *env = &mend->fleet->env;
+	const char *job = find_job(mend, pod);
+
+	/* A restart of the job moves its pods in any case. */
+	return job == NULL || !env->fails_by_eviction(env->arg, job) ||
+			       env->is_restarting(env->arg, job) || leaves_with(mend, job)
+		       ? NULL
+		       : "one more eviction would fail its job "
+			 "(runPolicy.recovery.infrastructureLimit)";
+}
+
 static void add_left(const struct fleet_mend *mend, struct mend_facts *facts,
 		     const struct hf_json *pod, size_t i)
 {
 	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
-	const char *refused = hf_fleet_find_refused(mend->fleet, uid);
+	const char *stays = hf_fleet_mend_why_stays(mend, mend->pods[i]);
+	const char *refused =
+		stays != NULL ? stays : hf_fleet_find_refused(mend->fleet, uid);
 
 	/* A pod that may not leave is named before others. */
 	if (facts->view.pods_left == 0 || refused != NULL)

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "harness/json_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Acts beside jobs: the operator under test creates the pods of a job "train"; this file is the scheduler and the kubelets.
+ * Each node has two GPUs. GPU 0 is the job's, and GPU 1 is free.
+ */
+
+#define NS "default"
+#define PODS_MAX 8
+#define NODE 3
+#define MEND                                                                                       \
+	"{'mode':'remediate','mend':{},'drain':{'graceSeconds':10,'timeoutSeconds':600}," WIDE "}"
+
+struct pods {
+	struct rw *w;
+	struct hf_doc *docs[PODS_MAX];
+	size_t len;
+	/* nodes of the ranks, in the order in which the pods are created */
+	int next;
+	char holders[RW_NODES_MAX][64];
+};
+
+static void collect(void *arg, struct hf_doc *doc)
+{
+	struct pods *pods = arg;
+
+	if (pods->len < PODS_MAX && hf_str_has_prefix(hf_doc_name(doc), "train-"))
+		pods->docs[pods->len++] = hf_doc_ref(doc);
+}
+
+static void start_pod(struct pods *pods, struct hf_doc *doc)
+{
+	int node = pods->next++;
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Binding','metadata':{'name':'%s'},'target':{"
+		 "'kind':'Node','name':'n%03d'}}",
+		 hf_doc_name(doc), node);
+	HF_AUTO_DOC body = json_doc_of(text);
+	const struct hf_request request = {.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = NS,
+					   .name = hf_doc_name(doc),
+					   .subresource = "binding",
+					   .body = body};
+	HF_AUTO_RESULT result = {0};
+
+	hf_memstore_apply(pods->w->memstore, &request, &result);
+	assert_int_equal(result.code, 0);
+	rw_patch_in(
+		pods->w, &hf_pods, NS, hf_doc_name(doc), "status",
+		"{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}],"
+		"'containerStatuses':[{'name':'pytorch','ready':true,'restartCount':0,'image':'i',"
+		"'imageID':'','state':{'running':{'startedAt':'2023-11-14T22:13:20Z'}}}]}}");
+	snprintf(pods->holders[node], sizeof(pods->holders[node]), "%s", hf_doc_name(doc));
+	pods->w->holder[node] = pods->holders[node];
+	rw_report(pods->w, node);
+}
+
+static void end_pod(struct pods *pods, struct hf_doc *doc)
+{
+	int node =
+		rw_index_of(pods->w, hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL));
+
+	(void)rw_remove(pods->w, &hf_pods, NS, hf_doc_name(doc), 0);
+	if (hf_streq(pods->w->holder[node], hf_doc_name(doc)))
+		pods->w->holder[node] = NULL;
+	rw_report(pods->w, node);
+}
+
+static void tick(struct pods *pods)
+{
+	pods->len = 0;
+	hf_memstore_each(pods->w->memstore, &hf_pods, NS, collect, pods);
+	for (size_t i = 0; i < pods->len; i++) {
+		const struct hf_json *json = hf_doc_json(pods->docs[i]);
+		const char *node = hf_json_path_str(json, "spec", "nodeName", NULL);
+
+		if (hf_json_path(json, "metadata", "deletionTimestamp", NULL) == NULL) {
+			if (node == NULL)
+				start_pod(pods, pods->docs[i]);
+		} else if (node != NULL) {
+			end_pod(pods, pods->docs[i]);
+		}
+		hf_doc_unref(pods->docs[i]);
+	}
+}
+
+static void run(struct pods *pods, hf_time span)
+{
+	for (hf_time at = 0; at < span; at += HF_SECOND) {
+		rw_run(pods->w, HF_SECOND);
+		tick(pods);
+	}
+}
+
+static void create_job(struct pods *pods, const char *policy, int ranks)
+{
+	char text[1024];
+
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':'train',"
+		"'namespace':'" NS
+		"'},'spec':{'runPolicy':%s,'pytorchReplicaSpecs':{'Worker':{'replicas':%d,"
+		"'restartPolicy':'OnFailure','template':{'spec':{'containers':[{'name':'pytorch','image':'i',"
+		"'resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}}}}}",
+		policy, ranks);
+	rw_create(pods->w, &hf_pytorchjobs, NS, text);
+	run(pods, 10 * HF_SECOND);
+}
+
+static void free_pods(void *arg)
+{
+	free(arg);
+}
+
+/* A fleet with the job, of which rank 0 is on node 3, and the ranks after it are on the next nodes. */
+static struct pods *begin(struct rw *w, struct ra **ret_ra, const char *policy, int ranks)
+{
+	struct pods *pods = hf_xcalloc(1, sizeof(*pods));
+
+	*pods = (struct pods){.w = w, .next = NODE};
+	rw_at_end(w, free_pods, pods);
+	w->gpus = 2;
+	for (int i = 0; i < 10; i++)
+		w->sick[i] = 2;
+	*ret_ra = ra_begin(w, 10, MEND);
+	create_job(pods, policy, ranks);
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	return pods;
+}
+
+static bool has_failed(struct rw *w)
+{
+	const struct hf_json *list =
+		hf_json_path(rw_get(w, &hf_pytorchjobs, NS, "train"), "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), "Failed"))
+			return true;
+	return false;
+}
+
+/* ---- jobs that may not move ------------------------------------------------------------------------ */
+
+/* The eviction of a pod costs a unit of the job's budget. A job without a unit left would fail. */
+static void a_job_that_an_eviction_would_fail_stays(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 1);
+
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 2 * HF_MINUTE);
+	assert_false(has_failed(w));
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_expect_message(w, "n003-1", "one more eviction would fail");
+	run(pods, HF_HOUR);
+	assert_false(has_failed(w));
+	assert_int_equal(a->acts, 0);
+	assert_string_equal(rw_rung(w, "n003-2"), "person");
+}
+
+static void a_job_with_a_restart_left_is_moved(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':1}}", 4);
+
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 10 * HF_MINUTE);
+	assert_false(has_failed(w));
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
+					     "recovery", "last", "cause", NULL),
+			    "infrastructure");
+}
+
+int main(int argc, char **argv)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+	const struct CMUnitTest tests[] = {
+		T(a_job_that_an_eviction_would_fail_stays),
+		T(a_job_with_a_restart_left_is_moved),
+	};
+
+	rw_choose_tests(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
