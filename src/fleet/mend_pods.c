@@ -64,15 +64,49 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 	       hf_streq(hf_json_path_str(labels, "app.kubernetes.io/component", NULL), "operator");
 }
 
-/* The pod's time to end is over, and no kubelet can confirm its end: the machine is for another controller now. */
+/* The kubelet kills a pod at the end of its grace period. Container runtimes answer within this time. */
+#define KILL_TIME (2 * HF_MINUTE)
+
+/* Since when the node is Ready, by the operator's clock; NONE: not reported. */
+static hf_time ready_since(const struct fleet_mend *mend, hf_time now)
+{
+	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
+	const struct hf_json *list = hf_json_path(hf_doc_json(mend->docs[MEND_READ_NODE]), "status",
+						  "conditions", NULL);
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready"))
+			(void)!hf_time_parse(
+				hf_str_or(hf_json_path_str(c, "lastTransitionTime", NULL), ""), &at,
+				NULL);
+	}
+	if (at == HF_TIME_NONE || health == NULL || health->seen_at == HF_TIME_NONE ||
+	    health->observed_at == HF_TIME_NONE)
+		return at;
+	/* The node may be Ready since its last report, whose age tells how far its clock is off. */
+	return at + now - (hf_loop_mono(mend->fleet->env.loop) - health->seen_at) -
+	       health->observed_at;
+}
+
+/* The pod's time to end is over, and nothing ends it but the act. On a node that is not Ready no kubelet can: the machine is
+ * for another controller now. On a Ready node the kubelet has killed it in vain: its process waits in the kernel, as the
+ * process of a device that hangs does. A node that is Ready again has that time too: its kubelet may not have asked yet. */
 static bool is_stranded(const struct fleet_mend *mend, const struct mend_facts *facts,
 			const struct hf_json *pod)
 {
 	const char *until = hf_json_path_str(pod, "metadata", "deletionTimestamp", NULL);
-	hf_time at;
+	hf_time at, ready;
 
-	return mend->rung == HF_MEND_EXTERNAL && !facts->view.node_ready && until != NULL &&
-	       hf_time_parse(until, &at, NULL) == 0 && at <= facts->now;
+	if ((mend->rung != HF_MEND_EXTERNAL && mend->rung != HF_MEND_REBOOT) || until == NULL ||
+	    hf_time_parse(until, &at, NULL) != 0)
+		return false;
+	if (!facts->view.node_ready)
+		return mend->rung == HF_MEND_EXTERNAL && at <= facts->now;
+	ready = ready_since(mend, facts->now);
+	return hf_time_add(at > ready ? at : ready, KILL_TIME) <= facts->now;
 }
 
 /* True if the pod has to leave the node before the act. A reboot ends every pod. So a pod that asks for devices leaves,

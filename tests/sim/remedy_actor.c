@@ -91,6 +91,17 @@ static bool is_device_out(const struct hf_json *node)
 	return mark != NULL && strstr(mark, "\"scope\":\"Device\"") != NULL;
 }
 
+/* The pod was asked to leave, and its kubelet has killed it in vain. */
+static bool is_stuck(struct rw *w, const char *pod)
+{
+	const char *until = hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata",
+					     "deletionTimestamp", NULL);
+	hf_time at;
+
+	return until != NULL && hf_time_parse(until, &at, NULL) == 0 &&
+	       hf_loop_wall(w->loop) > at + HF_MINUTE;
+}
+
 static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 {
 	const struct hf_json *object = rw_get(a->w, &hf_nodes, NULL, r->spec.node);
@@ -104,7 +115,8 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 	if (!rw_tainted(a->w, node) &&
 	    !(hf_streq(r->spec.rung, "reset-device") && is_device_out(object)))
 		rw_break(a->w, "an act on a node that is not quarantined", r->name);
-	if (a->w->holder[node] != NULL)
+	if (a->w->holder[node] != NULL &&
+	    !(hf_streq(r->spec.rung, "reboot") && is_stuck(a->w, a->w->holder[node])))
 		rw_break(a->w, "an act on a node with a pod on its device", r->name);
 	if (hf_json_path(object, "metadata", "annotations", "holdfast.dev/hold", NULL) != NULL)
 		rw_break(a->w, "an act on a node with annotation holdfast.dev/hold", r->name);

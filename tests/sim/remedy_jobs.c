@@ -28,6 +28,8 @@ struct pods {
 	/* nodes of the ranks, in the order in which the pods are created */
 	int next;
 	char holders[RW_NODES_MAX][64];
+	/* Processes on node 3 wait in the kernel: no signal ends them, but a reboot does. */
+	bool hangs;
 };
 
 static void collect(void *arg, struct hf_doc *doc)
@@ -73,6 +75,8 @@ static void end_pod(struct pods *pods, struct hf_doc *doc)
 	int node =
 		rw_index_of(pods->w, hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL));
 
+	if (pods->hangs && node == NODE && pods->w->boots[node] == 0)
+		return;
 	(void)rw_remove(pods->w, &hf_pods, NS, hf_doc_name(doc), 0);
 	if (hf_streq(pods->w->holder[node], hf_doc_name(doc)))
 		pods->w->holder[node] = NULL;
@@ -188,12 +192,72 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 			    "infrastructure");
 }
 
+/* The kubelet is back, and writes since when. */
+static void ready_again(struct rw *w)
+{
+	char at[HF_TIME_TEXT_MAX], text[256];
+
+	hf_time_format_micro(hf_loop_wall(w->loop), at);
+	snprintf(
+		text, sizeof(text),
+		"{'status':{'conditions':[{'type':'Ready','status':'True','lastTransitionTime':'%s'}]}}",
+		at);
+	rw_patch_status(w, &hf_nodes, "n003", text);
+}
+
+/* ---- pods that do not end ---------------------------------------------------------------------------- */
+
+/* The driver hangs, and the process of the pod with it. The kubelet has asked and killed it in vain: only the reboot ends
+ * this pod, and its rank is made again after that. */
+static void a_pod_that_no_signal_ends_keeps_no_reboot_back(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{}", 1);
+
+	pods->hangs = true;
+	w->sick[NODE] = 1;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, HF_MINUTE);
+	assert_int_equal(a->acts, 0);
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	run(pods, 30 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_int_equal(a->acts, 1);
+	assert_null(w->holder[NODE]);
+	assert_false(rw_tainted(w, NODE));
+	assert_false(has_failed(w));
+}
+
+/* The node was away while the pod had its time: its kubelet has not asked the pod yet. */
+static void a_pod_of_a_node_that_was_away_has_its_time(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{}", 1);
+
+	pods->hangs = true;
+	w->sick[NODE] = 1;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 20 * HF_SECOND);
+	rw_set_ready(w, NODE, "Unknown");
+	run(pods, 4 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	ready_again(w);
+	run(pods, HF_MINUTE);
+	assert_int_equal(a->acts, 0);
+	run(pods, 3 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_that_an_eviction_would_fail_stays),
 		T(a_job_with_a_restart_left_is_moved),
+		T(a_pod_that_no_signal_ends_keeps_no_reboot_back),
+		T(a_pod_of_a_node_that_was_away_has_its_time),
 	};
 
 	rw_choose_tests(argc, argv);
