@@ -331,6 +331,29 @@ static bool ask_report(struct fleet_mend *mend, const struct mend_facts *facts,
 						  HF_REPORT_ANNOTATION, facts->request));
 }
 
+/* The actor turns the persistence mode off for the reset, and on again. If it was killed in between, no other actor may
+ * act, so a person is told. Returns the message of the object. */
+static const char *tell_persistence(const struct fleet_mend *mend)
+{
+	const struct hf_remediation_status *status = &mend->r.status;
+	const char *names = NULL;
+
+	for (size_t i = 0; i < status->saved.persistence.len; i++) {
+		const struct hf_field_pair *mode = &status->saved.persistence.items[i];
+
+		if (hf_streq(mode->value, "on"))
+			names = names == NULL
+					? mode->key
+					: hf_arena_printf(mend->arena, "%s, %s", names, mode->key);
+	}
+	return names == NULL || status->act.ended_at != HF_TIME_NONE
+		       ? status->message
+		       : hf_arena_printf(mend->arena,
+					 "%.200s; the actor did not end: turn the persistence mode "
+					 "of %.200s on again",
+					 hf_str_or(status->message, ""), names);
+}
+
 static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts,
 			 struct hf_request *ret_request, struct hf_doc **ret_body)
 {
@@ -350,6 +373,7 @@ static bool restore_next(struct fleet_mend *mend, const struct mend_facts *facts
 		return false;
 	if (facts->own_external)
 		return hf_fleet_mend_remove_external(mend, ret_request);
+	status.message = tell_persistence(mend);
 	status.saved.labels.len = status.saved.persistence.len = 0;
 	status.saved.has_cordoned = status.saved.cordoned = false;
 	status.saved.external.kind = NULL;

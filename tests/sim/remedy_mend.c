@@ -567,6 +567,35 @@ static void a_person_resets_a_node_without_a_fault(void **state)
 				 "holdfast.dev/quarantine", NULL));
 }
 
+/* The actor has turned the persistence mode off, and is killed before it turns it on again. No second actor may act. */
+static void a_lost_actor_leaves_word_of_the_persistence_mode(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
+
+	w->people_ask = true;
+	ra_all(a, RA_DIES, RA_DIES);
+	ra_request(a, 3, 1, "reset-device", "");
+	for (int i = 0; i < 100 && a->acts == 0; i++)
+		rw_run(w, HF_SECOND / 10);
+	rw_patch_status(w, &hf_remediations, "n003-1",
+			"{'status':{'saved':{'persistenceMode':{'GPU-n003':'on'}}}}");
+	rw_run(w, 15 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	rw_expect_message(w, "n003-1",
+			  "; the actor did not end: turn the persistence mode of GPU-n003 on again");
+	/* An actor that has written its end has put the mode back. */
+	ra_all(a, RA_MENDS, RA_MENDS);
+	ra_request(a, 4, 1, "reset-device", "");
+	for (int i = 0; i < 100 && a->acts == 1; i++)
+		rw_run(w, HF_SECOND / 10);
+	rw_patch_status(w, &hf_remediations, "n004-1",
+			"{'status':{'saved':{'persistenceMode':{'GPU-n004':'on'}}}}");
+	rw_run(w, 15 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, 4), "Succeeded");
+	assert_null(strstr(rw_message(w, "n004-1"), "persistence"));
+}
+
 static void a_dry_run_says_what_it_would_do(void **state)
 {
 	struct rw *w = *state;
@@ -921,6 +950,7 @@ int main(int argc, char **argv)
 		T(operands_are_turned_off_and_on_again),
 		T(operands_of_a_persons_act_are_turned_on_again),
 		T(a_person_resets_a_node_without_a_fault),
+		T(a_lost_actor_leaves_word_of_the_persistence_mode),
 		T(a_dry_run_says_what_it_would_do),
 		T(a_process_that_keeps_the_device_costs_few_actors),
 		T(a_lease_that_comes_after_the_end_keeps_no_act_waiting),
