@@ -398,6 +398,13 @@ static void why_job_names_the_act(void **state)
 	assert_null(strstr(w->out, "reboot"));
 	cli_world_run(w, "describe", "ddp", NULL);
 	assert_has(w->out, "Mended:        2023-11-14T22:13:20Z  gpu-7: reset-device");
+	/* The reset of another device of the node answers another failure. */
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "ddp",
+			"{'status':{'recovery':{'last':{'device':'0000:1b:00.0'}}}}");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "reset-device"));
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "ddp",
+			"{'status':{'recovery':{'last':{'device':'0000:1a:00.0'}}}}");
 	cli_world_run(w, "why", "ddp", "-o", "json", NULL);
 	assert_has(w->out, "\"topic\": \"mend\"");
 }

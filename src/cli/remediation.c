@@ -307,13 +307,32 @@ static void tell_act(const struct hf_remediation *r, hf_cli_mend_fn fn, void *ar
 	fn(arg, r->created_at, text.data);
 }
 
-/* The record is of a device failure, and the act on its node began within a day. */
+/* A reset mends the devices that it names. An act may name a device by its UUID alone, and a record may name one as the
+ * kubelet does, or none: then the act may be of the record's device. */
+static bool may_mend(const struct hf_remediation *r, const char *device)
+{
+	bool is_address = !hf_str_is_empty(device) && strchr(device, ':') != NULL &&
+			  device[strspn(device, "0123456789abcdefABCDEF:.")] == '\0';
+
+	if (!is_address || !hf_streq(r->spec.rung, "reset-device"))
+		return true;
+	for (size_t i = 0; i < r->spec.devices.len; i++) {
+		const char *id = r->spec.devices.items[i].id;
+
+		if (hf_str_is_empty(id) || hf_streq(id, device))
+			return true;
+	}
+	return false;
+}
+
+/* The record is of a device failure, and an act on its node that may have mended it began within a day. */
 static bool answers_record(const struct hf_remediation *r, const struct hf_json *record)
 {
 	hf_time at;
 
 	return hf_streq(hf_json_path_str(record, "cause", NULL), "device") &&
 	       hf_streq(hf_json_path_str(record, "node", NULL), r->spec.node) &&
+	       may_mend(r, hf_json_path_str(record, "device", NULL)) &&
 	       hf_time_parse(hf_str_or(hf_json_path_str(record, "detectedAt", NULL), ""), &at,
 			     NULL) == 0 &&
 	       r->created_at >= at - FAULT_BEFORE && r->created_at < at + RECORD_ACTS;
