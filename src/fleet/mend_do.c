@@ -436,7 +436,8 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, s
 			    hf_selector_match_labels(policy->pods,
 						     hf_json_path(pod, "metadata", "labels", NULL)),
 		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
-		.restarting = fleet->env.is_restarting(fleet->env.arg, job),
+		.restarting = fleet->env.is_restarting(fleet->env.arg, job) &&
+			      !hf_fleet_mend_leaves_with(mend, doc),
 		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),
 	};
 	hf_time wake = HF_TIME_NEVER;

@@ -145,10 +145,11 @@ static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
 	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 }
 
-/* Another pod of the job leaves the node already: all of them leave as one incident. */
-static bool leaves_with(const struct fleet_mend *mend, const char *job)
+bool hf_fleet_mend_leaves_with(const struct fleet_mend *mend, struct hf_doc *pod)
 {
-	for (size_t i = 0; i < mend->pods_len; i++)
+	const char *job = find_job(mend, pod);
+
+	for (size_t i = 0; i < mend->pods_len && job != NULL; i++)
 		if (hf_json_path(hf_doc_json(mend->pods[i]), "metadata", "deletionTimestamp",
 				 NULL) != NULL &&
 		    hf_streq(find_job(mend, mend->pods[i]), job))
@@ -163,7 +164,8 @@ const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc
 
 	/* A restart of the job moves its pods in any case. */
 	return job == NULL || !env->fails_by_eviction(env->arg, job) ||
-			       env->is_restarting(env->arg, job) || leaves_with(mend, job)
+			       env->is_restarting(env->arg, job) ||
+			       hf_fleet_mend_leaves_with(mend, pod)
 		       ? NULL
 		       : "one more eviction would fail its job "
 			 "(runPolicy.recovery.infrastructureLimit)";

@@ -25,8 +25,9 @@ struct pods {
 	struct rw *w;
 	struct hf_doc *docs[PODS_MAX];
 	size_t len;
-	/* nodes of the ranks, in the order in which the pods are created */
-	int next;
+	/* The first `together` pods are on node 3; from then on, the node of the next pod. */
+	int together, next;
+	bool saves; /* pods end 20 s after they are asked */
 	char holders[RW_NODES_MAX][64];
 	/* Processes on node 3 wait in the kernel: no signal ends them, but a reboot does. */
 	bool hangs;
@@ -42,13 +43,14 @@ static void collect(void *arg, struct hf_doc *doc)
 
 static void start_pod(struct pods *pods, struct hf_doc *doc)
 {
-	int node = pods->next++;
+	int node = pods->together > 0 ? NODE : pods->next++;
 	char text[512];
 
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'v1','kind':'Binding','metadata':{'name':'%s'},'target':{"
 		 "'kind':'Node','name':'n%03d'}}",
 		 hf_doc_name(doc), node);
+	pods->together -= pods->together > 0;
 	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_request request = {.verb = HF_VERB_CREATE,
 					   .resource = &hf_pods,
@@ -65,16 +67,25 @@ static void start_pod(struct pods *pods, struct hf_doc *doc)
 		"{'status':{'phase':'Running','conditions':[{'type':'Ready','status':'True'}],"
 		"'containerStatuses':[{'name':'pytorch','ready':true,'restartCount':0,'image':'i',"
 		"'imageID':'','state':{'running':{'startedAt':'2023-11-14T22:13:20Z'}}}]}}");
-	snprintf(pods->holders[node], sizeof(pods->holders[node]), "%s", hf_doc_name(doc));
-	pods->w->holder[node] = pods->holders[node];
+	if (pods->w->holder[node] == NULL) {
+		snprintf(pods->holders[node], sizeof(pods->holders[node]), "%s", hf_doc_name(doc));
+		pods->w->holder[node] = pods->holders[node];
+	}
 	rw_report(pods->w, node);
 }
 
 static void end_pod(struct pods *pods, struct hf_doc *doc)
 {
-	int node =
-		rw_index_of(pods->w, hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL));
+	const struct hf_json *json = hf_doc_json(doc);
+	int node = rw_index_of(pods->w, hf_json_path_str(json, "spec", "nodeName", NULL));
+	hf_time until;
 
+	/* Pods have 30 s. */
+	assert_int_equal(hf_time_parse(hf_json_path_str(json, "metadata", "deletionTimestamp", NULL),
+				       &until, NULL),
+			 0);
+	if (pods->saves && hf_loop_wall(pods->w->loop) < until - 10 * HF_SECOND)
+		return;
 	if (pods->hangs && node == NODE && pods->w->boots[node] == 0)
 		return;
 	(void)rw_remove(pods->w, &hf_pods, NS, hf_doc_name(doc), 0);
@@ -130,12 +141,13 @@ static void free_pods(void *arg)
 	free(arg);
 }
 
-/* A fleet with the job, of which rank 0 is on node 3, and the ranks after it are on the next nodes. */
-static struct pods *begin(struct rw *w, struct ra **ret_ra, const char *policy, int ranks)
+/* A fleet with the job: its first `together` ranks are on node 3, and the others on the next nodes. */
+static struct pods *begin(struct rw *w, struct ra **ret_ra, const char *policy, int ranks,
+			  int together)
 {
 	struct pods *pods = hf_xcalloc(1, sizeof(*pods));
 
-	*pods = (struct pods){.w = w, .next = NODE};
+	*pods = (struct pods){.w = w, .together = together, .next = NODE + 1};
 	rw_at_end(w, free_pods, pods);
 	w->gpus = 2;
 	for (int i = 0; i < 10; i++)
@@ -164,7 +176,7 @@ static void a_job_that_an_eviction_would_fail_stays(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a;
-	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 1);
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 1, 1);
 
 	rw_say(w, NODE, RW_REBOOT);
 	run(pods, 2 * HF_MINUTE);
@@ -181,7 +193,7 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a;
-	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':1}}", 4);
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':1}}", 4, 1);
 
 	rw_say(w, NODE, RW_REBOOT);
 	run(pods, 10 * HF_MINUTE);
@@ -190,6 +202,26 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
 					     "recovery", "last", "cause", NULL),
 			    "infrastructure");
+}
+
+/* The pods of one gang leave together, as one restart, although each of them saves for a while. */
+static void the_pods_of_a_gang_leave_together(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':1}}", 5, 4);
+
+	pods->saves = true;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_false(has_failed(w));
+	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
+					     "recovery", "summary", NULL),
+			    "1 (infrastructure)");
+	run(pods, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(has_failed(w));
 }
 
 /* The kubelet is back, and writes since when. */
@@ -213,7 +245,7 @@ static void a_pod_that_no_signal_ends_keeps_no_reboot_back(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a;
-	struct pods *pods = begin(w, &a, "{}", 1);
+	struct pods *pods = begin(w, &a, "{}", 1, 1);
 
 	pods->hangs = true;
 	w->sick[NODE] = 1;
@@ -234,7 +266,7 @@ static void a_pod_of_a_node_that_was_away_has_its_time(void **state)
 {
 	struct rw *w = *state;
 	struct ra *a;
-	struct pods *pods = begin(w, &a, "{}", 1);
+	struct pods *pods = begin(w, &a, "{}", 1, 1);
 
 	pods->hangs = true;
 	w->sick[NODE] = 1;
@@ -256,6 +288,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_job_that_an_eviction_would_fail_stays),
 		T(a_job_with_a_restart_left_is_moved),
+		T(the_pods_of_a_gang_leave_together),
 		T(a_pod_that_no_signal_ends_keeps_no_reboot_back),
 		T(a_pod_of_a_node_that_was_away_has_its_time),
 	};
