@@ -97,8 +97,12 @@ static void take_request(struct hf_agent *a, const char *text)
 	if (hf_report_request_read(&a->request, text, hf_intake_now(a->intake), &err) != 0)
 		hf_log(HF_LOG_WARN, LOGGER, "The request for a report is not valid", "annotation",
 		       HF_REPORT_ANNOTATION, "error", err.text, NULL);
-	if (a->request.waiting)
-		hf_timer_arm(a->request_timer, 0);
+	if (!a->request.waiting)
+		return;
+	for (size_t i = 0; i < a->probes_len; i++)
+		if (a->probes[i]->ops->resume != NULL)
+			a->probes[i]->ops->resume(a->probes[i]);
+	hf_timer_arm(a->request_timer, 0);
 }
 
 static void on_annotations(void *arg, const char *cleared, const char *report)

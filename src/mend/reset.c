@@ -301,7 +301,7 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 	}
 	*ret_outcome = (struct hf_mend_outcome){.tool = tool.argv[0]};
 	set_persistence(options, reset, "0");
-	/* The agent starts its process again after a second. So end it right before the reset. */
+	/* The agent starts its process again after 30 s. So end it right before the reset. */
 	hf_mend_end_watchers(options, &reset->holders);
 	if (hf_mend_tool_run(options, &tool, &result, &err) == 0) {
 		tell_result(reset, &result, ret_outcome);

@@ -36,6 +36,7 @@ struct hf_nvml_watch {
 	bool asked, dying;
 	bool begun;  /* the present child has started NVML's library */
 	bool silent; /* a deadline has passed since the last answer */
+	bool yields; /* another program has killed the last child: `pause` is for that program */
 	hf_time asked_at;
 	hf_time patience; /* how long a child may take to start the library */
 	hf_time longest;  /* twice the time of the longest start so far */
@@ -73,6 +74,8 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 	watch->patience = watch->options.first_deadline;
 	if (watch->options.backoff == 0)
 		watch->options.backoff = BACKOFF;
+	if (watch->options.yield == 0)
+		watch->options.yield = HF_NVML_YIELD;
 	if (watch->options.backoff_max == 0)
 		watch->options.backoff_max = BACKOFF_MAX;
 	/* A node has one such child, so the delay needs no random part. */
@@ -215,6 +218,10 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 		hf_error_set(&err, HF_E_INTERNAL, "the child process exited with code %d",
 			     exit->code);
 	fail_child(watch, &err);
+	/* A child that has not started the library keeps no device open. */
+	watch->yields = exit->signum == SIGKILL && watch->begun;
+	if (watch->yields)
+		hf_timer_arm(watch->pause, watch->options.yield);
 }
 
 /* After a first answer, sets the deadline of later starts to twice the time of the longest start:
@@ -317,6 +324,13 @@ static int start_child(struct hf_nvml_watch *watch, struct hf_error *err)
 	ask_write = -1;
 	watch->begun = false;
 	return 0;
+}
+
+void hf_nvml_watch_resume(struct hf_nvml_watch *watch)
+{
+	if (watch->yields)
+		hf_timer_disarm(watch->pause);
+	watch->yields = false;
 }
 
 bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)

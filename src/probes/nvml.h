@@ -21,6 +21,10 @@ HF_BEGIN_DECLS
  * While the kernel keeps the killed child (in a system call), no other child starts, and each
  * further deadline is one more sample. If a child crashes or sends malformed records, that is no
  * evidence of a fault. The next child starts after a backoff.
+ *
+ * The actor of a reset kills the child, because it keeps the devices open. A child that started in the middle of the
+ * reset would fail it. So after a kill by another program the next child starts only after hf_nvml_watch_resume, or
+ * after a while.
  */
 
 /* --- the watch of the child, which does not know what a record means --- */
@@ -46,6 +50,8 @@ struct hf_nvml_watch_options {
 	 * 0: one second and five minutes */
 	hf_time backoff;
 	hf_time backoff_max;
+	/* How long no child starts after another program has killed one; 0: HF_NVML_YIELD */
+	hf_time yield;
 	/* Reports an outcome. record is NULL if there is no answer. record and err are valid until
 	 * the callback returns. The callback may destroy the watch. */
 	void (*told)(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
@@ -53,6 +59,8 @@ struct hf_nvml_watch_options {
 	void *arg;
 };
 #define HF_NVML_DEADLINE (30 * HF_SECOND)
+/* A reset of a device takes 10 s. */
+#define HF_NVML_YIELD (30 * HF_SECOND)
 /* Without persistence mode, the start attaches each GPU and loads its firmware, which takes
  * seconds: enough for 16 GPUs. */
 #define HF_NVML_FIRST_DEADLINE (5 * HF_MINUTE)
@@ -64,6 +72,8 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch); /* NULL is fine */
 /* Starts a look. False: a look is under way, or the next child has to wait for its backoff. */
 bool hf_nvml_watch_ask(struct hf_nvml_watch *watch);
+/* The devices are free again for a child, if another program has killed the last one. */
+void hf_nvml_watch_resume(struct hf_nvml_watch *watch);
 /* Kills the child, which frees its handles to the driver. The next look starts a new child, which
  * can see reset devices. */
 void hf_nvml_watch_renew(struct hf_nvml_watch *watch);
@@ -76,7 +86,7 @@ struct hf_nvml_options {
 	const char *const *child_argv;
 	hf_time every;                    /* 0: ten seconds */
 	hf_time deadline, first_deadline; /* as above */
-	hf_time backoff, backoff_max;
+	hf_time backoff, backoff_max, yield;
 	/* how long a child may see a lost device before a new child replaces it; 0: one minute */
 	hf_time renew_after;
 };

@@ -201,6 +201,7 @@ static void start_nvml(struct hf_probe *probe)
 						.first_deadline = p->options.first_deadline,
 						.backoff = p->options.backoff,
 						.backoff_max = p->options.backoff_max,
+						.yield = p->options.yield,
 						.told = on_outcome,
 						.arg = p,
 					});
@@ -224,6 +225,14 @@ static void poke_nvml(struct hf_probe *probe)
 	hf_timer_arm(p->again, 0);
 }
 
+static void resume_nvml(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+
+	if (p->watch != NULL)
+		hf_nvml_watch_resume(p->watch);
+}
+
 static void destroy_nvml(struct hf_probe *probe)
 {
 	struct nvml_probe *p = (struct nvml_probe *)probe;
@@ -237,7 +246,7 @@ struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 				      const struct hf_nvml_options *options)
 {
 	static const struct hf_probe_ops ops = {
-		.name = "nvml", .start = start_nvml, .poke = poke_nvml, .destroy = destroy_nvml};
+		.name = "nvml", .start = start_nvml, .poke = poke_nvml, .resume = resume_nvml, .destroy = destroy_nvml};
 	struct nvml_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

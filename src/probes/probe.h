@@ -35,6 +35,8 @@ struct hf_probe_ops {
 	/* Asks for a look now rather than at the next interval. May be called at any time and
 	 * often. NULL: the probe has none. */
 	void (*poke)(struct hf_probe *probe);
+	/* An act on the node has ended: the probe need not stay off the devices any longer. NULL: the probe never does. */
+	void (*resume)(struct hf_probe *probe);
 	/* Ends everything that the probe started. No callback of the probe runs after this. */
 	void (*destroy)(struct hf_probe *probe);
 };

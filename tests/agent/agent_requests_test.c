@@ -85,12 +85,53 @@ static void a_report_that_is_asked_for_comes_at_once(void **state)
 	assert_true(observed_at(w) > at);
 }
 
+/* A probe that has stayed off the devices during an act. */
+struct shy_probe {
+	struct hf_probe base; /* first */
+	int resumed;
+};
+
+static void shy_starts(struct hf_probe *probe)
+{
+	(void)probe;
+}
+
+static void shy_resumes(struct hf_probe *probe)
+{
+	((struct shy_probe *)probe)->resumed++;
+}
+
+static void a_request_ends_the_time_off_the_devices(void **state)
+{
+	static const struct hf_probe_ops ops = {.name = "shy",
+						.start = shy_starts,
+						.resume = shy_resumes,
+						.destroy = shy_starts};
+	static struct shy_probe probe;
+	struct world *w = *state;
+
+	probe = (struct shy_probe){.base = {.ops = &ops}};
+	w->probe = &probe.base;
+	open_agent(w);
+	run_for(w, 2 * HF_MINUTE);
+	assert_int_equal(probe.resumed, 0);
+	annotate(w, "report", "n1-1 x 3");
+	run_for(w, 200 * HF_MS);
+	assert_int_equal(probe.resumed, 1);
+	/* Another annotation changes nothing about it. */
+	run_for(w, HF_MINUTE);
+	annotate(w, "other", "x");
+	run_for(w, HF_MINUTE);
+	assert_int_equal(probe.resumed, 1);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(an_acknowledgement_takes_effect_at_once),
 		TEST(a_report_that_is_asked_for_comes_at_once),
+		TEST(a_request_ends_the_time_off_the_devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
