@@ -619,7 +619,12 @@ static const char *find_limit(const struct fleet_mend *mend, const struct mend_f
 	    (mend->rung != HF_MEND_EXTERNAL ||
 	     hf_fleet_is_awaited(mend->fleet, mend->node, policy->spec.stale_after)))
 		return "the last report of the node's agent is too old";
-	return is_of_policy(mend) ? find_others_node(mend, facts, policy) : NULL;
+	if (!is_of_policy(mend))
+		return NULL;
+	/* A node of which nothing is heard is given away with its pods. */
+	return facts->at_work != NULL && !is_agent_silent(mend, facts, policy)
+		       ? facts->at_work
+		       : find_others_node(mend, facts, policy);
 }
 
 static const char *policy_forbids(const struct fleet_mend *mend, const struct mend_facts *facts,

@@ -202,6 +202,8 @@ struct mend_facts {
 	struct fleet_policy *policy;
 	/* The pods that have to leave the node, as indexes of fleet_mend.pods. */
 	size_t left[HF_MEND_PODS_MAX];
+	/* why an act of the policy waits for the end of one of them; NULL: it does not */
+	const char *at_work;
 };
 
 /* --- mend.c --- */
@@ -336,6 +338,9 @@ hf_time hf_fleet_mend_acted_at(const struct hf_fleet *fleet, const struct hf_rem
  * of its second. A person may create an object before the mark: if the mark is of this object, the object has the time
  * of the mark. */
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r, const struct fleet_node *node);
+/* A reboot for the faults of this report ends no work: the policy lets pods with devices of the node end by themselves. */
+bool hf_fleet_mend_lets_work_end(const struct hf_health_policy_spec *spec,
+				 const struct fleet_health *health);
 /* The act has asked an external controller, or may still do so. A boot cancels an act that has not begun. */
 bool hf_fleet_mend_has_asked(const struct hf_remediation *r, enum hf_mend_phase phase,
 			     enum hf_mend_rung rung, const struct fleet_node *node);

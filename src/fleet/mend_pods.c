@@ -171,8 +171,52 @@ const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc
 			 "(runPolicy.recovery.infrastructureLimit)";
 }
 
-static void add_left(const struct fleet_mend *mend, struct mend_facts *facts,
-		     const struct hf_json *pod, size_t i)
+/* The plan lets pods end before it creates the act, but pods may come while the act waits for a window. */
+static bool lets_work_end(const struct fleet_mend *mend, const struct mend_facts *facts,
+			  const struct fleet_health *health)
+{
+	/* A node whose agent knows nothing of a device is given away with its pods. */
+	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
+	       facts->policy != NULL && health != NULL && health->state != HF_HEALTH_UNKNOWN &&
+	       hf_fleet_mend_lets_work_end(&facts->policy->spec, health);
+}
+
+static const char *print_at_work(const struct fleet_mend *mend, const struct mend_facts *facts,
+				 const char *pods)
+{
+	return hf_arena_printf(mend->arena, "%s of the node, and %s", pods,
+			       facts->policy->spec.drain_evicts
+				       ? "the fault is not grave enough to evict pods"
+				       : "drain.mode of the policy evicts no pods");
+}
+
+/* Before the phase Draining the act takes the node only if its agent reports no work. */
+static void see_work(const struct fleet_mend *mend, struct mend_facts *facts)
+{
+	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
+
+	if (mend->phase == HF_MEND_PENDING && lets_work_end(mend, facts, health) && health->works)
+		facts->at_work = hf_arena_printf(
+			mend->arena, "%s; 'holdfast mend %s --rung reboot' does not wait for them",
+			print_at_work(mend, facts, "pods have devices"), mend->node);
+}
+
+static void note_work(const struct fleet_mend *mend, const struct hf_device_health *report,
+		      const struct hf_json *pod, struct mend_facts *facts)
+{
+	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
+	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
+
+	if (mend->phase != HF_MEND_PENDING && lets_work_end(mend, facts, health) &&
+	    (hf_asks_for_devices(hf_json_get(pod, "spec")) ||
+	     (report != NULL && holds_target(mend, report, uid))))
+		facts->at_work = print_at_work(
+			mend, facts,
+			hf_arena_printf(mend->arena, "pod %s has devices", print_pod(mend, pod)));
+}
+
+static void add_left(const struct fleet_mend *mend, const struct hf_device_health *health,
+		     struct mend_facts *facts, const struct hf_json *pod, size_t i)
 {
 	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
 	const char *stays = hf_fleet_mend_why_stays(mend, mend->pods[i]);
@@ -184,6 +228,7 @@ static void add_left(const struct fleet_mend *mend, struct mend_facts *facts,
 		facts->view.pod_left =
 			hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
 					refused == NULL ? "" : ": ", hf_str_or(refused, ""));
+	note_work(mend, health, pod, facts);
 	facts->left[facts->view.pods_left++] = i;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }
@@ -244,11 +289,12 @@ static void see_other_actor(const struct fleet_mend *mend, const struct hf_json 
 void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
 			    struct mend_facts *facts)
 {
+	see_work(mend, facts);
 	for (size_t i = 0; i < mend->pods_len; i++) {
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
 		if (must_leave(mend, health, facts, pod))
-			add_left(mend, facts, pod, i);
+			add_left(mend, health, facts, pod, i);
 		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
 			 is_operand_pod(pod))
 			facts->view.operands_left++;

@@ -352,6 +352,14 @@ static bool is_blocked(const struct hf_fleet *fleet, const struct hf_health_poli
 	return !hf_cache_synced(fleet->mend->cache);
 }
 
+/* Pods work on with a slow device, and the policy may let all pods end by themselves. Pods that hang with their driver never
+ * end. */
+bool hf_fleet_mend_lets_work_end(const struct hf_health_policy_spec *spec,
+				 const struct fleet_health *health)
+{
+	return !spec->drain_evicts || (hf_health_is_weak(health->cls) && !health->hangs);
+}
+
 static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
@@ -365,10 +373,8 @@ static void set_limits(const struct hf_fleet *fleet, struct fleet_seen *seen)
 		node->held = item->node->marks.held || spec->mend.hold;
 		node->no_remedy |= blocked;
 		node->no_reset = item->health != NULL && !item->health->can_reset;
-		/* Pods work on with a slow device, and the policy may let all pods end by themselves. */
 		node->undrainable = item->health != NULL && item->health->works &&
-				    (!spec->drain_evicts ||
-				     (hf_health_is_weak(node->cls) && !item->health->hangs));
+				    hf_fleet_mend_lets_work_end(spec, item->health);
 		/* If the policy evicts pods, a busy device does not hold an act back: the pods leave
 		 * the device in phase Draining. */
 		if (spec->mend.allowed && spec->drain_evicts)

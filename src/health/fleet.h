@@ -232,7 +232,7 @@ enum hf_health_doing {
 	X(DEVICE_BUSY, "device-busy: a process uses the device")                                         \
 	X(UNDRAINABLE,                                                                                   \
 	  "undrainable: pods have devices of the node, and the policy or the class of the fault lets "   \
-	  "them end by themselves")
+	  "them end by themselves; an act that a person orders does not wait")
 
 enum hf_health_why {
 #define X(name, text) HF_HEALTH_WHY_##name,

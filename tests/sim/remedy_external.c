@@ -806,6 +806,7 @@ static void a_slow_node_that_is_lost_is_given_away(void **state)
 	rw_set_ready(w, NODE, "Unknown");
 	rw_run(w, HF_HOUR);
 	assert_string_equal(rw_rung(w, NAME "-3"), "external");
+	assert_int_equal(fixes->creates, 1);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy_actor.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Acts that wait for the end of the work on their node, and work that comes to the node while an act waits. The node of
+ * each test is n003.
+ */
+
+#define NODE 3
+#define NAME "n003"
+#define ACT NAME "-1"
+/* RW_START is a Tuesday, 22:13 UTC. */
+#define WINDOW                                                                                     \
+	"'mend':{'windows':[{'days':['Wednesday'],'start':'01:00','end':'05:00'}]}," WIDE
+
+static void end_work(struct rw *w)
+{
+	(void)rw_remove(w, &hf_pods, "default", "work", 0);
+	w->holder[NODE] = NULL;
+	rw_report(w, NODE);
+}
+
+/* With quarantine: Device the other devices of the node stay in use, so a pod comes while the reboot waits for its window. */
+static void wait_for_work(struct rw *w, int ill, const char *policy, const char *why)
+{
+	struct ra *a = ra_begin(w, 10, policy);
+
+	rw_say(w, NODE, ill);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_rung(w, ACT), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Pending");
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_report(w, NODE);
+	rw_run(w, 4 * HF_HOUR);
+	assert_false(rw_is_evicted(w, "default", "work"));
+	assert_int_equal(a->acts, 0);
+	assert_int_equal(ra_count(a), 1);
+	assert_string_equal(ra_phase(a, NODE), "Pending");
+	assert_false(ra_has_lease(a, NODE));
+	rw_expect_message(w, ACT, why);
+	end_work(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
+static void work_that_comes_while_an_act_waits_goes_on(void **state)
+{
+	wait_for_work(*state, RW_SLOW, "{'mode':'remediate'," WINDOW "}",
+		      "waits: pods have devices of the node, and the fault is not grave enough to "
+		      "evict pods; 'holdfast mend n003 --rung reboot' does not wait for them");
+}
+
+static void work_that_the_policy_does_not_evict_makes_no_act_fail(void **state)
+{
+	wait_for_work(*state, RW_REBOOT,
+		      "{'mode':'remediate','drain':{'mode':'complete'}," WINDOW "}",
+		      "waits: pods have devices of the node, and drain.mode of the policy evicts no pods");
+}
+
+/* The pod was given its device just before the act took the node, and the agent reports it a moment later. */
+static void work_that_was_not_reported_goes_on(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(w, 10, "{'mode':'remediate'," WINDOW "}");
+
+	rw_say(w, NODE, RW_SLOW);
+	rw_run(w, HF_MINUTE);
+	rw_create(w, &hf_pods, "default",
+		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'work','namespace':'default'},"
+		  "'spec':{'nodeName':'n003','containers':[{'name':'c','image':'i','resources':{"
+		  "'limits':{'nvidia.com/gpu':'1'}}}]},'status':{'phase':'Running'}}");
+	rw_run(w, 4 * HF_HOUR);
+	assert_int_equal(a->acts, 0);
+	assert_int_equal(ra_count(a), 1);
+	assert_false(rw_is_evicted(w, "default", "work"));
+	rw_expect_message(w, ACT, "waits: pod default/work has devices of the node");
+	end_work(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
+/* As the how-to says. */
+static void order(struct rw *w, int ill, const char *policy, const char *more)
+{
+	struct ra *a = ra_begin(w, 10, policy);
+
+	w->people_ask = true;
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, ill);
+	rw_run(w, 10 * HF_MINUTE);
+	rw_expect_next(w, NODE, "held restart-node undrainable");
+	assert_int_equal(ra_count(a), 0);
+	ra_request(a, NODE, 1, "reboot", more);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_is_evicted(w, "default", "work"));
+	end_work(w);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
+static void a_person_does_not_wait_for_work(void **state)
+{
+	order(*state, RW_SLOW, "{'mode':'remediate','mend':{}," WIDE "}", "");
+}
+
+static void a_person_does_not_wait_for_work_that_the_policy_spares(void **state)
+{
+	order(*state, RW_REBOOT,
+	      "{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}", "");
+}
+
+int main(int argc, char **argv)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
+	const struct CMUnitTest tests[] = {
+		T(work_that_comes_while_an_act_waits_goes_on),
+		T(work_that_the_policy_does_not_evict_makes_no_act_fail),
+		T(work_that_was_not_reported_goes_on),
+		T(a_person_does_not_wait_for_work),
+		T(a_person_does_not_wait_for_work_that_the_policy_spares),
+	};
+#undef T
+
+	rw_choose_tests(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
