@@ -9,6 +9,7 @@
 #include "agent/holders.h"
 
 #include "api/device_health.h"
+#include "api/lifetime.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "ctl/cache.h"
@@ -112,6 +113,7 @@ static void *decode_pod(void *arg, struct hf_doc *doc)
 	pod->seen_at = h->options.now(h->options.arg);
 	pod->ends = count_ends(mains) + count_ends(inits);
 	pod->moves = count_moves(mains) + count_moves(inits);
+	pod->over = hf_has_pod_ended(hf_doc_json(doc));
 	read_hash(pod, hf_doc_json(doc));
 	read_condition(pod, hf_json_get(status, "conditions"));
 	hf_pod_rank_read(hf_doc_json(doc), &pod->rank);
@@ -138,7 +140,7 @@ static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache
 	/* A pod with another UID would be another entry, so this is the same pod. */
 	if (is && was)
 		is->seen_at = was->seen_at;
-	if (is && (!was || is->moves > was->moves))
+	if (is && (!was || is->moves > was->moves || is->over != was->over))
 		h->options.ask(h->options.arg);
 	if (change == HF_CACHE_DELETED ? is_held(h, before)
 				       : is && was && is->ends > was->ends && is_held(h, now))
@@ -270,6 +272,16 @@ static const struct hf_cache_entry *find_holding_pod(const struct hf_holders *h,
 	return view != NULL && view->seen_at <= asked_at ? pod : NULL;
 }
 
+/* Before Kubernetes 1.34 the kubelet names a pod that has ended until the pod is deleted, or its device is given away. */
+static bool has_ended(const struct hf_holders *h, const struct hf_holding *holding,
+		      hf_time asked_at)
+{
+	const struct hf_cache_entry *pod = find_holding_pod(h, holding, asked_at);
+	const struct hf_holder_pod *view = pod != NULL ? pod->view : NULL;
+
+	return view != NULL && view->over;
+}
+
 /* Makes room: drops the oldest holder that has let go of its device, or else the oldest of all. */
 static void drop_oldest_holder(struct hf_holders *h)
 {
@@ -350,7 +362,8 @@ void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 		named = told->len == 0 ? NULL
 				       : bsearch(&holder->holding, told->items, told->len,
 						 sizeof(*told->items), hf_holding_order);
-		if (named != NULL && goes_on(h, holder, told->asked_at)) {
+		if (named != NULL && !has_ended(h, named, told->asked_at) &&
+		    goes_on(h, holder, told->asked_at)) {
 			held[named - told->items] = true;
 			continue;
 		}
@@ -360,7 +373,7 @@ void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 		h->version++;
 	}
 	for (size_t i = 0; i < told->len; i++)
-		if (!held[i])
+		if (!held[i] && !has_ended(h, &told->items[i], told->asked_at))
 			add_holder(h, &told->items[i], told->asked_at);
 }
 

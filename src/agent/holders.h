@@ -41,6 +41,7 @@ struct hf_holder_pod {
 	uint64_t ends; /* how many terminations of the pod's containers were seen so far */
 	/* counts changes of the pod's containers: accepted by the kubelet, started, ended */
 	uint64_t moves;
+	bool over; /* all containers have ended for good */
 	/* what the agent's condition in the pod's status says at present */
 	enum hf_device_condition condition;
 	char reason[64], message[HF_POD_MESSAGE_MAX];

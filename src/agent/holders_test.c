@@ -212,6 +212,38 @@ static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_
 	assert_true(items[0].until == HF_TIME_NONE);
 }
 
+/* Kubelets before 1.34 name a pod that has ended until it is deleted or another pod gets its device. */
+static void a_pod_that_has_ended_holds_nothing_although_the_kubelet_names_it(void **state)
+{
+	static const char *const phases[] = {"\"phase\":\"Succeeded\"", "\"phase\":\"Failed\""};
+	struct world *w = *state;
+	const struct hf_holding two[] = {holding("a", "gpu-0"), holding("b", "gpu-1")};
+	struct fake_watch *watch = fake_watch_live(w->store);
+	const struct hf_holder *items;
+	size_t len;
+
+	kubelet_says(w, two, 1);
+	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 3, phases[0]));
+	assert_int_equal(w->asked, 1);
+	kubelet_says(w, two, 1);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 1);
+	assert_true(items[0].until == 2 * HF_SECOND);
+	/* The agent has started after the end of the pod. */
+	fake_event(watch, HF_EVENT_ADDED, pod("b", "uid-b", 4, phases[1]));
+	kubelet_says(w, two, 2);
+	(void)hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 1);
+	/* Another pod has the name. */
+	fake_event(watch, HF_EVENT_DELETED, pod("b", "uid-b", 5, phases[1]));
+	fake_event(watch, HF_EVENT_ADDED, pod("b", "uid-new", 6, "\"phase\":\"Running\""));
+	kubelet_says(w, two, 2);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_string_equal(items[1].uid, "uid-new");
+	assert_true(items[1].until == HF_TIME_NONE);
+}
+
 static void the_end_of_a_container_counts_where_the_pod_holds_something(void **state)
 {
 	static const char over[] = "\"containerStatuses\":[{\"restartCount\":0,\"state\":"
@@ -429,6 +461,7 @@ int main(void)
 		TEST(a_uid_is_found_before_or_after_the_kubelet_names_the_pod),
 		TEST(a_word_that_is_older_than_a_pod_says_nothing_of_it),
 		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all),
+		TEST(a_pod_that_has_ended_holds_nothing_although_the_kubelet_names_it),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
 		TEST(the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_or_end),
 		TEST(a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made),
