@@ -114,6 +114,7 @@ static void *decode_pod(void *arg, struct hf_doc *doc)
 	pod->ends = count_ends(mains) + count_ends(inits);
 	pod->moves = count_moves(mains) + count_moves(inits);
 	pod->over = hf_has_pod_ended(hf_doc_json(doc));
+	pod->of_node = hf_is_pod_of_node(hf_doc_json(doc));
 	read_hash(pod, hf_doc_json(doc));
 	read_condition(pod, hf_json_get(status, "conditions"));
 	hf_pod_rank_read(hf_doc_json(doc), &pod->rank);
@@ -301,6 +302,7 @@ static void name_holder(struct hf_holder *holder, const struct hf_cache_entry *p
 
 	snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
 	memcpy(holder->hash, view->hash, sizeof(holder->hash));
+	holder->of_node = view->of_node;
 }
 
 /* Whether the holder may get the UID of the pod: the holder has no UID yet, or it is a static pod with a mirror

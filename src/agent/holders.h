@@ -27,6 +27,7 @@ struct hf_holder {
 	char uid[HF_POD_UID_MAX]; /* "": not known */
 	/* the kubelet's hash of a static pod, whose mirror pod may be created again; "": no static pod */
 	char hash[HF_POD_HASH_MAX];
+	bool of_node; /* the pod is of a DaemonSet or static */
 	/* when the holding was missing in the kubelet's list; NONE: still held */
 	hf_time until;
 };
@@ -42,6 +43,7 @@ struct hf_holder_pod {
 	/* counts changes of the pod's containers: accepted by the kubelet, started, ended */
 	uint64_t moves;
 	bool over; /* all containers have ended for good */
+	bool of_node;
 	/* what the agent's condition in the pod's status says at present */
 	enum hf_device_condition condition;
 	char reason[64], message[HF_POD_MESSAGE_MAX];

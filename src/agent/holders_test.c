@@ -244,6 +244,26 @@ static void a_pod_that_has_ended_holds_nothing_although_the_kubelet_names_it(voi
 	assert_true(items[1].until == HF_TIME_NONE);
 }
 
+static void the_pod_of_a_daemonset_is_known_as_such(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"b\",\"namespace\":\"d\",\"uid\":\"uid-b\","
+		"\"resourceVersion\":\"3\",\"ownerReferences\":[{\"kind\":\"DaemonSet\",\"name\":"
+		"\"m\",\"uid\":\"u\",\"controller\":true}]}}";
+	struct world *w = *state;
+	const struct hf_holding two[] = {holding("a", "gpu-0"), holding("b", "gpu-0")};
+	const struct hf_holder *items;
+	size_t len;
+
+	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED,
+		   hf_doc_from_text(text, strlen(text)));
+	kubelet_says(w, two, 2);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_false(items[0].of_node);
+	assert_true(items[1].of_node);
+}
+
 static void the_end_of_a_container_counts_where_the_pod_holds_something(void **state)
 {
 	static const char over[] = "\"containerStatuses\":[{\"restartCount\":0,\"state\":"
@@ -462,6 +482,7 @@ int main(void)
 		TEST(a_word_that_is_older_than_a_pod_says_nothing_of_it),
 		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all),
 		TEST(a_pod_that_has_ended_holds_nothing_although_the_kubelet_names_it),
+		TEST(the_pod_of_a_daemonset_is_known_as_such),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
 		TEST(the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_or_end),
 		TEST(a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made),

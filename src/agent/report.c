@@ -246,6 +246,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 				.container = h->holding.container,
 				.resource = h->holding.resource,
 				.resource_id = h->holding.id,
+				.of_node = h->of_node,
 				.until = to_wall_time(report, h->until),
 			};
 			if (find_mig_instance(report, h, &mig))

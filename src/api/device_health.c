@@ -68,6 +68,8 @@ static struct hf_json *write_holder(const struct hf_device_holder *holder)
 	set_text(item, "resource", holder->resource);
 	set_text(item, "resourceID", holder->resource_id);
 	hf_write_micro_time(item, "until", holder->until);
+	if (holder->of_node)
+		hf_json_set_bool(item, "ofNode", true);
 	return item;
 }
 
@@ -261,6 +263,7 @@ struct holder {
 	uint64_t present;
 	const char *ns, *pod, *uid, *container, *resource, *resource_id;
 	hf_time until;
+	bool of_node;
 };
 enum { HOLDER_UNTIL };
 static const struct hf_field holder_fields[] = {
@@ -271,6 +274,7 @@ static const struct hf_field holder_fields[] = {
 	TEXT("container", struct holder, container),
 	TEXT("resource", struct holder, resource),
 	TEXT("resourceID", struct holder, resource_id),
+	HF_FIELD_BOOL("ofNode", struct holder, of_node, 0),
 };
 static const struct hf_field_table holder_table = HF_FIELD_TABLE(holder_fields, struct holder);
 
@@ -483,6 +487,7 @@ static struct hf_device_holder holder_of(const struct holder *h)
 		.resource = h->resource,
 		.resource_id = h->resource_id,
 		.until = hf_field_time(h->present, HOLDER_UNTIL, h->until),
+		.of_node = h->of_node,
 	};
 }
 

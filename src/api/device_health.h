@@ -102,6 +102,7 @@ struct hf_device_holder {
 	/* "until": since when the kubelet does not list the container any more; HF_TIME_NONE: the
 	 * container holds the device */
 	hf_time until;
+	bool of_node; /* "ofNode": the pod is of a DaemonSet or static, and does not leave the node */
 };
 
 struct hf_device_report {

@@ -53,7 +53,7 @@ static struct hf_device_health one_sick_device(void)
 		 .resource = "nvidia.com/gpu",
 		 .resource_id = "GPU-1",
 		 .until = HF_TIME_NONE},
-		{.ns = "team", .pod = "b-worker-0", .until = T0 + HF_SECOND},
+		{.ns = "team", .pod = "b-worker-0", .until = T0 + HF_SECOND, .of_node = true},
 	};
 	static struct hf_device_report devices[] = {
 		{.id = "",
@@ -140,6 +140,8 @@ static void test_what_is_written_is_read(void **state)
 	assert_int_equal(gpu->holders.items[0].until, HF_TIME_NONE);
 	assert_null(gpu->holders.items[1].uid);
 	assert_int_equal(gpu->holders.items[1].until, T0 + HF_SECOND);
+	assert_false(gpu->holders.items[0].of_node);
+	assert_true(gpu->holders.items[1].of_node);
 }
 
 static void test_the_object_goes_with_its_node(void **state)

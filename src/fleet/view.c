@@ -127,7 +127,9 @@ static void read_holders(const struct hf_device_health *health, struct fleet_hea
 		for (size_t h = 0; h < device->holders.len; h++) {
 			const struct hf_device_holder *holder = &device->holders.items[h];
 
-			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod))
+			/* Each node has such a pod, such as a monitor with adminAccess, for ever. */
+			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod) ||
+			    holder->of_node)
 				continue;
 			view->works = true;
 			if (impact != HF_IMPACT_NONE)

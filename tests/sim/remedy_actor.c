@@ -3,6 +3,7 @@
 #include "sim/remedy_actor.h"
 
 #include "api/health_policy.h"
+#include "api/lifetime.h"
 #include "api/remediation.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -102,6 +103,14 @@ static bool is_stuck(struct rw *w, const char *pod)
 	       hf_loop_wall(w->loop) > at + HF_MINUTE;
 }
 
+/* Pods of DaemonSets do not leave. */
+static bool has_work(struct ra *a, int node)
+{
+	const char *pod = a->w->holder[node];
+
+	return pod != NULL && !hf_is_pod_of_node(rw_get(a->w, &hf_pods, "default", pod));
+}
+
 static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 {
 	const struct hf_json *object = rw_get(a->w, &hf_nodes, NULL, r->spec.node);
@@ -115,7 +124,7 @@ static void check_intent(struct ra *a, const struct hf_remediation *r, int node)
 	if (!rw_tainted(a->w, node) &&
 	    !(hf_streq(r->spec.rung, "reset-device") && is_device_out(object)))
 		rw_break(a->w, "an act on a node that is not quarantined", r->name);
-	if (a->w->holder[node] != NULL &&
+	if (has_work(a, node) &&
 	    !(hf_streq(r->spec.rung, "reboot") && is_stuck(a->w, a->w->holder[node])))
 		rw_break(a->w, "an act on a node with a pod on its device", r->name);
 	if (hf_json_path(object, "metadata", "annotations", "holdfast.dev/hold", NULL) != NULL)

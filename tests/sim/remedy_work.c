@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy_actor.h"
 
+#include "api/device_health.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -86,6 +87,43 @@ static void work_that_was_not_reported_goes_on(void **state)
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 }
 
+static void report_monitor(void *arg, int node, struct hf_device_health *health)
+{
+	(void)arg;
+	(void)node;
+	for (size_t i = 0; i < health->devices.len; i++)
+		for (size_t h = 0; h < health->devices.items[i].holders.len; h++)
+			health->devices.items[i].holders.items[h].of_node = true;
+}
+
+/* The pod of a DaemonSet has access to the devices of each node, and never ends. */
+static void reboot_with_monitor(struct rw *w, int ill, const char *policy)
+{
+	struct ra *a;
+
+	w->ranks = report_monitor;
+	a = ra_begin(w, 10, policy);
+	rw_pod(w, "monitor", NODE, "DaemonSet");
+	rw_run(w, 2 * HF_SECOND);
+	rw_say(w, NODE, ill);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, ACT), "reboot");
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_is_evicted(w, "default", "monitor"));
+}
+
+static void the_pod_of_a_daemonset_holds_no_reboot(void **state)
+{
+	reboot_with_monitor(*state, RW_SLOW, "{'mode':'remediate','mend':{}," WIDE "}");
+}
+
+static void the_pod_of_a_daemonset_holds_no_reboot_of_a_policy_that_evicts_none(void **state)
+{
+	reboot_with_monitor(
+		*state, RW_REBOOT,
+		"{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}");
+}
+
 /* As the how-to says. */
 static void order(struct rw *w, int ill, const char *policy, const char *more)
 {
@@ -124,6 +162,8 @@ int main(int argc, char **argv)
 		T(work_that_comes_while_an_act_waits_goes_on),
 		T(work_that_the_policy_does_not_evict_makes_no_act_fail),
 		T(work_that_was_not_reported_goes_on),
+		T(the_pod_of_a_daemonset_holds_no_reboot),
+		T(the_pod_of_a_daemonset_holds_no_reboot_of_a_policy_that_evicts_none),
 		T(a_person_does_not_wait_for_work),
 		T(a_person_does_not_wait_for_work_that_the_policy_spares),
 	};
