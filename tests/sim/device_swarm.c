@@ -108,6 +108,14 @@ static void add_gpu(const struct published *p, const char *node, int gpu, char d
 	}
 }
 
+static void print_pool(const struct swarm *s, int node, char pool[24])
+{
+	char name[16];
+
+	rw_name(node, name);
+	snprintf(pool, 24, s->nodes[node].pool == 0 ? "%s" : "%s-%d", name, s->nodes[node].pool);
+}
+
 static void publish_slice(struct swarm *s, int node, const char *driver, int part, int parts,
 			  int generation)
 {
@@ -115,7 +123,7 @@ static void publish_slice(struct swarm *s, int node, const char *driver, int par
 	char name[16], pool[24], devices[2048] = "", text[3072];
 
 	rw_name(node, name);
-	snprintf(pool, sizeof(pool), p->pool == 0 ? "%s" : "%s-%d", name, p->pool);
+	print_pool(s, node, pool);
 	for (int i = 0; i < GPUS; i++)
 		if (i % parts == part && !(i == 0 && p->gone))
 			add_gpu(p, name, i, devices);
@@ -543,10 +551,12 @@ static bool selects(const struct swarm *s, const struct hf_json *rule, int node,
 	const struct published *p = &s->nodes[node];
 	const struct hf_json *selector = hf_json_path(rule, "spec", "deviceSelector", NULL);
 	const char *device = hf_json_path_str(selector, "device", NULL);
-	char wanted[16];
+	char wanted[16], pool[24];
 
 	snprintf(wanted, sizeof(wanted), "gpu-%d", p->names[gpu]);
+	print_pool(s, node, pool);
 	return hf_streq(hf_json_path_str(selector, "driver", NULL), DRIVER) &&
+	       hf_streq(hf_json_path_str(selector, "pool", NULL), pool) &&
 	       (gpu == 0 && p->partitions > 0
 			? !hf_streq(device, wanted) && is_wanted(device, wanted)
 			: hf_streq(device, wanted));
