@@ -809,6 +809,30 @@ static void a_slow_node_that_is_lost_is_given_away(void **state)
 	assert_int_equal(fixes->creates, 1);
 }
 
+/* After the boot the agent knows nothing of the GPU, and a pod that was given it starts no more. The policy evicts none. */
+static void work_on_a_device_that_is_gone_holds_no_act(void **state)
+{
+	struct rw *w = *state;
+	struct fixes *fixes = create_fixes(w);
+
+	rw_begin(w, 10,
+		 "{'mode':'remediate','drain':{'mode':'complete'},'mend':{'rungs':['reset-device',"
+		 "'reboot','external']," EXTERNAL "}," WIDE "}");
+	ra_all(fixes->actors, RA_FAILS, RA_NO_START);
+	fail_reset(w);
+	w->silent[NODE] = true;
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_rung(w, NAME "-2"), "reboot");
+	boot(w);
+	w->silent[NODE] = false;
+	rw_pod(w, "work", NODE, "ReplicaSet");
+	rw_say(w, NODE, RW_UNSEEN);
+	rw_run(w, 20 * HF_MINUTE);
+	assert_string_equal(rw_rung(w, NAME "-3"), "external");
+	rw_run(w, HF_HOUR);
+	assert_string_equal(rw_rung(w, NAME "-4"), "person");
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -838,6 +862,7 @@ int main(int argc, char **argv)
 		T(a_driver_that_does_not_answer_keeps_no_pods),
 		T(a_policy_that_evicts_none_reboots_when_pods_have_ended),
 		T(a_slow_node_that_is_lost_is_given_away),
+		T(work_on_a_device_that_is_gone_holds_no_act),
 		T(another_controller_is_asked_beside_a_task_of_a_person),
 		T(a_node_that_dies_under_the_act_of_a_person_is_given_away),
 		T(the_report_of_a_dead_node_proves_nothing_to_a_new_leader),
