@@ -255,8 +255,7 @@ static void the_pod_of_a_daemonset_is_known_as_such(void **state)
 	const struct hf_holder *items;
 	size_t len;
 
-	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED,
-		   hf_doc_from_text(text, strlen(text)));
+	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED, hf_doc_from_text(text, strlen(text)));
 	kubelet_says(w, two, 2);
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 2);

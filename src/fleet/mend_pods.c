@@ -71,8 +71,8 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 static hf_time ready_since(const struct fleet_mend *mend, hf_time now)
 {
 	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
-	const struct hf_json *list = hf_json_path(hf_doc_json(mend->docs[MEND_READ_NODE]), "status",
-						  "conditions", NULL);
+	const struct hf_json *list =
+		hf_json_path(hf_doc_json(mend->docs[MEND_READ_NODE]), "status", "conditions", NULL);
 	hf_time at = HF_TIME_NONE;
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
@@ -220,8 +220,7 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 {
 	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
 	const char *stays = hf_fleet_mend_why_stays(mend, mend->pods[i]);
-	const char *refused =
-		stays != NULL ? stays : hf_fleet_find_refused(mend->fleet, uid);
+	const char *refused = stays != NULL ? stays : hf_fleet_find_refused(mend->fleet, uid);
 
 	/* A pod that may not leave is named before others. */
 	if (facts->view.pods_left == 0 || refused != NULL)

@@ -81,9 +81,10 @@ static void end_pod(struct pods *pods, struct hf_doc *doc)
 	hf_time until;
 
 	/* Pods have 30 s. */
-	assert_int_equal(hf_time_parse(hf_json_path_str(json, "metadata", "deletionTimestamp", NULL),
-				       &until, NULL),
-			 0);
+	assert_int_equal(
+		hf_time_parse(hf_json_path_str(json, "metadata", "deletionTimestamp", NULL), &until,
+			      NULL),
+		0);
 	if (pods->saves && hf_loop_wall(pods->w->loop) < until - 10 * HF_SECOND)
 		return;
 	if (pods->hangs && node == NODE && pods->w->boots[node] == 0)

@@ -582,8 +582,9 @@ static void a_lost_actor_leaves_word_of_the_persistence_mode(void **state)
 			"{'status':{'saved':{'persistenceMode':{'GPU-n003':'on'}}}}");
 	rw_run(w, 15 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, 3), "Succeeded");
-	rw_expect_message(w, "n003-1",
-			  "; the actor did not end: turn the persistence mode of GPU-n003 on again");
+	rw_expect_message(
+		w, "n003-1",
+		"; the actor did not end: turn the persistence mode of GPU-n003 on again");
 	/* An actor that has written its end has put the mode back. */
 	ra_all(a, RA_MENDS, RA_MENDS);
 	ra_request(a, 4, 1, "reset-device", "");

@@ -17,8 +17,7 @@
 #define NAME "n003"
 #define ACT NAME "-1"
 /* RW_START is a Tuesday, 22:13 UTC. */
-#define WINDOW                                                                                     \
-	"'mend':{'windows':[{'days':['Wednesday'],'start':'01:00','end':'05:00'}]}," WIDE
+#define WINDOW "'mend':{'windows':[{'days':['Wednesday'],'start':'01:00','end':'05:00'}]}," WIDE
 
 static void end_work(struct rw *w)
 {
@@ -60,9 +59,9 @@ static void work_that_comes_while_an_act_waits_goes_on(void **state)
 
 static void work_that_the_policy_does_not_evict_makes_no_act_fail(void **state)
 {
-	wait_for_work(*state, RW_REBOOT,
-		      "{'mode':'remediate','drain':{'mode':'complete'}," WINDOW "}",
-		      "waits: pods have devices of the node, and drain.mode of the policy evicts no pods");
+	wait_for_work(
+		*state, RW_REBOOT, "{'mode':'remediate','drain':{'mode':'complete'}," WINDOW "}",
+		"waits: pods have devices of the node, and drain.mode of the policy evicts no pods");
 }
 
 /* The pod was given its device just before the act took the node, and the agent reports it a moment later. */
@@ -73,10 +72,11 @@ static void work_that_was_not_reported_goes_on(void **state)
 
 	rw_say(w, NODE, RW_SLOW);
 	rw_run(w, HF_MINUTE);
-	rw_create(w, &hf_pods, "default",
-		  "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'work','namespace':'default'},"
-		  "'spec':{'nodeName':'n003','containers':[{'name':'c','image':'i','resources':{"
-		  "'limits':{'nvidia.com/gpu':'1'}}}]},'status':{'phase':'Running'}}");
+	rw_create(
+		w, &hf_pods, "default",
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'work','namespace':'default'},"
+		"'spec':{'nodeName':'n003','containers':[{'name':'c','image':'i','resources':{"
+		"'limits':{'nvidia.com/gpu':'1'}}}]},'status':{'phase':'Running'}}");
 	rw_run(w, 4 * HF_HOUR);
 	assert_int_equal(a->acts, 0);
 	assert_int_equal(ra_count(a), 1);
@@ -119,9 +119,8 @@ static void the_pod_of_a_daemonset_holds_no_reboot(void **state)
 
 static void the_pod_of_a_daemonset_holds_no_reboot_of_a_policy_that_evicts_none(void **state)
 {
-	reboot_with_monitor(
-		*state, RW_REBOOT,
-		"{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}");
+	reboot_with_monitor(*state, RW_REBOOT,
+			    "{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}");
 }
 
 /* As the how-to says. */

@@ -297,7 +297,8 @@ static void a_template_that_a_person_has_undone_is_not_taken_back(void **state)
 	rd_run_until(d, "Halted");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Halted");
-	rd_expect_message(d, "not taken back: there is no previous revision, or a person has undone it");
+	rd_expect_message(
+		d, "not taken back: there is no previous revision, or a person has undone it");
 	assert_int_equal(d->version, 1);
 	for (int i = 3; i < 8; i++)
 		assert_int_equal(d->deletes[i], 0);

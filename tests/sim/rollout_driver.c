@@ -123,11 +123,12 @@ static struct hf_doc *make_slice(struct rd *d, int node, int generation)
 	int gpus = generation == 1 ? RD_GPUS + 1 : fewer ? RD_GPUS - 1 : RD_GPUS;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
-	hf_strbuf_addf(&text,
-		       "{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':"
-		       "'n%03d-%d'},'spec':{'driver':'gpu.example.com','nodeName':'n%03d','pool':{"
-		       "'name':'n%03d','generation':%d,'resourceSliceCount':1},'devices':[",
-		       node, generation, node, node, generation);
+	hf_strbuf_addf(
+		&text,
+		"{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':"
+		"'n%03d-%d'},'spec':{'driver':'gpu.example.com','nodeName':'n%03d','pool':{"
+		"'name':'n%03d','generation':%d,'resourceSliceCount':1},'devices':[",
+		node, generation, node, node, generation);
 	for (int i = 0; i < gpus; i++)
 		hf_strbuf_addf(&text, "%s{'name':'gpu-%d'}", i > 0 ? "," : "", i);
 	hf_strbuf_addf(&text, "]}}");
@@ -200,7 +201,8 @@ static void offer(struct rd *d, int node, int gpus)
 	char text[128], name[16];
 
 	rw_name(node, name);
-	snprintf(text, sizeof(text), "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
+	snprintf(text, sizeof(text),
+		 "{'status':{'allocatable':{'nvidia.com/gpu':'%d','cpu':'64'}}}",
 		 d->is_dra ? 0 : gpus);
 	rw_patch_in(d->w, &hf_nodes, NULL, name, "status", text);
 }

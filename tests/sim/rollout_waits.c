@@ -46,8 +46,9 @@ static void a_dra_driver_has_to_offer_as_many_devices_as_before(void **state)
 	rd_roll(d, DRIVER FAST);
 	rd_run_until(d, "Halted");
 	assert_string_equal(find_recorded(d, "gpu.example.com"), "8");
-	rd_expect_condition(d, "Halted", "True NodeFailed",
-			    "the node offers 7 of gpu.example.com, and offered 8 before the change");
+	rd_expect_condition(
+		d, "Halted", "True NodeFailed",
+		"the node offers 7 of gpu.example.com, and offered 8 before the change");
 }
 
 static void a_dra_driver_that_offers_all_devices_is_proved(void **state)
