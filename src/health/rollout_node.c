@@ -534,6 +534,23 @@ static void await_proof(const struct hf_rollout_node_view *view, struct hf_rollo
 	fail_if_late(view, step, from);
 }
 
+/* Devices that the previous driver has published prove nothing. The time until they are gone does not count for the deadline. */
+static bool waits_for_devices(const struct hf_rollout_node_view *view,
+			      struct hf_rollout_node_step *step)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (view->now >= view->proof.fresh_at)
+		return false;
+	hf_time_format(view->proof.fresh_at, text);
+	set_message(step,
+		    "the node is well; until %s its ResourceSlices may be of the previous driver",
+		    text);
+	wake_by(step, view->proof.fresh_at);
+	(void)ask_for(step, view->lease == HF_ROLLOUT_LEASE_FREE, HF_ROLLOUT_TAKE_LEASE);
+	return true;
+}
+
 static void step_proving(const struct hf_rollout_node_view *view, struct hf_rollout_node_step *step)
 {
 	if (!view->node_exists) {
@@ -545,7 +562,7 @@ static void step_proving(const struct hf_rollout_node_view *view, struct hf_roll
 		await_proof(view, step, proof_begins(view));
 		return;
 	}
-	if (is_on_hold(view, step))
+	if (waits_for_devices(view, step) || is_on_hold(view, step))
 		return;
 	if (view->canary.wanted && !view->backwards) {
 		step->next = HF_ROLLOUT_CANARY;

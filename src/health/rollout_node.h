@@ -82,6 +82,8 @@ struct hf_rollout_proof {
 	const char *driver_version, *driver_wanted; /* NULL: unknown; NULL: any */
 	const struct hf_rollout_resource *resources;
 	size_t resources_len;
+	/* Until then the node may still offer devices that the DRA driver of before the change has published. 0: it does not. */
+	hf_time fresh_at;
 };
 
 enum hf_rollout_job {

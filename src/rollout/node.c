@@ -21,6 +21,8 @@
 
 /* A pod that crashes again and again is Ready for a moment after each start. */
 #define READY_SETTLES (10 * HF_SECOND)
+/* A DRA driver leaves its ResourceSlices when it ends. The kubelet deletes them 30 s later, if no driver has registered again. */
+#define SLICES_STAY (40 * HF_SECOND)
 
 static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
 {
@@ -366,6 +368,9 @@ static void see_resources(struct ro *ro, struct ro_facts *facts)
 		if (hf_quantity_parse_milli(pair->value, &list[i].before_milli, NULL) != 0)
 			list[i].before_milli = 0;
 	}
+	if (hf_ro_has_dra(entry) && facts->view.proof.complete_at != HF_TIME_NONE)
+		facts->view.proof.fresh_at =
+			hf_time_add(facts->view.proof.complete_at, SLICES_STAY);
 	facts->view.proof.resources = list;
 	facts->view.proof.resources_len = entry->before.resources.len;
 }

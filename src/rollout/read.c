@@ -12,7 +12,6 @@
 #include "store/resource.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * The live reads of a pass.
@@ -266,18 +265,11 @@ static bool needs_daemon_set(const struct ro_pass *pass, enum ro_read read, bool
 	       (pass->docs[RO_READ_DAEMON_SET] != NULL && pass->lists_pods != NULL);
 }
 
-/* The devices of DRA drivers count when the node is recorded. Later, only drivers of the record count: their names have no
- * slash, unlike those of extended resources. */
+/* The devices of DRA drivers count when the node is recorded. Later, only drivers of the record count. */
 static bool needs_slices(const struct ro_pass *pass, enum hf_rollout_phase phase)
 {
-	const struct hf_rollout_node *entry = pass->entry;
-
-	if (phase != HF_ROLLOUT_PROVING && phase != HF_ROLLOUT_CANARY)
-		return is_recorded(pass);
-	for (size_t i = 0; i < entry->before.resources.len; i++)
-		if (strchr(entry->before.resources.items[i].key, '/') == NULL)
-			return true;
-	return false;
+	return phase == HF_ROLLOUT_PROVING || phase == HF_ROLLOUT_CANARY ? hf_ro_has_dra(pass->entry)
+									 : is_recorded(pass);
 }
 
 static bool is_needed(const struct ro_pass *pass, enum ro_read read)

@@ -226,6 +226,8 @@ bool hf_ro_is_undone(const struct ro_pass *pass, const struct ro_revision *revis
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);
 /* True for the name of an extended resource such as nvidia.com/gpu. */
 bool hf_ro_is_extended(const char *resource);
+/* True if the record of the node names a DRA driver: its name has no slash, unlike that of an extended resource. */
+bool hf_ro_has_dra(const struct hf_rollout_node *entry);
 /* How much of the resource the node of the pass offers, in thousandths: of an allocatable resource, or of the devices of the DRA
  * driver with this name. */
 int64_t hf_ro_read_amount(const struct ro_pass *pass, const char *resource);

@@ -92,6 +92,14 @@ bool hf_ro_is_extended(const char *resource)
 	       !hf_str_has_prefix(resource, "attachable-volumes-");
 }
 
+bool hf_ro_has_dra(const struct hf_rollout_node *entry)
+{
+	for (size_t i = 0; i < entry->before.resources.len; i++)
+		if (strchr(entry->before.resources.items[i].key, '/') == NULL)
+			return true;
+	return false;
+}
+
 int64_t hf_ro_read_amount(const struct ro_pass *pass, const char *resource)
 {
 	struct hf_doc *node = pass->docs[RO_READ_NODE];

@@ -119,7 +119,8 @@ static void answer(void *arg, struct front_call *call)
 /* The older generation of the pool has one device more. */
 static struct hf_doc *make_slice(struct rd *d, int node, int generation)
 {
-	bool fewer = d->effect[node][d->runs[node]] == RD_LOSES_GPU;
+	bool fewer = d->effect[node][d->runs[node]] == RD_LOSES_GPU &&
+		     hf_loop_mono(d->w->loop) >= d->ready_at[node] + d->slices_stay;
 	int gpus = generation == 1 ? RD_GPUS + 1 : fewer ? RD_GPUS - 1 : RD_GPUS;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 

@@ -65,6 +65,8 @@ struct rd {
 	/* It is a DRA driver: it offers GPUs in ResourceSlices, and the kubelet offers none. */
 	bool is_dra;
 	bool no_slices; /* the operator may not list ResourceSlices */
+	/* For so long after the start of a new driver, the kubelet keeps the slices of the old one. */
+	hf_time slices_stay;
 	enum rd_effect effect[RW_NODES_MAX][RD_VERSIONS_MAX];
 	int runs[RW_NODES_MAX];         /* version of the node's pod; 0: none */
 	hf_time ready_at[RW_NODES_MAX]; /* when the pod becomes Ready */

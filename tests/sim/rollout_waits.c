@@ -51,6 +51,33 @@ static void a_dra_driver_has_to_offer_as_many_devices_as_before(void **state)
 		"the node offers 7 of gpu.example.com, and offered 8 before the change");
 }
 
+/* The slices of the old driver are still there when the new one is Ready. */
+static void slices_of_the_old_driver_prove_nothing(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	d->slices_stay = 30 * HF_SECOND;
+	d->effect[0][2] = RD_LOSES_GPU;
+	rd_roll(d, DRIVER FAST);
+	rd_run_until(d, "Halted");
+	rd_expect_condition(d, "Halted", "True NodeFailed",
+			    "the node offers 7 of gpu.example.com, and offered 8 before the change");
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(rd_count_running(d, 2), 1);
+}
+
+/* The time in which slices of the old driver may be there does not count for the deadline. */
+static void slices_of_the_old_driver_fail_no_node(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = begin_dra(w);
+
+	rd_roll(d, DRIVER ",'soakSeconds':60,'proof':{'seconds':30}");
+	rd_run_until(d, "Succeeded");
+	rd_expect_message(d, "4 of 4 nodes changed and proved, 0 failed, 0 skipped");
+}
+
 static void a_dra_driver_that_offers_all_devices_is_proved(void **state)
 {
 	struct rw *w = *state;
@@ -618,6 +645,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_dra_driver_has_to_offer_as_many_devices_as_before),
+		T(slices_of_the_old_driver_prove_nothing),
+		T(slices_of_the_old_driver_fail_no_node),
 		T(a_dra_driver_that_offers_all_devices_is_proved),
 		T(a_dra_driver_that_the_proof_does_not_name_does_not_count),
 		T(without_the_right_to_list_slices_no_dra_driver_counts),
