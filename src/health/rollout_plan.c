@@ -116,6 +116,7 @@ struct tally {
 	const struct hf_rollout_member *working; /* the first member in work */
 	const struct hf_rollout_member *failed;  /* the first failed member */
 	const struct hf_rollout_member *left;    /* the first member that keeps the change */
+	int32_t had_len; /* members that had the change before the rollout, and still have it */
 	/* Members that were well, and failed while the change was taken back; the first of them. */
 	int32_t lost_len;
 	const struct hf_rollout_member *lost;
@@ -223,6 +224,7 @@ static void count_way_back(const struct hf_rollout_view *view, const struct hf_r
 		if (tally->left == NULL)
 			tally->left = m;
 	}
+	tally->had_len += m->changed && m->had_before && !m->marked && !view->is_label;
 	if (is_lost(m)) {
 		tally->lost_len++;
 		if (tally->lost == NULL)
@@ -735,17 +737,24 @@ static bool stops_rollback(const struct tally *tally, struct hf_rollout_plan *pl
 static void tell_taken_back(const struct tally *tally, struct hf_rollout_plan *plan)
 {
 	const struct hf_rollout_member *left = tally->left;
+	char had[128] = "";
 
+	if (tally->had_len > 0)
+		snprintf(had, sizeof(had),
+			 "; %d had it before the rollout and keep%s it: another DeviceRollout "
+			 "takes it back",
+			 tally->had_len, tally->had_len == 1 ? "s" : "");
 	set_message(plan,
 		    "taken back (condition Halted says why); %d node%s failed on the way back, %d "
-		    "keep%s the change%s%s%s%.200s",
+		    "keep%s the change%s%s%s%.140s%s",
 		    plan->failed, plan->failed == 1 ? "" : "s", plan->left,
 		    plan->left == 1 ? "s" : "", left == NULL ? "" : ", first ",
 		    left == NULL ? "" : left->name, left == NULL ? "" : ": ",
 		    left == NULL                     ? ""
 		    : left->blocked != NULL          ? left->blocked
 		    : is_done(left) && !left->marked ? "its mark is gone"
-						     : hf_str_or(left->message, "not taken back"));
+						     : hf_str_or(left->message, "not taken back"),
+		    had);
 }
 
 static void plan_rollback(const struct tally *tally, struct hf_rollout_plan *plan)

@@ -317,10 +317,17 @@ static void nodes_of_an_earlier_rollout_keep_the_change(void **state)
 	rw_run(w, HF_MINUTE);
 	rd_rollout(d, "r", DRIVER BACK);
 	rd_run_until(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	rd_expect_condition(d, "RolledBack", "True Proved",
+			    "0 nodes failed on the way back, 0 keep the change; 4 had it before the "
+			    "rollout and keep it: another DeviceRollout takes it back");
 	assert_int_equal(d->version, 1);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(d->runs[i], i < 4 ? 2 : 1);
+	rw_delete(w, &hf_devicerollouts, "r");
+	rw_run(w, HF_MINUTE);
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_until(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 1), 6);
 }
 
 /* Nodes 0 and 1 have the newest driver before the rollout begins. Node 4 gets it without the rollout, and afterwards. */
@@ -339,7 +346,8 @@ static void nodes_that_had_the_change_before_keep_it(void **state)
 	rd_run_node_until(d, 2, "Proving");
 	rd_evict(d, 4);
 	rd_run_until(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	rd_expect_condition(d, "RolledBack", "True Proved",
+			    "0 keep the change; 2 had it before the rollout and keep it: ");
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(d->runs[i], i < 2 ? 2 : 1);
 	rd_expect_clean(d);
