@@ -308,6 +308,9 @@ def check_dra_driver(w):
             s.roll(proof={"seconds": 30})
             recorded = client.until("the devices are recorded", lambda: s.node(NODE).get("before", {}).get("resources"), 60)
             equal("offered before the change", recorded, {RESOURCE: "4", dra.DRIVER: "4"})
+            # The kubelet keeps the devices of the previous driver for 30 s.
+            client.until("the driver's pod is replaced", lambda: s.changed() == [NODE], 60)
+            stays("the old devices prove nothing", lambda: s.node(NODE)["phase"] in ("Changing", "Proving"), 20)
             dra.publish(w, gpus[:3], generation=2)
             s.until_phase("Halted", timeout_s=120)
             halt = s.condition("Halted")["message"]
