@@ -220,7 +220,8 @@ const char *hf_ro_print_daemon_set(const struct ro_pass *pass);
 const char *hf_ro_find_daemon_set_problem(const struct ro_pass *pass);
 /* The controller of DaemonSets writes a revision for each new template. True: it has written that of the newest. */
 bool hf_ro_is_observed(const struct ro_pass *pass);
-/* True if a person has undone the template of this revision, and most nodes do not have it: a rollback would spread it. */
+/* True if a person has undone the template of this revision, and no more nodes have it than the newest one: a rollback would
+ * spread it. */
 bool hf_ro_is_undone(const struct ro_pass *pass, const struct ro_revision *revision);
 /* Since when the pod is Ready (or not Ready), by the node's clock; NONE: it is not, 0: since an unknown time. */
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready);

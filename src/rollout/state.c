@@ -185,5 +185,5 @@ static int32_t count_pods(const struct ro_pass *pass, const char *revision)
 bool hf_ro_is_undone(const struct ro_pass *pass, const struct ro_revision *revision)
 {
 	return revision->created_at >= pass->newest.created_at &&
-	       count_pods(pass, revision->hash) < count_pods(pass, pass->newest.hash);
+	       count_pods(pass, revision->hash) <= count_pods(pass, pass->newest.hash);
 }

@@ -304,6 +304,45 @@ static void a_template_that_a_person_has_undone_is_not_taken_back(void **state)
 		assert_int_equal(d->deletes[i], 0);
 }
 
+/* In a small cluster, half of the nodes have the driver that a person has undone. */
+static void a_template_that_half_of_the_nodes_have_is_not_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 2);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_evict(d, 0);
+	rw_run(w, 20 * HF_SECOND);
+	rd_set_version(d, 1);
+	d->effect[0][1] = RD_NEVER_READY;
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_until(d, "Halted");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Halted");
+	rd_expect_message(d, "not taken back: there is no previous revision, or a person has undone it");
+	assert_int_equal(d->version, 1);
+	assert_int_equal(d->deletes[1], 0);
+}
+
+/* One of two nodes is left with the old driver. Its rollback is no template that a person has undone. */
+static void half_of_the_nodes_with_the_older_template_are_taken_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 2);
+
+	rw_start(w);
+	rd_set_version(d, 2);
+	rd_evict(d, 0);
+	rw_run(w, 20 * HF_SECOND);
+	d->effect[1][2] = RD_NEVER_READY;
+	rd_rollout(d, "r", DRIVER BACK);
+	rd_run_until(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "1 had it before the rollout and keeps it");
+	assert_int_equal(d->runs[1], 1);
+	rd_expect_clean(d);
+}
+
 /* A pilot has proved four of six nodes. Its driver is taken back from the other two alone. */
 static void nodes_of_an_earlier_rollout_keep_the_change(void **state)
 {
@@ -509,6 +548,8 @@ int main(int argc, char **argv)
 		T(nodes_that_are_away_do_not_stop_the_way_back),
 		T(nodes_that_the_change_takes_out_of_the_selection_are_taken_back),
 		T(a_template_that_a_person_has_undone_is_not_taken_back),
+		T(a_template_that_half_of_the_nodes_have_is_not_taken_back),
+		T(half_of_the_nodes_with_the_older_template_are_taken_back),
 		T(nodes_of_an_earlier_rollout_keep_the_change),
 		T(nodes_that_had_the_change_before_keep_it),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
