@@ -271,7 +271,8 @@ static void more_nodes_fail_after_their_proof_than_the_status_can_list(void **st
 	rd_expect_condition(d, "Halted", "True NodeFailed",
 			    "nodes failed, first n000: device GPU-n000: Unhealthy");
 	rd_run_until(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 nodes failed, 0 keep the change");
+	rd_expect_condition(d, "RolledBack", "True Proved",
+			    "0 nodes failed on the way back, 0 keep the change");
 	assert_int_equal(rd_count_running(d, 1), 400);
 	rd_expect_clean(d);
 }
