@@ -175,8 +175,7 @@ static bool is_candidate(const struct hf_rollout_view *view, const struct hf_rol
 	if (view->state == HF_ROLLOUT_ROLLING_BACK)
 		return !is_in_work(m) && m->tries < 2 * HF_ROLLOUT_TRIES_MAX && !m->back &&
 		       (m->changed || (m->listed && m->phase == HF_ROLLOUT_FAILED)) &&
-		       is_returnable(view, m) &&
-		       !(m->listed && m->phase == HF_ROLLOUT_ROLLED_BACK);
+		       is_returnable(view, m) && !(m->listed && m->phase == HF_ROLLOUT_ROLLED_BACK);
 	return is_retried(view, m) || (!m->listed && !m->changed && !is_done(m));
 }
 
@@ -670,9 +669,8 @@ static void plan_halted(const struct tally *tally, struct hf_rollout_plan *plan)
 	    (view->halted_without_evidence && plan->failed <= view->failures_max))
 		return;
 	if (!view->can_go_back) {
-		set_message(plan,
-			    "halted, and not taken back: there is no previous revision, or a "
-			    "person has undone it before the rollout");
+		set_message(plan, "halted, and not taken back: there is no previous revision, or a "
+				  "person has undone it before the rollout");
 		return;
 	}
 	if (plan->work > 0) {

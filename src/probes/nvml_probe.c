@@ -245,8 +245,11 @@ static void destroy_nvml(struct hf_probe *probe)
 struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 				      const struct hf_nvml_options *options)
 {
-	static const struct hf_probe_ops ops = {
-		.name = "nvml", .start = start_nvml, .poke = poke_nvml, .resume = resume_nvml, .destroy = destroy_nvml};
+	static const struct hf_probe_ops ops = {.name = "nvml",
+						.start = start_nvml,
+						.poke = poke_nvml,
+						.resume = resume_nvml,
+						.destroy = destroy_nvml};
 	struct nvml_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

@@ -218,8 +218,8 @@ static void add_resource(struct ro *ro, const char *name, struct hf_rollout_node
 /* All extended resources of the node, and the devices of each DRA driver. */
 static void add_all_resources(struct ro *ro, struct hf_rollout_node *entry)
 {
-	const struct hf_json *allocatable = hf_json_path(
-		hf_doc_json(ro->pass.docs[RO_READ_NODE]), "status", "allocatable", NULL);
+	const struct hf_json *allocatable = hf_json_path(hf_doc_json(ro->pass.docs[RO_READ_NODE]),
+							 "status", "allocatable", NULL);
 	struct hf_json *value;
 	const char *key;
 

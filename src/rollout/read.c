@@ -220,8 +220,8 @@ static bool is_recorded(const struct ro_pass *pass)
 /* Nothing of this kind is there. Without the right to list slices, no DRA driver is recorded. */
 static bool is_nothing(const struct ro_pass *pass, int code)
 {
-	return code == HF_E_NOT_FOUND || (code == HF_E_FORBIDDEN &&
-					  pass->read == RO_READ_SLICES && is_recorded(pass));
+	return code == HF_E_NOT_FOUND ||
+	       (code == HF_E_FORBIDDEN && pass->read == RO_READ_SLICES && is_recorded(pass));
 }
 
 static void on_read(void *arg, const struct hf_reply *reply)
@@ -268,8 +268,9 @@ static bool needs_daemon_set(const struct ro_pass *pass, enum ro_read read, bool
 /* The devices of DRA drivers count when the node is recorded. Later, only drivers of the record count. */
 static bool needs_slices(const struct ro_pass *pass, enum hf_rollout_phase phase)
 {
-	return phase == HF_ROLLOUT_PROVING || phase == HF_ROLLOUT_CANARY ? hf_ro_has_dra(pass->entry)
-									 : is_recorded(pass);
+	return phase == HF_ROLLOUT_PROVING || phase == HF_ROLLOUT_CANARY
+		       ? hf_ro_has_dra(pass->entry)
+		       : is_recorded(pass);
 }
 
 static bool is_needed(const struct ro_pass *pass, enum ro_read read)

@@ -316,7 +316,8 @@ static bool had_before(const struct whole *whole, const struct hf_rollout_node *
 {
 	hf_time begun = whole->ro->pass.r.status.started_at;
 
-	return entry == NULL && driver != NULL && begun != HF_TIME_NONE && driver->created_at < begun;
+	return entry == NULL && driver != NULL && begun != HF_TIME_NONE &&
+	       driver->created_at < begun;
 }
 
 static void see_entry(struct whole *whole, const struct hf_rollout_node *entry,

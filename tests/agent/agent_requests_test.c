@@ -103,10 +103,8 @@ static void shy_resumes(struct hf_probe *probe)
 
 static void a_request_ends_the_time_off_the_devices(void **state)
 {
-	static const struct hf_probe_ops ops = {.name = "shy",
-						.start = shy_starts,
-						.resume = shy_resumes,
-						.destroy = shy_starts};
+	static const struct hf_probe_ops ops = {
+		.name = "shy", .start = shy_starts, .resume = shy_resumes, .destroy = shy_starts};
 	static struct shy_probe probe;
 	struct world *w = *state;
 

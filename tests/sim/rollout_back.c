@@ -321,7 +321,8 @@ static void a_template_that_half_of_the_nodes_have_is_not_taken_back(void **stat
 	rd_run_until(d, "Halted");
 	rw_run(w, HF_HOUR);
 	rd_expect_phase(d, "Halted");
-	rd_expect_message(d, "not taken back: there is no previous revision, or a person has undone it");
+	rd_expect_message(
+		d, "not taken back: there is no previous revision, or a person has undone it");
 	assert_int_equal(d->version, 1);
 	assert_int_equal(d->deletes[1], 0);
 }
@@ -339,7 +340,8 @@ static void half_of_the_nodes_with_the_older_template_are_taken_back(void **stat
 	d->effect[1][2] = RD_NEVER_READY;
 	rd_rollout(d, "r", DRIVER BACK);
 	rd_run_until(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "1 had it before the rollout and keeps it");
+	rd_expect_condition(d, "RolledBack", "True Proved",
+			    "1 had it before the rollout and keeps it");
 	assert_int_equal(d->runs[1], 1);
 	rd_expect_clean(d);
 }
@@ -357,9 +359,10 @@ static void nodes_of_an_earlier_rollout_keep_the_change(void **state)
 	rw_run(w, HF_MINUTE);
 	rd_rollout(d, "r", DRIVER BACK);
 	rd_run_until(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved",
-			    "0 nodes failed on the way back, 0 keep the change; 4 had it before the "
-			    "rollout and keep it: another DeviceRollout takes it back");
+	rd_expect_condition(
+		d, "RolledBack", "True Proved",
+		"0 nodes failed on the way back, 0 keep the change; 4 had it before the "
+		"rollout and keep it: another DeviceRollout takes it back");
 	assert_int_equal(d->version, 1);
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(d->runs[i], i < 4 ? 2 : 1);

@@ -27,7 +27,7 @@ struct rsw {
 	bool windowed, has_rival, strangers; /* strangers write into the status */
 	bool begun;                          /* the rollouts exist */
 	bool wild;
-	bool pilot; /* rollout "r" ends before it has changed all nodes */
+	bool pilot;        /* rollout "r" ends before it has changed all nodes */
 	struct hf_rng rng; /* of the wild world */
 	bool two_leaders;
 	hf_time soak;                  /* of rollout "r" */

@@ -61,8 +61,9 @@ static void slices_of_the_old_driver_prove_nothing(void **state)
 	d->effect[0][2] = RD_LOSES_GPU;
 	rd_roll(d, DRIVER FAST);
 	rd_run_until(d, "Halted");
-	rd_expect_condition(d, "Halted", "True NodeFailed",
-			    "the node offers 7 of gpu.example.com, and offered 8 before the change");
+	rd_expect_condition(
+		d, "Halted", "True NodeFailed",
+		"the node offers 7 of gpu.example.com, and offered 8 before the change");
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(rd_count_running(d, 2), 1);
 }
