@@ -77,7 +77,7 @@ CLUSTER["resource.k8s.io", "devicetaintrules"] = {
     "delete": ("src/fleet/device_taint.c", "request.verb = HF_VERB_DELETE"),
 }
 CLUSTER["resource.k8s.io", "resourceslices"] = {
-    "list": ("src/fleet/device_taint.c", ".resource = &slices_v1"),
+    "list": ("src/fleet/device_taint.c", ".resource = &hf_resourceslices"),
 }
 CLUSTER["", "pods/eviction"] = {
     "create": ("src/fleet/drain.c", '.subresource = "eviction"')}
