@@ -49,14 +49,14 @@ static const char *find_owner(void *arg, const char *ns, const char *pod, const 
 	return hf_map_get(op->job_keys, view->controller_uid);
 }
 
-static bool has_restarting(const struct hf_json *job)
+static bool has_condition(const struct hf_json *job, const char *type)
 {
 	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *c = hf_json_item(list, i);
 
-		if (hf_streq(hf_json_path_str(c, "type", NULL), HF_COND_RESTARTING))
+		if (hf_streq(hf_json_path_str(c, "type", NULL), type))
 			return hf_streq(hf_json_path_str(c, "status", NULL), "True");
 	}
 	return false;
@@ -76,7 +76,7 @@ static const struct hf_json *find_job(struct hf_operator *op, const char *key)
 
 static bool is_restarting(void *arg, const char *key)
 {
-	return has_restarting(find_job(arg, key));
+	return has_condition(find_job(arg, key), HF_COND_RESTARTING);
 }
 
 static bool fails_by_eviction(void *arg, const char *key)
@@ -87,9 +87,12 @@ static bool fails_by_eviction(void *arg, const char *key)
 	int64_t limit = hf_json_i64(
 		hf_json_path(job, "spec", "runPolicy", "recovery", "infrastructureLimit", NULL),
 		usual->set ? usual->value : -1);
-	HF_AUTO_JSON ledger = job == NULL || limit < 0 ? NULL : hf_job_recovery(job);
+	/* Pods may go on when their job has ended. */
+	bool may_fail = job != NULL && limit >= 0 && !has_condition(job, HF_COND_SUCCEEDED) &&
+			!has_condition(job, HF_COND_FAILED);
+	HF_AUTO_JSON ledger = may_fail ? hf_job_recovery(job) : NULL;
 
-	return job != NULL && limit >= 0 &&
+	return may_fail &&
 	       hf_json_i64(hf_json_path(ledger, "restarts",
 					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
 			   0) >= limit;

@@ -225,6 +225,28 @@ static void the_pods_of_a_gang_leave_together(void **state)
 	assert_false(has_failed(w));
 }
 
+/* Pods may go on when their job has ended. No eviction fails such a job any more. */
+static void the_pods_of_a_failed_job_leave(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(
+		w, &a,
+		"{'backoffLimit':0,'recovery':{'infrastructureLimit':0,'podsAfterEnd':'Keep'}}", 2,
+		1);
+
+	rw_patch_in(w, &hf_pods, NS, "train-worker-1", "status",
+		    "{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','ready':false,"
+		    "'restartCount':0,'image':'i','imageID':'','state':{'terminated':{'exitCode':1}}}]}}");
+	run(pods, 5 * HF_MINUTE);
+	assert_true(has_failed(w));
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 5 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_null(w->holder[NODE]);
+}
+
 /* The kubelet is back, and writes since when. */
 static void ready_again(struct rw *w)
 {
@@ -290,6 +312,7 @@ int main(int argc, char **argv)
 		T(a_job_that_an_eviction_would_fail_stays),
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
+		T(the_pods_of_a_failed_job_leave),
 		T(a_pod_that_no_signal_ends_keeps_no_reboot_back),
 		T(a_pod_of_a_node_that_was_away_has_its_time),
 	};
