@@ -413,15 +413,23 @@ static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *f
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
+/* A restart of the job moves the pod more gently than an eviction does. But a restart that moves other ranks only may wait
+ * for a device of this very node. So it has half of the time of the drain. */
+static bool waits_for_restart(const struct fleet_mend *mend, const struct mend_facts *facts,
+			      struct hf_doc *pod)
+{
+	hf_time since = facts->view.drain_since, until = facts->view.drain_until;
+
+	return hf_fleet_mend_restarts(mend, pod) &&
+	       (since == HF_TIME_NONE || facts->now < since + (until - since) / 2);
+}
+
 static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, struct hf_doc *doc)
 {
 	const struct hf_json *pod = hf_doc_json(doc);
 	const struct hf_fleet *fleet = mend->fleet;
 	const struct fleet_policy *policy = facts->policy;
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
-	const char *job = fleet->env.find_job(
-		fleet->env.arg, hf_json_path_str(pod, "metadata", "namespace", NULL),
-		hf_json_path_str(pod, "metadata", "name", NULL), hf_str_or(uid, ""));
 	const struct hf_health_drain drain = {
 		.evicts = policy == NULL || policy->spec.drain_evicts,
 		.evicts_at = policy == NULL ? HF_TIME_NONE : policy->evicts_at,
@@ -436,8 +444,7 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, s
 			    hf_selector_match_labels(policy->pods,
 						     hf_json_path(pod, "metadata", "labels", NULL)),
 		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
-		.restarting = fleet->env.is_restarting(fleet->env.arg, job) &&
-			      !hf_fleet_mend_leaves_with(mend, doc),
+		.restarting = waits_for_restart(mend, facts, doc),
 		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),
 	};
 	hf_time wake = HF_TIME_NEVER;

@@ -233,8 +233,8 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
  * report. */
 void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
 			    struct mend_facts *facts);
-/* Another pod of the same job leaves the node already: the pods of one gang leave together, as one restart. */
-bool hf_fleet_mend_leaves_with(const struct fleet_mend *mend, struct hf_doc *pod);
+/* The job of the pod restarts, which may move the pod, and none of the job's pods leaves the node yet. */
+bool hf_fleet_mend_restarts(const struct fleet_mend *mend, struct hf_doc *pod);
 /* Returns why the pod is not evicted for an act; NULL: it may be. */
 const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc *pod);
 

@@ -145,7 +145,8 @@ static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
 	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 }
 
-bool hf_fleet_mend_leaves_with(const struct fleet_mend *mend, struct hf_doc *pod)
+/* Another pod of the same job leaves the node already: the pods of one gang leave together, as one restart. */
+static bool leaves_with(const struct fleet_mend *mend, struct hf_doc *pod)
 {
 	const char *job = find_job(mend, pod);
 
@@ -165,10 +166,16 @@ const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc
 	/* A restart of the job moves its pods in any case. */
 	return job == NULL || !env->fails_by_eviction(env->arg, job) ||
 			       env->is_restarting(env->arg, job) ||
-			       hf_fleet_mend_leaves_with(mend, pod)
+			       leaves_with(mend, pod)
 		       ? NULL
 		       : "one more eviction would fail its job "
 			 "(runPolicy.recovery.infrastructureLimit)";
+}
+
+bool hf_fleet_mend_restarts(const struct fleet_mend *mend, struct hf_doc *pod)
+{
+	return mend->fleet->env.is_restarting(mend->fleet->env.arg, find_job(mend, pod)) &&
+	       !leaves_with(mend, pod);
 }
 
 /* The plan lets pods end before it creates the act, but pods may come while the act waits for a window. */
@@ -222,6 +229,8 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 	const char *stays = hf_fleet_mend_why_stays(mend, mend->pods[i]);
 	const char *refused = stays != NULL ? stays : hf_fleet_find_refused(mend->fleet, uid);
 
+	if (refused == NULL && hf_fleet_mend_restarts(mend, mend->pods[i]))
+		refused = "its job restarts";
 	/* A pod that may not leave is named before others. */
 	if (facts->view.pods_left == 0 || refused != NULL)
 		facts->view.pod_left =

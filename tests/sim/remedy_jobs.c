@@ -27,6 +27,7 @@ struct pods {
 	size_t len;
 	/* The first `together` pods are on node 3; from then on, the node of the next pod. */
 	int together, next;
+	bool full; /* no node but node 3 has a free GPU */
 	bool saves; /* pods end 20 s after they are asked */
 	char holders[RW_NODES_MAX][64];
 	/* Processes on node 3 wait in the kernel: no signal ends them, but a reboot does. */
@@ -43,9 +44,13 @@ static void collect(void *arg, struct hf_doc *doc)
 
 static void start_pod(struct pods *pods, struct hf_doc *doc)
 {
-	int node = pods->together > 0 ? NODE : pods->next++;
+	bool here = pods->together > 0 || pods->full;
+	int node = here ? NODE : pods->next;
 	char text[512];
 
+	if (pods->full && rw_tainted(pods->w, NODE))
+		return;
+	pods->next += !here;
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'v1','kind':'Binding','metadata':{'name':'%s'},'target':{"
 		 "'kind':'Node','name':'n%03d'}}",
@@ -225,6 +230,30 @@ static void the_pods_of_a_gang_leave_together(void **state)
 	assert_false(has_failed(w));
 }
 
+/* The new rank 0 waits for a GPU, and only the sick node has a free one. So the restart of the job ends after the reboot, and
+ * rank 1 must leave before. Its eviction belongs to the restart under way, and costs nothing. */
+static void a_job_that_waits_for_the_node_leaves_it(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 2, 2);
+
+	pods->full = true;
+	w->sick[NODE] = 1;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 3 * HF_MINUTE);
+	rw_expect_message(w, "n003-1", "default/train-worker-1: its job restarts");
+	run(pods, 7 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	run(pods, 5 * HF_MINUTE);
+	assert_false(has_failed(w));
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
+					     "recovery", "summary", NULL),
+			    "1 (device)");
+}
+
 /* Pods may go on when their job has ended. No eviction fails such a job any more. */
 static void the_pods_of_a_failed_job_leave(void **state)
 {
@@ -312,6 +341,7 @@ int main(int argc, char **argv)
 		T(a_job_that_an_eviction_would_fail_stays),
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
+		T(a_job_that_waits_for_the_node_leaves_it),
 		T(the_pods_of_a_failed_job_leave),
 		T(a_pod_that_no_signal_ends_keeps_no_reboot_back),
 		T(a_pod_of_a_node_that_was_away_has_its_time),
