@@ -84,9 +84,9 @@ static bool fails_by_eviction(void *arg, const char *key)
 	struct hf_operator *op = arg;
 	const struct hf_opt_int *usual = &op->options.settings.recovery.infrastructure_limit;
 	const struct hf_json *job = find_job(op, key);
-	int64_t limit = hf_json_i64(
-		hf_json_path(job, "spec", "runPolicy", "recovery", "infrastructureLimit", NULL),
-		usual->set ? usual->value : -1);
+	HF_AUTO_JSON policy = job == NULL ? NULL : hf_job_recovery_policy(job);
+	int64_t limit = hf_json_i64(hf_json_get(policy, "infrastructureLimit"),
+				    usual->set ? usual->value : -1);
 	/* Pods may go on when their job has ended. */
 	bool may_fail = job != NULL && limit >= 0 && !has_condition(job, HF_COND_SUCCEEDED) &&
 			!has_condition(job, HF_COND_FAILED);

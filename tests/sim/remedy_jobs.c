@@ -195,6 +195,23 @@ static void a_job_that_an_eviction_would_fail_stays(void **state)
 	assert_string_equal(rw_rung(w, "n003-2"), "person");
 }
 
+/* A cluster with upstream's CRDs has the limit in an annotation. */
+static void a_limit_in_the_annotation_counts_too(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{}", 1, 1);
+
+	rw_patch_in(w, &hf_pytorchjobs, NS, "train", NULL,
+		    "{'metadata':{'annotations':{'holdfast.dev/run-policy':"
+		    "'{\\'recovery\\':{\\'infrastructureLimit\\':0}}'}}}");
+	run(pods, 2 * HF_SECOND);
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 2 * HF_MINUTE);
+	assert_false(has_failed(w));
+	rw_expect_message(w, "n003-1", "one more eviction would fail");
+}
+
 static void a_job_with_a_restart_left_is_moved(void **state)
 {
 	struct rw *w = *state;
@@ -339,6 +356,7 @@ int main(int argc, char **argv)
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_that_an_eviction_would_fail_stays),
+		T(a_limit_in_the_annotation_counts_too),
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
 		T(a_job_that_waits_for_the_node_leaves_it),
