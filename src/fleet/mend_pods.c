@@ -232,12 +232,14 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 	if (refused == NULL && hf_fleet_mend_restarts(mend, mend->pods[i]))
 		refused = "its job restarts";
 	/* A pod that may not leave is named before others. */
-	if (facts->view.pods_left == 0 || refused != NULL)
+	if (facts->view.pods_left == 0 || stays != NULL ||
+	    (refused != NULL && facts->view.pods_stay == 0))
 		facts->view.pod_left =
 			hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
 					refused == NULL ? "" : ": ", hf_str_or(refused, ""));
 	note_work(mend, health, pod, facts);
 	facts->left[facts->view.pods_left++] = i;
+	facts->view.pods_stay += stays != NULL;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }
 

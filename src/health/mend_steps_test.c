@@ -538,6 +538,20 @@ static void a_dry_run_tells_which_pods_would_be_lost(void **state)
 		    "3 pods would move, 2 of them without a controller: lost");
 }
 
+/* The act would begin, and fail at the end of its drain. */
+static void a_dry_run_tells_of_a_pod_that_would_stay(void **state)
+{
+	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_REBOOT);
+
+	(void)state;
+	v.dry_run = true;
+	v.pods_left = 3;
+	v.pod_left = "a/b: one more eviction would fail its job";
+	v.pods_stay = 1;
+	expect_step(&v, "Cancelled/nothing/Cancelled",
+		    "would begin now, but 1 of 3 pods would stay: a/b: one more eviction");
+}
+
 static void a_dry_run_does_nothing(void **state)
 {
 	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_REBOOT);
@@ -965,6 +979,7 @@ int main(void)
 		cmocka_unit_test(an_act_in_another_boot_proves_nothing),
 		cmocka_unit_test(a_dry_run_does_nothing),
 		cmocka_unit_test(a_dry_run_tells_which_pods_would_be_lost),
+		cmocka_unit_test(a_dry_run_tells_of_a_pod_that_would_stay),
 		cmocka_unit_test(an_old_object_is_not_acted_on_again),
 		cmocka_unit_test(the_controller_performs_what_needs_no_actor),
 		cmocka_unit_test(a_person_is_waited_for),

@@ -195,6 +195,21 @@ static void a_job_that_an_eviction_would_fail_stays(void **state)
 	assert_string_equal(rw_rung(w, "n003-2"), "person");
 }
 
+/* A person asks before the act. */
+static void a_dry_run_names_a_job_that_stays(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 1, 1);
+
+	w->people_ask = true;
+	ra_request(a, NODE, 1, "reboot", ",'dryRun':true");
+	run(pods, HF_MINUTE);
+	rw_expect_message(w, "n003-1",
+			  "1 of 1 pod would stay: default/train-worker-0: one more eviction would fail");
+	assert_string_equal(ra_phase(a, NODE), "Cancelled");
+}
+
 /* A cluster with upstream's CRDs has the limit in an annotation. */
 static void a_limit_in_the_annotation_counts_too(void **state)
 {
@@ -356,6 +371,7 @@ int main(int argc, char **argv)
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_that_an_eviction_would_fail_stays),
+		T(a_dry_run_names_a_job_that_stays),
 		T(a_limit_in_the_annotation_counts_too),
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
