@@ -165,8 +165,7 @@ const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc
 
 	/* A restart of the job moves its pods in any case. */
 	return job == NULL || !env->fails_by_eviction(env->arg, job) ||
-			       env->is_restarting(env->arg, job) ||
-			       leaves_with(mend, pod)
+			       env->is_restarting(env->arg, job) || leaves_with(mend, pod)
 		       ? NULL
 		       : "one more eviction would fail its job "
 			 "(runPolicy.recovery.infrastructureLimit)";

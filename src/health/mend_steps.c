@@ -424,10 +424,11 @@ static void end_dry_run(const struct hf_mend_view *view, struct hf_mend_step *st
 		set_message(step, "dry run: the act would wait for the Lease, which %s holds",
 			    hf_str_or(view->lease_holder, "another"));
 	else if (view->pods_stay > 0)
-		set_message(step,
-			    "dry run: the act would begin now, but %zu of %zu pod%s would stay: %.240s",
-			    view->pods_stay, view->pods_left, view->pods_left == 1 ? "" : "s",
-			    hf_str_or(view->pod_left, ""));
+		set_message(
+			step,
+			"dry run: the act would begin now, but %zu of %zu pod%s would stay: %.240s",
+			view->pods_stay, view->pods_left, view->pods_left == 1 ? "" : "s",
+			hf_str_or(view->pod_left, ""));
 	else
 		begins = true;
 	if (view->pods_lost > 0)

@@ -92,10 +92,9 @@ static bool fails_by_eviction(void *arg, const char *key)
 			!has_condition(job, HF_COND_FAILED);
 	HF_AUTO_JSON ledger = may_fail ? hf_job_recovery(job) : NULL;
 
-	return may_fail &&
-	       hf_json_i64(hf_json_path(ledger, "restarts",
-					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
-			   0) >= limit;
+	return may_fail && hf_json_i64(hf_json_path(ledger, "restarts",
+						    hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
+				       0) >= limit;
 }
 
 static void find_limits(void *arg, const struct hf_limit_question *question)

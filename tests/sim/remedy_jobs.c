@@ -27,7 +27,7 @@ struct pods {
 	size_t len;
 	/* The first `together` pods are on node 3; from then on, the node of the next pod. */
 	int together, next;
-	bool full; /* no node but node 3 has a free GPU */
+	bool full;  /* no node but node 3 has a free GPU */
 	bool saves; /* pods end 20 s after they are asked */
 	char holders[RW_NODES_MAX][64];
 	/* Processes on node 3 wait in the kernel: no signal ends them, but a reboot does. */
@@ -205,8 +205,9 @@ static void a_dry_run_names_a_job_that_stays(void **state)
 	w->people_ask = true;
 	ra_request(a, NODE, 1, "reboot", ",'dryRun':true");
 	run(pods, HF_MINUTE);
-	rw_expect_message(w, "n003-1",
-			  "1 of 1 pod would stay: default/train-worker-0: one more eviction would fail");
+	rw_expect_message(
+		w, "n003-1",
+		"1 of 1 pod would stay: default/train-worker-0: one more eviction would fail");
 	assert_string_equal(ra_phase(a, NODE), "Cancelled");
 }
 
@@ -296,9 +297,10 @@ static void the_pods_of_a_failed_job_leave(void **state)
 		"{'backoffLimit':0,'recovery':{'infrastructureLimit':0,'podsAfterEnd':'Keep'}}", 2,
 		1);
 
-	rw_patch_in(w, &hf_pods, NS, "train-worker-1", "status",
-		    "{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','ready':false,"
-		    "'restartCount':0,'image':'i','imageID':'','state':{'terminated':{'exitCode':1}}}]}}");
+	rw_patch_in(
+		w, &hf_pods, NS, "train-worker-1", "status",
+		"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','ready':false,"
+		"'restartCount':0,'image':'i','imageID':'','state':{'terminated':{'exitCode':1}}}]}}");
 	run(pods, 5 * HF_MINUTE);
 	assert_true(has_failed(w));
 	assert_string_equal(w->holder[NODE], "train-worker-0");
