@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/job_orders.h"
 
+#include "api/condition.h"
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -129,25 +130,11 @@ static struct hf_json *parse_annotation(const struct hf_json *job, const char *k
 	return object;
 }
 
-static bool has_condition(const struct hf_json *job, const char *type)
-{
-	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(item, "type", NULL), type) &&
-		    hf_streq(hf_json_path_str(item, "status", NULL), "True"))
-			return true;
-	}
-	return false;
-}
-
 /* Whether the job is over or is being deleted: then it restarts nothing. */
 static bool is_over(const struct hf_json *job)
 {
 	return hf_json_path(job, "metadata", "deletionTimestamp", NULL) != NULL ||
-	       has_condition(job, "Succeeded") || has_condition(job, "Failed");
+	       hf_condition_is_true(job, "Succeeded") || hf_condition_is_true(job, "Failed");
 }
 
 /* Reads how long exec waits, and the times for a save and for the grace period.  The operator writes these fields

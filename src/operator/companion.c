@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/watch_internal.h"
 
+#include "api/condition.h"
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -49,19 +50,6 @@ static const char *find_owner(void *arg, const char *ns, const char *pod, const 
 	return hf_map_get(op->job_keys, view->controller_uid);
 }
 
-static bool has_condition(const struct hf_json *job, const char *type)
-{
-	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), type))
-			return hf_streq(hf_json_path_str(c, "status", NULL), "True");
-	}
-	return false;
-}
-
 /* The job with this key; NULL: none. */
 static const struct hf_json *find_job(struct hf_operator *op, const char *key)
 {
@@ -76,7 +64,7 @@ static const struct hf_json *find_job(struct hf_operator *op, const char *key)
 
 static bool is_restarting(void *arg, const char *key)
 {
-	return has_condition(find_job(arg, key), HF_COND_RESTARTING);
+	return hf_condition_is_true(find_job(arg, key), HF_COND_RESTARTING);
 }
 
 static bool fails_by_eviction(void *arg, const char *key)
@@ -88,8 +76,9 @@ static bool fails_by_eviction(void *arg, const char *key)
 	int64_t limit = hf_json_i64(hf_json_get(policy, "infrastructureLimit"),
 				    usual->set ? usual->value : -1);
 	/* Pods may go on when their job has ended. */
-	bool may_fail = job != NULL && limit >= 0 && !has_condition(job, HF_COND_SUCCEEDED) &&
-			!has_condition(job, HF_COND_FAILED);
+	bool may_fail = job != NULL && limit >= 0 &&
+			!hf_condition_is_true(job, HF_COND_SUCCEEDED) &&
+			!hf_condition_is_true(job, HF_COND_FAILED);
 	HF_AUTO_JSON ledger = may_fail ? hf_job_recovery(job) : NULL;
 
 	return may_fail && hf_json_i64(hf_json_path(ledger, "restarts",

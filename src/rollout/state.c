@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "rollout/rollout_internal.h"
 
+#include "api/condition.h"
 #include "api/lifetime.h"
 #include "base/quantity.h"
 #include "base/str.h"
@@ -121,19 +122,13 @@ const char *hf_ro_find_closed(const struct ro *ro)
 
 hf_time hf_ro_find_ready(const struct hf_json *pod, bool ready)
 {
-	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
-	hf_time at = HF_TIME_NONE;
+	const struct hf_json *condition = hf_find_condition(pod, "Ready");
+	const char *since = hf_json_path_str(condition, "lastTransitionTime", NULL);
+	hf_time at;
 
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-		const char *since = hf_json_path_str(c, "lastTransitionTime", NULL);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready") &&
-		    hf_streq(hf_json_path_str(c, "status", NULL), "True") == ready &&
-		    (since == NULL || hf_time_parse(since, &at, NULL) != 0))
-			at = 0;
-	}
-	return at;
+	if (condition == NULL || hf_condition_is_true(pod, "Ready") != ready)
+		return HF_TIME_NONE;
+	return since != NULL && hf_time_parse(since, &at, NULL) == 0 ? at : 0;
 }
 
 /* ---- the DaemonSet ------------------------------------------------------------------------------- */
