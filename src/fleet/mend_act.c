@@ -64,14 +64,14 @@ static void find_rank(struct fleet_mend *mend, struct mend_facts *facts)
 	const struct hf_fleet *fleet = mend->fleet;
 
 	for (size_t i = 0; i < facts->view.pods_left && facts->act_job == NULL; i++) {
-		struct hf_doc *pod = mend->pods[facts->left[i]];
+		struct hf_doc *pod = mend->pods[facts->left[i].at];
 		const char *job = fleet->env.find_job(fleet->env.arg, hf_doc_namespace(pod),
 						      hf_doc_name(pod), hf_doc_uid(pod));
 
 		if (rank_of(job, hf_doc_name(pod)) == NULL)
 			continue;
 		facts->act_job = hf_arena_strdup(mend->arena, job);
-		facts->act_pod = facts->left[i];
+		facts->act_pod = facts->left[i].at;
 	}
 	if (facts->act_job == NULL)
 		facts->act_missing = "no rank of a job holds the devices";

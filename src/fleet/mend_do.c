@@ -415,18 +415,18 @@ static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *f
 
 /* A restart of the job moves the pod more gently than an eviction does. But a restart that moves other ranks only may wait
  * for a device of this very node. So it has half of the time of the drain. */
-static bool waits_for_restart(const struct fleet_mend *mend, const struct mend_facts *facts,
-			      struct hf_doc *pod)
+static bool waits_for_restart(const struct mend_facts *facts, const struct mend_left *left)
 {
 	hf_time since = facts->view.drain_since, until = facts->view.drain_until;
 
-	return hf_fleet_mend_restarts(mend, pod) &&
+	return left->restarts &&
 	       (since == HF_TIME_NONE || facts->now < since + (until - since) / 2);
 }
 
-static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, struct hf_doc *doc)
+static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
+		      const struct mend_left *left)
 {
-	const struct hf_json *pod = hf_doc_json(doc);
+	const struct hf_json *pod = hf_doc_json(mend->pods[left->at]);
 	const struct hf_fleet *fleet = mend->fleet;
 	const struct fleet_policy *policy = facts->policy;
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
@@ -444,12 +444,12 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts, s
 			    hf_selector_match_labels(policy->pods,
 						     hf_json_path(pod, "metadata", "labels", NULL)),
 		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
-		.restarting = waits_for_restart(mend, facts, doc),
+		.restarting = waits_for_restart(facts, left),
 		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),
 	};
 	hf_time wake = HF_TIME_NEVER;
 
-	return uid != NULL && hf_fleet_mend_why_stays(mend, doc) == NULL &&
+	return uid != NULL && !left->stays &&
 	       hf_health_drain(&drain, &about, &wake) == HF_HEALTH_DRAIN_EVICT;
 }
 
@@ -457,9 +457,9 @@ static bool evict_next(struct fleet_mend *mend, const struct mend_facts *facts,
 		       struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	for (size_t i = 0; i < facts->view.pods_left; i++) {
-		struct hf_doc *doc = mend->pods[facts->left[i]];
+		struct hf_doc *doc = mend->pods[facts->left[i].at];
 
-		if (!may_evict(mend, facts, doc))
+		if (!may_evict(mend, facts, &facts->left[i]))
 			continue;
 		/* If this eviction is refused, the next one for the same pod waits a minute; the
 		 * wait grows with each refusal. */

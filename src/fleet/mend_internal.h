@@ -167,6 +167,15 @@ struct fleet_mend {
 	} metrics;
 };
 
+/* A pod that has to leave the node. */
+struct mend_left {
+	size_t at; /* index of fleet_mend.pods */
+	/* one more eviction would fail its job, so the drain leaves it there */
+	bool stays;
+	/* its job restarts, which may move the pod, and none of the job's pods leaves the node yet */
+	bool restarts;
+};
+
 /* What the write of a step needs besides the view. */
 struct mend_facts {
 	struct hf_mend_view view;
@@ -200,8 +209,7 @@ struct mend_facts {
 	/* ... and is deleted, but finalizers keep it; NULL: it is not deleted */
 	const char *external_leaves;
 	struct fleet_policy *policy;
-	/* The pods that have to leave the node, as indexes of fleet_mend.pods. */
-	size_t left[HF_MEND_PODS_MAX];
+	struct mend_left left[HF_MEND_PODS_MAX]; /* view.pods_left of them */
 	/* why an act of the policy waits for the end of one of them; NULL: it does not */
 	const char *at_work;
 };
@@ -233,10 +241,6 @@ void hf_fleet_mend_count_other(struct fleet_mend *mend, struct hf_doc *doc);
  * report. */
 void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_device_health *health,
 			    struct mend_facts *facts);
-/* The job of the pod restarts, which may move the pod, and none of the job's pods leaves the node yet. */
-bool hf_fleet_mend_restarts(const struct fleet_mend *mend, struct hf_doc *pod);
-/* Returns why the pod is not evicted for an act; NULL: it may be. */
-const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc *pod);
 
 /* --- mend_do.c --- */
 /* The verb of the write of the Node's condition. */

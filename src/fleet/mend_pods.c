@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "fleet/mend_internal.h"
 
+#include "api/condition.h"
 #include "api/lifetime.h"
 #include "base/str.h"
 #include "store/resource.h"
@@ -71,19 +72,14 @@ static bool is_operator_pod(const struct fleet_mend *mend, const struct hf_json 
 static hf_time ready_since(const struct fleet_mend *mend, hf_time now)
 {
 	const struct fleet_health *health = hf_fleet_find_health(mend->fleet, mend->node);
-	const struct hf_json *list =
-		hf_json_path(hf_doc_json(mend->docs[MEND_READ_NODE]), "status", "conditions", NULL);
-	hf_time at = HF_TIME_NONE;
+	const struct hf_json *ready =
+		hf_find_condition(hf_doc_json(mend->docs[MEND_READ_NODE]), "Ready");
+	const char *text = hf_str_or(hf_json_path_str(ready, "lastTransitionTime", NULL), "");
+	hf_time at;
 
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_path_str(c, "type", NULL), "Ready"))
-			(void)!hf_time_parse(
-				hf_str_or(hf_json_path_str(c, "lastTransitionTime", NULL), ""), &at,
-				NULL);
-	}
-	if (at == HF_TIME_NONE || health == NULL || health->seen_at == HF_TIME_NONE ||
+	if (hf_time_parse(text, &at, NULL) != 0)
+		return HF_TIME_NONE;
+	if (health == NULL || health->seen_at == HF_TIME_NONE ||
 	    health->observed_at == HF_TIME_NONE)
 		return at;
 	/* The node may be Ready since its last report, whose age tells how far its clock is off. */
@@ -145,12 +141,10 @@ static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
 	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 }
 
-/* Another pod of the same job leaves the node already: the pods of one gang leave together, as one restart. */
-static bool leaves_with(const struct fleet_mend *mend, struct hf_doc *pod)
+/* Another pod of the job leaves the node already: the pods of one gang leave together, as one restart. */
+static bool leaves_with(const struct fleet_mend *mend, const char *job)
 {
-	const char *job = find_job(mend, pod);
-
-	for (size_t i = 0; i < mend->pods_len && job != NULL; i++)
+	for (size_t i = 0; i < mend->pods_len; i++)
 		if (hf_json_path(hf_doc_json(mend->pods[i]), "metadata", "deletionTimestamp",
 				 NULL) != NULL &&
 		    hf_streq(find_job(mend, mend->pods[i]), job))
@@ -158,23 +152,30 @@ static bool leaves_with(const struct fleet_mend *mend, struct hf_doc *pod)
 	return false;
 }
 
-const char *hf_fleet_mend_why_stays(const struct fleet_mend *mend, struct hf_doc *pod)
+static struct mend_left judge_left(const struct fleet_mend *mend, size_t at)
 {
 	const struct hf_controller_env *env = &mend->fleet->env;
-	const char *job = find_job(mend, pod);
-
+	const char *job = find_job(mend, mend->pods[at]);
 	/* A restart of the job moves its pods in any case. */
-	return job == NULL || !env->fails_by_eviction(env->arg, job) ||
-			       env->is_restarting(env->arg, job) || leaves_with(mend, pod)
-		       ? NULL
-		       : "one more eviction would fail its job "
-			 "(runPolicy.recovery.infrastructureLimit)";
+	bool restarts = job != NULL && env->is_restarting(env->arg, job);
+	bool fails = job != NULL && !restarts && env->fails_by_eviction(env->arg, job);
+	bool alone = (restarts || fails) && !leaves_with(mend, job);
+
+	return (struct mend_left){.at = at, .stays = fails && alone, .restarts = restarts && alone};
 }
 
-bool hf_fleet_mend_restarts(const struct fleet_mend *mend, struct hf_doc *pod)
+/* Why the pod is still there; NULL: nothing keeps it. */
+static const char *find_why_left(const struct fleet_mend *mend, const struct mend_left *left)
 {
-	return mend->fleet->env.is_restarting(mend->fleet->env.arg, find_job(mend, pod)) &&
-	       !leaves_with(mend, pod);
+	const char *refused;
+
+	if (left->stays)
+		return "one more eviction would fail its job "
+		       "(runPolicy.recovery.infrastructureLimit)";
+	refused = hf_fleet_find_refused(mend->fleet, hf_doc_uid(mend->pods[left->at]));
+	if (refused != NULL)
+		return refused;
+	return left->restarts ? "its job restarts" : NULL;
 }
 
 /* The plan lets pods end before it creates the act, but pods may come while the act waits for a window. */
@@ -222,23 +223,19 @@ static void note_work(const struct fleet_mend *mend, const struct hf_device_heal
 }
 
 static void add_left(const struct fleet_mend *mend, const struct hf_device_health *health,
-		     struct mend_facts *facts, const struct hf_json *pod, size_t i)
+		     struct mend_facts *facts, size_t at)
 {
-	const char *uid = hf_str_or(hf_json_path_str(pod, "metadata", "uid", NULL), "");
-	const char *stays = hf_fleet_mend_why_stays(mend, mend->pods[i]);
-	const char *refused = stays != NULL ? stays : hf_fleet_find_refused(mend->fleet, uid);
+	const struct hf_json *pod = hf_doc_json(mend->pods[at]);
+	struct mend_left left = judge_left(mend, at);
+	const char *why = find_why_left(mend, &left);
 
-	if (refused == NULL && hf_fleet_mend_restarts(mend, mend->pods[i]))
-		refused = "its job restarts";
 	/* A pod that may not leave is named before others. */
-	if (facts->view.pods_left == 0 || stays != NULL ||
-	    (refused != NULL && facts->view.pods_stay == 0))
-		facts->view.pod_left =
-			hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
-					refused == NULL ? "" : ": ", hf_str_or(refused, ""));
+	if (facts->view.pods_left == 0 || left.stays || (why != NULL && facts->view.pods_stay == 0))
+		facts->view.pod_left = hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
+						       why == NULL ? "" : ": ", hf_str_or(why, ""));
 	note_work(mend, health, pod, facts);
-	facts->left[facts->view.pods_left++] = i;
-	facts->view.pods_stay += stays != NULL;
+	facts->left[facts->view.pods_left++] = left;
+	facts->view.pods_stay += left.stays;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }
 
@@ -303,7 +300,7 @@ void hf_fleet_mend_see_pods(const struct fleet_mend *mend, const struct hf_devic
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
 		if (must_leave(mend, health, facts, pod))
-			add_left(mend, health, facts, pod, i);
+			add_left(mend, health, facts, i);
 		else if (mend->r.status.saved.labels.len > 0 && !hf_has_pod_ended(pod) &&
 			 is_operand_pod(pod))
 			facts->view.operands_left++;
