@@ -10,6 +10,14 @@ static const struct hf_json *owners_of(const struct hf_json *object)
 	return hf_json_path(object, "metadata", "ownerReferences", NULL);
 }
 
+hf_time hf_created_at(const struct hf_json *object)
+{
+	const char *text = hf_json_path_str(object, "metadata", "creationTimestamp", NULL);
+	hf_time at;
+
+	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : 0;
+}
+
 void hf_set_owner(struct hf_json *metadata, const struct hf_owner *owner)
 {
 	struct hf_json *owners = hf_json_array(), *item = hf_json_object();

@@ -3,12 +3,13 @@
 #ifndef HF_API_LIFETIME_H
 #define HF_API_LIFETIME_H
 
+#include "base/time.h"
 #include "json/doc.h"
 
 HF_BEGIN_DECLS
 
 /*
- * How long objects live: their owners and finalizers, and the end of a pod.
+ * How long objects live: their creation, owners and finalizers, and the end of a pod.
  * Input: objects of any kind, as JSON. Output: facts, or parts of metadata. Pure.
  */
 
@@ -23,6 +24,8 @@ bool hf_is_owned_by(const struct hf_json *object, const char *uid);
 /* Returns the owner reference of the object's controller; NULL: the object has none. */
 const struct hf_json *hf_find_controller(const struct hf_json *object);
 
+/* When the object was created, by the API server's clock in whole seconds; 0: unknown. */
+hf_time hf_created_at(const struct hf_json *object);
 bool hf_has_finalizer(const struct hf_json *object, const char *finalizer);
 /* Builds the merge patch that adds or removes the finalizer. The server refuses it if the object has changed since doc
  * was read. */

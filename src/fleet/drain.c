@@ -127,24 +127,17 @@ static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
 	       hf_has_pod_ended(pod);
 }
 
-static hf_time parse_time(const char *text)
-{
-	hf_time at;
-
-	return hf_time_parse(hf_str_or(text, ""), &at, NULL) == 0 ? at : 0;
-}
-
 /* When the pod was bound to its node. It may have waited for devices long before. If the pod was created with a node, a
  * kubelet writes the condition, and its clock may be wrong. */
 static hf_time came_at(const struct hf_json *pod, hf_time now)
 {
-	hf_time created = parse_time(hf_json_path_str(pod, "metadata", "creationTimestamp", NULL));
-	hf_time bound =
-		hf_condition_is_true(pod, "PodScheduled")
-			? parse_time(hf_json_path_str(hf_find_condition(pod, "PodScheduled"),
-						      "lastTransitionTime", NULL))
-			: 0;
+	hf_time created = hf_created_at(pod), bound;
+	const char *text = hf_json_path_str(hf_find_condition(pod, "PodScheduled"),
+					    "lastTransitionTime", NULL);
 
+	if (!hf_condition_is_true(pod, "PodScheduled") ||
+	    hf_time_parse(hf_str_or(text, ""), &bound, NULL) != 0)
+		return created;
 	return bound > created && bound <= now ? bound : created;
 }
 

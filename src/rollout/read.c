@@ -92,15 +92,6 @@ static bool take_object(struct ro *ro, struct hf_doc *doc)
 	return true;
 }
 
-/* 0: unknown. */
-static hf_time read_creation(const struct hf_json *json)
-{
-	const char *text = hf_json_path_str(json, "metadata", "creationTimestamp", NULL);
-	hf_time at;
-
-	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : 0;
-}
-
 /* Keeps the revisions, the newest of them, and the one to go back to. */
 static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 {
@@ -108,7 +99,7 @@ static void take_revision(struct ro_pass *pass, struct hf_doc *doc)
 	struct ro_revision found = {.hash = hf_json_path_str(json, "metadata", "labels",
 							     "controller-revision-hash", NULL),
 				    .number = hf_json_i64(hf_json_get(json, "revision"), 0),
-				    .created_at = read_creation(json)};
+				    .created_at = hf_created_at(json)};
 
 	if (hf_str_is_empty(found.hash) ||
 	    !hf_is_owned_by(json, hf_doc_uid(pass->docs[RO_READ_DAEMON_SET])))
@@ -137,7 +128,7 @@ static bool take_driver(struct ro_pass *pass, struct hf_doc *doc)
 		pass->drivers = HF_ARENA_ARRAY(pass->arena, struct ro_driver, RO_DRIVERS_MAX);
 	pass->drivers[pass->drivers_len++] = (struct ro_driver){
 		.node = hf_arena_strdup(pass->arena, node),
-		.created_at = read_creation(json),
+		.created_at = hf_created_at(json),
 		.unready_at = hf_ro_find_ready(json, false),
 		.revision = hf_arena_strdup(
 			pass->arena, hf_str_or(hf_json_path_str(json, "metadata", "labels",
