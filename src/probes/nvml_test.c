@@ -3,8 +3,8 @@
 #include "harness/real_loop.h"
 #include "probes/nvml.h"
 #include "probes/nvml_child.h"
+#include "probes/nvml_script_test.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -25,7 +25,7 @@ static const char *library, *library_old, *self;
 
 struct bench {
 	struct hf_test_loop t;
-	char script[64];
+	char script[sizeof(NVML_SCRIPT)];
 	const char *argv[5];
 	struct hf_intake *intake;
 	struct hf_nvml_watch *watch;
@@ -49,22 +49,14 @@ static void on_news(void *arg, bool urgent)
 
 static void script(struct bench *b, const char *lines)
 {
-	struct hf_error err = {0};
-
-	/* Replace the file atomically: the child may read it at any time. */
-	assert_ok(hf_fs_write_atomic(b->script, lines, strlen(lines), 0600, &err), &err);
+	nvml_script_write(b->script, lines);
 }
 
 static int setup(void **state)
 {
 	struct bench *b = hf_xcalloc(1, sizeof(*b));
-	int fd;
 
-	snprintf(b->script, sizeof(b->script), "/tmp/holdfast-nvml-XXXXXX");
-	fd = mkstemp(b->script);
-	assert_true(fd >= 0);
-	close(fd);
-	setenv("HF_NVML_DOUBLE", b->script, 1);
+	nvml_script_make(b->script);
 	hf_test_loop_init(&b->t);
 	b->intake = hf_intake_create(
 		&(struct hf_intake_options){.loop = b->t.loop, .news = on_news, .arg = b});
