@@ -248,26 +248,15 @@ static void missing_rights_are_named(void **state)
 		    "ok rights-operator: not checked: the operator is not installed\n");
 }
 
-static bool wants_acts(const char *objects)
+static bool wants(bool (*wants_rights)(const struct hf_check_facts *facts), const char *objects)
 {
 	struct hf_check_facts facts;
-	bool wants;
+	bool answer;
 
 	read_facts(&facts, objects);
-	wants = hf_check_wants_acts(&facts);
+	answer = wants_rights(&facts);
 	hf_check_facts_release(&facts);
-	return wants;
-}
-
-static bool wants_rollouts(const char *objects)
-{
-	struct hf_check_facts facts;
-	bool wants;
-
-	read_facts(&facts, objects);
-	wants = hf_check_wants_rollouts(&facts);
-	hf_check_facts_release(&facts);
-	return wants;
+	return answer;
 }
 
 /* A policy that may mend is in force, and the operator was installed without --mender. */
@@ -276,14 +265,17 @@ static void rights_for_acts_are_asked_if_an_object_needs_them(void **state)
 	struct hf_check_facts facts;
 
 	(void)state;
-	assert_false(wants_acts(""));
-	assert_false(wants_acts("kind: HealthPolicy\nspec: {mode: remediate}\n"));
-	assert_false(wants_acts("kind: HealthPolicy\nspec: {mode: observe, mend: {}}\n"));
-	assert_true(wants_acts("kind: HealthPolicy\nspec: {mode: remediate, mend: {}}\n"));
-	assert_false(wants_acts("kind: Remediation\nstatus: {phase: Failed}\n"));
-	assert_true(wants_acts("kind: Remediation\n"));
-	assert_false(wants_rollouts("kind: DeviceRollout\nstatus: {phase: Succeeded}\n"));
-	assert_true(wants_rollouts("kind: DeviceRollout\n"));
+	assert_false(wants(hf_check_wants_acts, ""));
+	assert_false(wants(hf_check_wants_acts, "kind: HealthPolicy\nspec: {mode: remediate}\n"));
+	assert_false(wants(hf_check_wants_acts,
+			   "kind: HealthPolicy\nspec: {mode: observe, mend: {}}\n"));
+	assert_true(wants(hf_check_wants_acts,
+			  "kind: HealthPolicy\nspec: {mode: remediate, mend: {}}\n"));
+	assert_false(wants(hf_check_wants_acts, "kind: Remediation\nstatus: {phase: Failed}\n"));
+	assert_true(wants(hf_check_wants_acts, "kind: Remediation\n"));
+	assert_false(wants(hf_check_wants_rollouts,
+			   "kind: DeviceRollout\nstatus: {phase: Succeeded}\n"));
+	assert_true(wants(hf_check_wants_rollouts, "kind: DeviceRollout\n"));
 	read_facts(&facts, OPERATOR);
 	add_right(&facts, HF_CHECK_OPERATOR, HF_CHECK_ALLOWED, "get");
 	add_right(&facts, HF_CHECK_MENDER, HF_CHECK_DENIED, "create");

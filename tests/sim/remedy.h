@@ -149,6 +149,8 @@ void rw_at_end(struct rw *w, void (*fn)(void *arg), void *arg);
 void rw_fleet(struct rw *w, int nodes);
 void rw_node(struct rw *w, int node); /* creates the Node object alone */
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
+/* The pod that holds the devices of the node ends, and the node's agent reports it. */
+void rw_end_work(struct rw *w, const char *name, int node);
 void rw_policy(struct rw *w, const char *spec); /* creates the policy with name "p" */
 void rw_policy_named(struct rw *w, const char *name, const char *spec);
 void rw_create(struct rw *w, const struct hf_resource *resource, const char *ns, const char *text);

@@ -728,9 +728,7 @@ static void a_slow_node_is_given_away_when_its_pods_have_ended(void **state)
 	assert_string_equal(rw_rung(w, ACT), "person");
 	assert_int_equal(ra_count(fixes->actors), 1);
 	assert_false(rw_is_evicted(w, "default", "work"));
-	(void)rw_remove(w, &hf_pods, "default", "work", 0);
-	w->holder[NODE] = NULL;
-	rw_report(w, NODE);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rw_rung(w, NAME "-2"), "external");
 	assert_int_equal(fixes->creates, 1);
@@ -779,9 +777,7 @@ static void a_policy_that_evicts_none_reboots_when_pods_have_ended(void **state)
 	rw_run(w, HF_HOUR);
 	rw_expect_next(w, NODE, "held restart-node undrainable");
 	assert_int_equal(ra_count(a), 0);
-	(void)rw_remove(w, &hf_pods, "default", "work", 0);
-	w->holder[NODE] = NULL;
-	rw_report(w, NODE);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rw_rung(w, ACT), "reboot");
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");

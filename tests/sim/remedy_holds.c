@@ -711,9 +711,7 @@ static void a_slow_node_is_rebooted_when_its_pods_have_ended(void **state)
 	rw_expect_next(w, NODE, "held restart-node undrainable");
 	assert_false(rw_is_evicted(w, "default", "work"));
 	assert_int_equal(ra_count(a), 0);
-	(void)rw_remove(w, &hf_pods, "default", "work", 0);
-	w->holder[NODE] = NULL;
-	rw_report(w, NODE);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(rw_rung(w, ACT), "reboot");
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");

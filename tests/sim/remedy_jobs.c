@@ -164,6 +164,13 @@ static struct pods *begin(struct rw *w, struct ra **ret_ra, const char *policy, 
 	return pods;
 }
 
+static void expect_restarts(struct rw *w, const char *summary)
+{
+	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
+					     "recovery", "summary", NULL),
+			    summary);
+}
+
 static bool has_failed(struct rw *w)
 {
 	const struct hf_json *list =
@@ -255,9 +262,7 @@ static void the_pods_of_a_gang_leave_together(void **state)
 	run(pods, HF_MINUTE);
 	assert_int_equal(a->acts, 1);
 	assert_false(has_failed(w));
-	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
-					     "recovery", "summary", NULL),
-			    "1 (infrastructure)");
+	expect_restarts(w, "1 (infrastructure)");
 	run(pods, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	assert_false(has_failed(w));
@@ -282,9 +287,7 @@ static void a_job_that_waits_for_the_node_leaves_it(void **state)
 	run(pods, 5 * HF_MINUTE);
 	assert_false(has_failed(w));
 	assert_string_equal(w->holder[NODE], "train-worker-0");
-	assert_string_equal(hf_json_path_str(rw_get(w, &hf_pytorchjobs, NS, "train"), "status",
-					     "recovery", "summary", NULL),
-			    "1 (device)");
+	expect_restarts(w, "1 (device)");
 }
 
 /* Pods may go on when their job has ended. No eviction fails such a job any more. */

@@ -567,6 +567,24 @@ static void a_person_resets_a_node_without_a_fault(void **state)
 				 "holdfast.dev/quarantine", NULL));
 }
 
+/* A person orders a reset, and the actor turns the persistence mode of the GPU off. end: how the act ends. */
+static void reset_without_persistence(struct ra *a, int node, enum ra_end end)
+{
+	char act[16], text[128];
+	unsigned before = a->acts;
+
+	ra_all(a, end, end);
+	ra_request(a, node, 1, "reset-device", "");
+	for (int i = 0; i < 100 && a->acts == before; i++)
+		rw_run(a->w, HF_SECOND / 10);
+	snprintf(act, sizeof(act), "n%03d-1", node);
+	snprintf(text, sizeof(text), "{'status':{'saved':{'persistenceMode':{'GPU-n%03d':'on'}}}}",
+		 node);
+	rw_patch_status(a->w, &hf_remediations, act, text);
+	rw_run(a->w, 15 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, node), "Succeeded");
+}
+
 /* The actor has turned the persistence mode off, and is killed before it turns it on again. No second actor may act. */
 static void a_lost_actor_leaves_word_of_the_persistence_mode(void **state)
 {
@@ -574,26 +592,12 @@ static void a_lost_actor_leaves_word_of_the_persistence_mode(void **state)
 	struct ra *a = ra_begin(w, 10, "{'mode':'observe'}");
 
 	w->people_ask = true;
-	ra_all(a, RA_DIES, RA_DIES);
-	ra_request(a, 3, 1, "reset-device", "");
-	for (int i = 0; i < 100 && a->acts == 0; i++)
-		rw_run(w, HF_SECOND / 10);
-	rw_patch_status(w, &hf_remediations, "n003-1",
-			"{'status':{'saved':{'persistenceMode':{'GPU-n003':'on'}}}}");
-	rw_run(w, 15 * HF_MINUTE);
-	assert_string_equal(ra_phase(a, 3), "Succeeded");
+	reset_without_persistence(a, 3, RA_DIES);
 	rw_expect_message(
 		w, "n003-1",
 		"; the actor did not end: turn the persistence mode of GPU-n003 on again");
 	/* An actor that has written its end has put the mode back. */
-	ra_all(a, RA_MENDS, RA_MENDS);
-	ra_request(a, 4, 1, "reset-device", "");
-	for (int i = 0; i < 100 && a->acts == 1; i++)
-		rw_run(w, HF_SECOND / 10);
-	rw_patch_status(w, &hf_remediations, "n004-1",
-			"{'status':{'saved':{'persistenceMode':{'GPU-n004':'on'}}}}");
-	rw_run(w, 15 * HF_MINUTE);
-	assert_string_equal(ra_phase(a, 4), "Succeeded");
+	reset_without_persistence(a, 4, RA_MENDS);
 	assert_null(strstr(rw_message(w, "n004-1"), "persistence"));
 }
 

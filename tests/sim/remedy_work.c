@@ -19,13 +19,6 @@
 /* RW_START is a Tuesday, 22:13 UTC. */
 #define WINDOW "'mend':{'windows':[{'days':['Wednesday'],'start':'01:00','end':'05:00'}]}," WIDE
 
-static void end_work(struct rw *w)
-{
-	(void)rw_remove(w, &hf_pods, "default", "work", 0);
-	w->holder[NODE] = NULL;
-	rw_report(w, NODE);
-}
-
 /* With quarantine: Device the other devices of the node stay in use, so a pod comes while the reboot waits for its window. */
 static void wait_for_work(struct rw *w, int ill, const char *policy, const char *why)
 {
@@ -44,7 +37,7 @@ static void wait_for_work(struct rw *w, int ill, const char *policy, const char 
 	assert_string_equal(ra_phase(a, NODE), "Pending");
 	assert_false(ra_has_lease(a, NODE));
 	rw_expect_message(w, ACT, why);
-	end_work(w);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_int_equal(a->acts, 1);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
@@ -82,7 +75,7 @@ static void work_that_was_not_reported_goes_on(void **state)
 	assert_int_equal(ra_count(a), 1);
 	assert_false(rw_is_evicted(w, "default", "work"));
 	rw_expect_message(w, ACT, "waits: pod default/work has devices of the node");
-	end_work(w);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 }
@@ -138,7 +131,7 @@ static void order(struct rw *w, int ill, const char *policy, const char *more)
 	ra_request(a, NODE, 1, "reboot", more);
 	rw_run(w, 10 * HF_SECOND);
 	assert_true(rw_is_evicted(w, "default", "work"));
-	end_work(w);
+	rw_end_work(w, "work", NODE);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 }

@@ -704,6 +704,13 @@ void rw_expect_message(struct rw *w, const char *act, const char *part)
 		fail_msg("%s: '%s', expected '%s'", act, rw_message(w, act), part);
 }
 
+void rw_end_work(struct rw *w, const char *name, int node)
+{
+	(void)rw_remove(w, &hf_pods, "default", name, 0);
+	w->holder[node] = NULL;
+	rw_report(w, node);
+}
+
 bool rw_is_evicted(struct rw *w, const char *ns, const char *pod)
 {
 	const struct hf_json *json = rw_get(w, &hf_pods, ns, pod);
