@@ -44,8 +44,8 @@ struct account {
 	 * Holdfast's actions on it. */
 	bool ours, paused;
 	bool devices; /* the quarantine concerns single devices, and the Node has no taint */
-	const struct hf_device_health
-		*health; /* NULL: the DeviceHealth does not exist, or cannot be read */
+	/* NULL: the DeviceHealth does not exist, or cannot be read */
+	const struct hf_device_health *health;
 };
 
 HF_PRINTF(4, 5)

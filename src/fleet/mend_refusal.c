@@ -14,7 +14,8 @@
  * Tells people which request of an act the API server refuses, for instance because a right is missing.
  *
  * Input: the code and the message of a failed request. Output: the message of the Remediation. If there is no object yet:
- * an event, and what the policy's status says of the node. Invariant: only texts depend on what is kept here, so the next leader has to know nothing of it.
+ * an event, and what the policy's status says of the node. Invariant: only texts depend on what is kept here, so the next
+ * leader has to know nothing of it.
  */
 
 #define WAITS "waits: "

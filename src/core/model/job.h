@@ -56,8 +56,8 @@ struct hf_template {
 	/* Kueue or the user chooses the node: the template has scheduling gate
 	 * kueue.x-k8s.io/topology, or a nodeSelector for kubernetes.io/hostname. */
 	bool placed;
-	bool devices; /* the template asks for an extended resource or a claim */
-	bool shared_claims; /* it names a ResourceClaim, whose devices stay with it while any pod uses it */
+	bool devices;       /* the template asks for an extended resource or a claim */
+	bool shared_claims; /* the template names a ResourceClaim, which other pods may use too */
 	struct hf_opt_int termination_grace_seconds;
 };
 
