@@ -328,14 +328,20 @@ HF_NORETURN static void init_main(const struct hf_child *child)
 pid_t hf_child_start(const struct hf_child *child)
 {
 	unsigned long namespaces = 0;
+	sigset_t all, before;
 	pid_t pid;
 
 	if (child->pod->isolate)
 		namespaces |= CLONE_NEWNS;
 	if (child->pod->pid_ns)
 		namespaces |= CLONE_NEWPID;
+	/* Block the signals before init exists: it begins with the signal handlers of the shim, which
+	 * ignores SIGTERM. A SIGTERM that comes early waits for watch_program. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	pid = hf_shim_fork(namespaces);
 	if (pid == 0)
 		init_main(child);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }

@@ -384,6 +384,13 @@ static void signals_reach_the_program_and_kill_ends_it(void **state)
 	a = wait_state(f, "main", 2, HF_ATTEMPT_FAILED);
 	assert_int_equal(a->signum, SIGUSR1);
 	assert_false(a->oom);
+	for (unsigned i = 3; i < 23; i++) {
+		HF_AUTOFREE char *at_once = hf_xasprintf("signal main %u 15", i);
+
+		run_sh(f, "main", i, "exec tail -f /dev/null");
+		say(f, at_once);
+		assert_int_equal(wait_state(f, "main", i, HF_ATTEMPT_FAILED)->signum, SIGTERM);
+	}
 }
 
 static void every_process_of_a_container_dies_with_its_program(void **state)
@@ -481,19 +488,6 @@ static void containers_of_one_pod_run_side_by_side(void **state)
 }
 
 /* Tells whether a process has ended; it may still wait to be reaped. */
-static bool is_gone(pid_t pid)
-{
-	char path[64], state = '?';
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (hf_fs_read(path, &text, NULL) != 0)
-		return true;
-	if (strrchr(text.data, ')'))
-		state = strrchr(text.data, ')')[2];
-	return state == 'Z' || state == 'X';
-}
-
 static void when_the_shim_is_killed_nothing_of_the_pod_runs_on(void **state)
 {
 	struct fixture *f = *state;
@@ -507,10 +501,7 @@ static void when_the_shim_is_killed_nothing_of_the_pod_runs_on(void **state)
 	assert_true(hf_process_id_alive(&shim));
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
 	wait_until_unlocked(f);
-	(void)alarm(WAIT_S);
-	while (!is_gone(init))
-		(void)poll(NULL, 0, 5);
-	(void)alarm(0);
+	wait_gone(init);
 	assert_false(hf_process_id_alive(&shim));
 	/* The folder has a journal of a pod that ran, so a second start is refused. */
 	assert_int_equal(start_shim(f), 1);
@@ -537,10 +528,7 @@ static void an_exit_between_connect_and_accept_is_told(void **state)
 	assert_int_equal(kill(f->past.shim.pid, SIGSTOP), 0);
 	(void)close(f->client);
 	assert_int_equal(write(writer, "\n", 1), 1);
-	(void)alarm(WAIT_S);
-	while (!is_gone(init))
-		(void)poll(NULL, 0, 5);
-	(void)alarm(0);
+	wait_gone(init);
 	f->client = connect_to(f);
 	read_past(f);
 	assert_int_equal(last_of(f, "main")->state, HF_ATTEMPT_RUNNING);
