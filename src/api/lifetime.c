@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "json/json.h"
 
+#include <string.h>
+
 static const struct hf_json *owners_of(const struct hf_json *object)
 {
 	return hf_json_path(object, "metadata", "ownerReferences", NULL);
@@ -91,6 +93,33 @@ bool hf_is_pod_of_node(const struct hf_json *pod)
 	return hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node") ||
 	       hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL) !=
 		       NULL;
+}
+
+/* A node may have plugins of other hardware too, such as "sriov-device-plugin". */
+static bool is_plugin_name(const char *name)
+{
+	static const char *const makers[] = {"nvidia", "amd", "gpu"};
+
+	if (hf_streq(name, "device-plugin") || hf_streq(name, "amdgpu-dp-ds"))
+		return true;
+	for (size_t i = 0; i < HF_ARRAY_LEN(makers); i++)
+		if (strstr(name, makers[i]) != NULL)
+			return strstr(name, "device-plugin") != NULL;
+	return false;
+}
+
+bool hf_is_plugin_pod(const struct hf_json *pod)
+{
+	static const char *const keys[] = {"app", "name", "k8s-app", "app.kubernetes.io/name"};
+	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+		const char *value = hf_str_or(hf_json_path_str(labels, keys[i], NULL), "");
+
+		if (is_plugin_name(value))
+			return hf_is_pod_of_node(pod);
+	}
+	return false;
 }
 
 bool hf_has_pod_ended(const struct hf_json *pod)

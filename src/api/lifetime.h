@@ -33,6 +33,8 @@ struct hf_doc *hf_finalizer_patch(struct hf_doc *doc, const char *finalizer, boo
 
 /* True if a DaemonSet or the kubelet (static pod) would create the pod again on its node. */
 bool hf_is_pod_of_node(const struct hf_json *pod);
+/* True for a pod of a GPU device plugin's DaemonSet, by the labels of the vendors' manifests. */
+bool hf_is_plugin_pod(const struct hf_json *pod);
 /* True if all containers of the pod have ended for good. */
 bool hf_has_pod_ended(const struct hf_json *pod);
 /* True if the spec of a pod asks for extended resources or has resource claims: its containers may be given devices. */

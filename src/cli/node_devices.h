@@ -22,14 +22,15 @@ HF_BEGIN_DECLS
  */
 bool hf_driver_versions(const struct hf_json *health, struct hf_strbuf *text);
 
-/* The DeviceHealth objects of all nodes, read once. */
+/* The DeviceHealth objects of all nodes, and the restarts of their device plugins, read once. */
 struct hf_node_devices;
-/* Reads the objects; if they cannot be read, no node has one. Never NULL. */
+/* Reads the objects; if they cannot be read, no node has one, or no restarts. Never NULL. */
 struct hf_node_devices *hf_node_devices_read(struct hf_cli *cli);
 struct hf_node_devices *hf_node_devices_destroy(struct hf_node_devices *devices); /* NULL is fine */
 
 #define HF_NODE_DEVICES_COLUMNS 3
-/* Adds the cells of a node: state of its devices, versions of the driver, state of the device plugin. */
+/* Adds the cells of a node: state of its devices, versions of the driver, state of the device plugin. The
+ * restarts are those of the pods that the plugins have now, as in kubectl's table. */
 void hf_node_devices_cells(const struct hf_node_devices *devices, const char *node, hf_time now,
 			   struct hf_table *table);
 

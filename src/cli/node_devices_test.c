@@ -79,6 +79,63 @@ static void wide_nodes_have_what_their_agents_report(void **state)
 	assert_said(w, 0, "NAME   STATUS   AGE\nn1     Ready    0s\n", "");
 }
 
+static void put_plugin(struct cli_world *w, const char *name, const char *labels, const char *owner,
+		       const char *node, const char *containers)
+{
+	char text[1024];
+
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','labels':{%s},"
+		"'ownerReferences':[{'apiVersion':'apps/v1','kind':'%s','name':'plugin','uid':'1',"
+		"'controller':true}]},'spec':{'nodeName':'%s','containers':[{'name':'a','image':'i'},{'name':'b','image':'i'}]},"
+		"'status':{'containerStatuses':[%s]}}",
+		name, labels, owner, node, containers);
+	cli_world_put(w, text);
+}
+
+#define ENDED(count, time)                                                                         \
+	"{'name':'a','restartCount':" #count ",'lastState':{'terminated':{'finishedAt':'" time     \
+	"'}}}"
+
+static void wide_nodes_have_the_restarts_of_their_plugins(void **state)
+{
+	struct cli_world *w = *state;
+
+	for (int i = 1; i <= 5; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		put_node(w, name);
+		put_health(w, name,
+			   "'state':'Healthy','detectors':[{'name':'plugin','state':'On'}]");
+	}
+	/* Two containers, and two pods of plugins, count together. */
+	put_plugin(w, "p1", "'app':'nvidia-device-plugin-daemonset'", "DaemonSet", "n1",
+		   ENDED(2, "2023-11-14T22:03:20Z") ",{'name':'b','restartCount':1}");
+	put_plugin(w, "p1b", "'name':'nvidia-device-plugin-ds'", "DaemonSet", "n1",
+		   ENDED(4, "2023-11-14T21:13:20Z"));
+	put_plugin(w, "p2", "'name':'amdgpu-dp-ds'", "DaemonSet", "n2", ENDED(1, "not a time"));
+	put_plugin(w, "p3", "'k8s-app':'nvidia-gpu-device-plugin'", "DaemonSet", "n3",
+		   "{'name':'a','restartCount':0}");
+	/* no plugin: a pod of a Deployment, and a plugin of other hardware */
+	put_plugin(w, "p4", "'app':'nvidia-device-plugin'", "ReplicaSet", "n4",
+		   ENDED(7, "2023-11-14T22:03:20Z"));
+	put_plugin(w, "p5", "'app':'sriov-device-plugin'", "DaemonSet", "n5",
+		   ENDED(7, "2023-11-14T22:03:20Z"));
+	cli_world_run(w, "get", "nodes", "-o", "wide", NULL);
+	assert_said(
+		w, 0,
+		"NAME   STATUS   AGE   CPU   MEMORY   DEVICES                DRIVER   PLUGIN\n"
+		"n1     Ready    0s    -     -        Healthy (old report)   <none>   ok, 7 restarts, "
+		"last 10m ago\n"
+		"n2     Ready    0s    -     -        Healthy (old report)   <none>   ok, 1 restart\n"
+		"n3     Ready    0s    -     -        Healthy (old report)   <none>   ok\n"
+		"n4     Ready    0s    -     -        Healthy (old report)   <none>   ok\n"
+		"n5     Ready    0s    -     -        Healthy (old report)   <none>   ok\n",
+		"");
+}
+
 static void versions_that_differ_are_named_with_their_part(void **state)
 {
 	static const struct {
@@ -114,6 +171,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, cli_world_setup, cli_world_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(wide_nodes_have_what_their_agents_report),
+		TEST(wide_nodes_have_the_restarts_of_their_plugins),
 		TEST(versions_that_differ_are_named_with_their_part),
 	};
 

@@ -107,40 +107,12 @@ static bool restart_rank(struct fleet_mend *mend, const struct mend_facts *facts
 
 /* ---- restart-plugin ------------------------------------------------------------------------------ */
 
-/* A node may have plugins of other hardware too, such as "sriov-device-plugin". */
-static bool is_plugin_name(const char *name)
-{
-	static const char *const makers[] = {"nvidia", "amd", "gpu"};
-
-	if (hf_streq(name, "device-plugin") || hf_streq(name, "amdgpu-dp-ds"))
-		return true;
-	for (size_t i = 0; i < HF_ARRAY_LEN(makers); i++)
-		if (strstr(name, makers[i]) != NULL)
-			return strstr(name, "device-plugin") != NULL;
-	return false;
-}
-
-/* A pod of a GPU's device plugin, by the labels of the vendors' manifests. */
-static bool is_plugin(const struct hf_json *pod)
-{
-	static const char *const keys[] = {"app", "name", "k8s-app", "app.kubernetes.io/name"};
-	const struct hf_json *labels = hf_json_path(pod, "metadata", "labels", NULL);
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
-		const char *value = hf_str_or(hf_json_path_str(labels, keys[i], NULL), "");
-
-		if (is_plugin_name(value))
-			return hf_is_pod_of_node(pod);
-	}
-	return false;
-}
-
 static void find_plugin(struct fleet_mend *mend, struct mend_facts *facts)
 {
 	for (size_t i = 0; i < mend->pods_len; i++) {
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
-		if (!is_plugin(pod) ||
+		if (!hf_is_plugin_pod(pod) ||
 		    hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
 			continue;
 		facts->act_pod = i;

@@ -28,6 +28,7 @@ ONE_JOB = {"namespace": "team", "job": "llm", "kind": "PyTorchJob", "status": "t
 LEADER = 'leader_election_master_status{name="%s"}'
 OURS, OTHER = "1ca428e5.training-operator.kubeflow.org", "other-operator"
 BUCKET = 'holdfast_recovery_duration_seconds_bucket{stage="%s",cause="infrastructure",le="%s"}'
+REGISTERED = 'kubelet_device_plugin_registration_total{instance="n1:10250",resource_name="%s"}'
 ERRORS = 'controller_runtime_reconcile_errors_total{controller="%s"}'
 
 # Alert: [({series: values, one a minute}, minute, [(labels, summary)] of what fires then)].
@@ -65,6 +66,13 @@ CASES = {
         ({'holdfast_health_nodes{policy="gpus",what="silent"}': "3x20"}, 16,
          [({"policy": "gpus"}, "3 nodes of HealthPolicy gpus have no agent that reports.")]),
         ({'holdfast_health_nodes{policy="gpus",what="unhealthy"}': "3x20"}, 16, [])],
+    "HoldfastDevicePluginRestarts": [
+        # A series that begins counts as no increase.
+        ({REGISTERED % "nvidia.com/gpu": "1x20 3x20 5x20"}, 60, [
+            ({"instance": "n1:10250", "resource_name": "nvidia.com/gpu"},
+             "The device plugin of nvidia.com/gpu registered 4 times in an hour with the kubelet of n1:10250.")]),
+        ({REGISTERED % "nvidia.com/gpu": "1x20 3x40"}, 60, []),
+        ({REGISTERED % "example.com/nic": "0+1x60"}, 60, [])],
     "HoldfastNoLeader": [
         ({LEADER % OURS: "0x5"}, 4,
          [({}, "No Holdfast operator acts: jobs keep running, but nothing starts or restarts.")]),
