@@ -19,6 +19,7 @@
 #define SECONDS_MAX (30 * 24 * 3600)
 #define WINDOW_MIN 60
 #define LATE_PODS_MAX 1000
+#define URL_MAX 1024
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -149,12 +150,30 @@ static const struct hf_field template_fields[] = {
 static const struct hf_field_table template_table =
 	HF_FIELD_TABLE(template_fields, struct template);
 
+struct webhook {
+	uint64_t present;
+	const char *url;
+	int32_t timeout, attempts;
+};
+enum { WEBHOOK_TIMEOUT, WEBHOOK_ATTEMPTS };
+static const struct hf_field webhook_fields[] = {
+	[WEBHOOK_TIMEOUT] = HF_FIELD_INT32("timeoutSeconds", struct webhook, timeout, 1, 60, 0),
+	[WEBHOOK_ATTEMPTS] = HF_FIELD_INT32("attempts", struct webhook, attempts, 1, 10, 0),
+	HF_FIELD_STRING("url", struct webhook, url, URL_MAX, HF_FIELD_REQUIRED),
+};
+static const struct hf_field_table webhook_table = HF_FIELD_TABLE(webhook_fields, struct webhook);
+
 struct external {
 	uint64_t present;
 	struct template template;
+	struct webhook webhook;
 };
+enum { EXTERNAL_TEMPLATE, EXTERNAL_WEBHOOK };
 static const struct hf_field external_fields[] = {
-	HF_FIELD_OBJECT("template", struct external, template, &template_table, HF_FIELD_REQUIRED),
+	[EXTERNAL_TEMPLATE] =
+		HF_FIELD_OBJECT("template", struct external, template, &template_table, 0),
+	[EXTERNAL_WEBHOOK] =
+		HF_FIELD_OBJECT("webhook", struct external, webhook, &webhook_table, 0),
 };
 static const struct hf_field_table external_table =
 	HF_FIELD_TABLE(external_fields, struct external);
@@ -279,16 +298,56 @@ static int read_diagnostic(const struct diagnostic *read, struct hf_policy_mend 
 	return 0;
 }
 
+/* A URL with a host and without a password, of characters that an HTTP request may have in its first line. */
+static bool is_url(const char *url)
+{
+	const char *host = hf_str_has_prefix(url, "https://")  ? url + strlen("https://")
+			   : hf_str_has_prefix(url, "http://") ? url + strlen("http://")
+							       : "";
+	size_t len = strcspn(host, "/?");
+
+	if (len == 0 || memchr(host, '@', len) != NULL)
+		return false;
+	for (const char *at = host; *at != '\0'; at++)
+		if (*at <= ' ' || *at > '~' || strchr("\"<>\\^`{|}#", *at) != NULL)
+			return false;
+	return true;
+}
+
+static int read_webhook(const struct webhook *read, struct hf_policy_mend *mend,
+			struct hf_error *err)
+{
+	if (!is_url(read->url))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"spec.mend.external.webhook.url: Invalid value: \"%.200s\": must be "
+			"a URL such as https://HOST/PATH",
+			read->url);
+	mend->webhook.url = read->url;
+	mend->webhook.timeout =
+		span_or(read->present, WEBHOOK_TIMEOUT, read->timeout, 10 * HF_SECOND);
+	mend->webhook.attempts = or_else(read->present, WEBHOOK_ATTEMPTS, read->attempts, 3);
+	return 0;
+}
+
 static int read_external(const struct mend *read, struct hf_policy_mend *mend, struct hf_error *err)
 {
 	const struct template *template = &read->external.template;
+	bool has_webhook = hf_field_has(read->external.present, EXTERNAL_WEBHOOK);
 
 	if (!hf_field_has(read->present, MEND_EXTERNAL))
 		return !mend->externals
 			       ? 0
 			       : hf_error_set(err, HF_E_INVALID,
 					      "spec.mend.external: Required value: rung external "
-					      "creates an object from this template");
+					      "needs a template or a webhook");
+	if (has_webhook == hf_field_has(read->external.present, EXTERNAL_TEMPLATE))
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"spec.mend.external: Invalid value: must have either template or "
+			"webhook");
+	if (has_webhook)
+		return read_webhook(&read->external.webhook, mend, err);
 	if (!hf_str_has_suffix(template->kind, "Template") || hf_streq(template->kind, "Template"))
 		return hf_error_set(
 			err, HF_E_INVALID,

@@ -72,11 +72,17 @@ struct hf_policy_mend {
 	const char *words[HF_HEALTH_POLICY_WORDS_MAX];
 	size_t words_len;
 	int32_t diagnostic_seconds; /* deadline of that command */
-	/* "external": the template of the object that rung external creates; kind NULL: none */
+	/* "external.template": the template of the object that rung external creates; kind NULL: none */
 	struct {
 		const char *api_version, *kind, *name;
 		const char *ns; /* NULL: the kind has no namespaces */
 	} external;
+	/* "external.webhook": what rung external calls instead; url NULL: none */
+	struct {
+		const char *url;  /* http:// or https://, without control characters */
+		hf_time timeout;  /* of an attempt */
+		int32_t attempts; /* at least 1 */
+	} webhook;
 };
 
 struct hf_health_policy_spec {

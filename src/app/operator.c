@@ -12,6 +12,7 @@
 #include "app/process_memory.h"
 #include "app/process_metrics.h"
 #include "app/verbs.h"
+#include "app/webhook_caller.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -33,6 +34,8 @@
 #define TEMPLATE_FLAG "--pytorch-init-container-template-file"
 /* Variable with the image of the operator's pod; the pods that mend nodes run the same image. */
 #define IMAGE_ENV "HOLDFAST_IMAGE"
+/* Variable with the token for webhooks of rung external: a variable comes from a Secret, and a flag would show it. */
+#define TOKEN_ENV "HOLDFAST_WEBHOOK_TOKEN"
 #define HOST_NAME_BYTES_MAX 256
 /* Namespace of the training operator in upstream's manifests. */
 #define GO_OPERATOR_NS "kubeflow"
@@ -57,6 +60,7 @@ struct process {
 	struct hf_page_joint *page; /* NULL: no page */
 	struct hf_operator_log *log;
 	struct hf_otlp_exporter *traces; /* NULL: no collector */
+	struct hf_webhook_caller *webhooks;
 	struct hf_manager *manager;
 	struct hf_signal *sigterm, *sigint;
 	struct hf_timer *started_timer, *trim_timer;
@@ -349,6 +353,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.companions = {hf_fleet_create, hf_rollout_create},
 		.image = getenv(IMAGE_ENV),
 		.pod_ns = flags->pod_ns,
+		.webhooks = hf_webhook_caller_webhooks(process->webhooks),
 		.passed = on_passed,
 		.problem = on_problem,
 		.recovered = on_recovered,
@@ -547,6 +552,8 @@ static int begin_operator(struct process *process, struct hf_error *err)
 	process->trim_timer = hf_timer_create(process->loop, on_trim, process);
 	hf_timer_arm(process->started_timer, STARTED_AFTER);
 	hf_config_file_watch(process->config, process->loop);
+	process->webhooks =
+		hf_webhook_caller_create(process->loop, getenv(TOKEN_ENV), process->seed);
 	rc = create_manager(process, err);
 	if (rc == 0)
 		rc = create_traces(process, err);
@@ -569,6 +576,7 @@ static void release_process(struct process *process)
 	hf_signal_destroy(process->sigint);
 	hf_probes_destroy(process->probes);
 	hf_manager_destroy(process->manager);
+	hf_webhook_caller_destroy(process->webhooks);
 	hf_page_joint_destroy(process->page);
 	/* Destroy the stores before the metrics: they update the metrics until their end. */
 	hf_store_destroy(process->lease_store);

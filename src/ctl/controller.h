@@ -5,6 +5,7 @@
 
 #include "ctl/metrics.h"
 #include "ctl/recorder.h"
+#include "ctl/webhook.h"
 #include "loop/loop.h"
 #include "store/store.h"
 
@@ -68,7 +69,8 @@ struct hf_controller_env {
 	hf_time request_timeout;    /* timeout of each request; span */
 	const char *image;          /* image of this program; NULL: unknown */
 	const char *pod_ns; /* namespace of the operator's own pods; NULL: it runs in no pod */
-	void *arg;          /* argument of the functions below */
+	const struct hf_webhooks *webhooks; /* NULL: the program calls none */
+	void *arg;                          /* argument of the functions below */
 
 	/* Returns the API server's time, as far as it is known. The time never steps back. */
 	hf_time (*now)(void *arg);

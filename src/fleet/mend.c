@@ -140,6 +140,11 @@ static void wake_object(struct fleet_mend *mend, const char *name, enum mend_rea
 	}
 }
 
+static void wake_answered(struct fleet_mend *mend, const char *name)
+{
+	wake_object(mend, name, MEND_READ_OBJECT);
+}
+
 /* ---- the end of a pass ----------------------------------------------------------------------- */
 
 static void drop_reads(struct fleet_mend *mend)
@@ -278,7 +283,9 @@ static void take_acted(void *arg, const struct hf_reply *reply)
 
 	mend->call = NULL;
 	hf_fleet_note_reply(mend->fleet, reply);
-	(void)hf_fleet_mend_result(mend, reply, &request, &body);
+	(void)hf_fleet_mend_result(mend, reply->code,
+				   reply->code == 0 ? "requested" : reply->message, &request,
+				   &body);
 	request.timeout = mend->fleet->env.request_timeout;
 	mend->call = hf_store_request(mend->fleet->env.store, &request, take_result, mend);
 }
@@ -287,6 +294,11 @@ static void take_acted(void *arg, const struct hf_reply *reply)
 static void send_act(struct fleet_mend *mend, struct hf_doc *object)
 {
 	if (hf_remediation_read(object, mend->arena, &mend->r, NULL) != 0) {
+		end_pass(mend, 0);
+		return;
+	}
+	if (mend->act.resource == NULL) {
+		hf_fleet_mend_call_webhook(mend, mend->act_body, wake_answered);
 		end_pass(mend, 0);
 		return;
 	}
@@ -944,6 +956,7 @@ struct fleet_mend *hf_fleet_mend_create(struct hf_fleet *fleet)
 	mend->arena = hf_arena_create(ARENA_MAX);
 	mend->due = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
 	mend->refusals = hf_map_create(HF_MEND_OBJECTS_MAX, fleet->env.seed, free);
+	mend->answers = hf_fleet_mend_create_answers(mend);
 	mend->timer = hf_timer_create(fleet->env.loop, on_timer, mend);
 	mend->cache = hf_cache_create(&options);
 	init_metrics(mend);
@@ -959,6 +972,7 @@ void hf_fleet_mend_stop(struct fleet_mend *mend)
 {
 	mend->stopped = true;
 	hf_timer_disarm(mend->timer);
+	hf_fleet_mend_drop_calls(mend);
 	if (mend->call != NULL)
 		hf_call_cancel(mend->call);
 	mend->call = NULL;
@@ -975,6 +989,7 @@ struct fleet_mend *hf_fleet_mend_destroy(struct fleet_mend *mend)
 	hf_timer_destroy(mend->timer);
 	hf_map_destroy(mend->due);
 	hf_map_destroy(mend->refusals);
+	hf_map_destroy(mend->answers);
 	hf_arena_destroy(mend->arena);
 	free(mend);
 	return NULL;

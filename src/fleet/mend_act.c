@@ -160,15 +160,19 @@ static const struct hf_resource *make_resource(struct hf_arena *arena, const str
 	return resource;
 }
 
+/* The rules of a policy with a template; NULL: it has none. */
 static const struct hf_policy_mend *rules_of(const struct fleet_mend *mend)
 {
-	const struct fleet_policy *policy =
-		hf_str_is_empty(mend->policy) ? NULL
-					      : hf_fleet_find_policy(mend->fleet, mend->policy);
+	const struct hf_policy_mend *rules = hf_fleet_mend_rules(mend);
 
-	return policy == NULL || !policy->usable || policy->spec.mend.external.kind == NULL
-		       ? NULL
-		       : &policy->spec.mend;
+	return rules == NULL || rules->external.kind == NULL ? NULL : rules;
+}
+
+static bool has_webhook(const struct fleet_mend *mend)
+{
+	const struct hf_policy_mend *rules = hf_fleet_mend_rules(mend);
+
+	return rules != NULL && rules->webhook.url != NULL;
 }
 
 /* The template of the policy, or the object: from the intent on as the status has it, because the policy may change. */
@@ -242,7 +246,9 @@ static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 			mend->arena, "%.64s %s is deleted, but its finalizers keep it",
 			hf_str_or(hf_json_path_str(hf_doc_json(object), "kind", NULL), "object"),
 			mend->node);
-	if (rules == NULL)
+	if (has_webhook(mend))
+		facts->act_missing = hf_fleet_mend_lacks_webhook(mend);
+	else if (rules == NULL)
 		facts->act_missing = "the act names no policy with spec.mend.external";
 	else if (mend->external_problem != NULL)
 		facts->act_missing = mend->external_problem;
@@ -317,7 +323,12 @@ bool hf_fleet_mend_act(struct fleet_mend *mend, const struct mend_facts *facts,
 	case HF_MEND_RESTART_PLUGIN:
 		/* The DaemonSet makes another pod. A disruption budget may refuse. */
 		return hf_fleet_mend_evict(mend->pods[facts->act_pod], ret_request, ret_body);
-	case HF_MEND_EXTERNAL: return create_external(mend, ret_request, ret_body);
+	case HF_MEND_EXTERNAL:
+		if (!has_webhook(mend))
+			return create_external(mend, ret_request, ret_body);
+		*ret_request = (struct hf_request){.resource = NULL};
+		*ret_body = hf_fleet_mend_webhook_body(mend);
+		return true;
 	default: return false;
 	}
 }

@@ -551,16 +551,16 @@ static bool write_intent(struct fleet_mend *mend, const struct mend_facts *facts
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
-bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
+bool hf_fleet_mend_result(struct fleet_mend *mend, int code, const char *message,
 			  struct hf_request *ret_request, struct hf_doc **ret_body)
 {
 	struct hf_remediation_status status = mend->r.status;
 
 	status.act.ended_at = hf_fleet_now(mend->fleet);
 	/* Without an answer the request may have been done, so only the proof decides. */
-	status.act.has_exit_code = reply->code != HF_E_TIMEOUT;
-	status.act.exit_code = reply->code == 0 ? 0 : 1;
-	status.act.message = reply->code == 0 ? "requested" : reply->message;
+	status.act.has_exit_code = code != HF_E_TIMEOUT;
+	status.act.exit_code = code == 0 ? 0 : 1;
+	status.act.message = message;
 	return write_status(mend, &status, ret_request, ret_body);
 }
 
@@ -581,6 +581,8 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		      struct hf_doc **ret_body, const char **ret_what)
 {
 	struct hf_remediation_status status;
+	const char *message;
+	int code;
 
 	*ret_body = NULL;
 	*ret_what = NULL;
@@ -590,6 +592,8 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		*ret_what = HF_MEND_TELLS;
 		return true;
 	}
+	if (hf_fleet_mend_take_answer(mend, &code, &message))
+		return hf_fleet_mend_result(mend, code, message, ret_request, ret_body);
 	if (step->act == HF_MEND_ACT_HERE)
 		return write_intent(mend, facts, step, ret_request, ret_body, ret_what);
 	if (make_status(mend, facts, step, &status) && !is_act_enough(mend, facts, step)) {

@@ -977,6 +977,7 @@ void hf_fleet_mend_facts(struct fleet_mend *mend, struct mend_facts *ret_facts)
 		      !hf_str_is_empty(mend->r.status.saved.external.kind) || view->untold ||
 		      facts->own_external || facts->removes_taint;
 	view->external_left = facts->own_external;
+	view->calling = hf_fleet_mend_is_calling(mend);
 	view->settle = mend->rung == HF_MEND_REBOOT ? 0
 		       : facts->policy != NULL      ? facts->policy->spec.mend.settle
 						    : SETTLE_DEFAULT;

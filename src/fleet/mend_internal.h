@@ -17,6 +17,7 @@
  * - mend_pods.c    finds the pods that have to leave the node
  * - mend_do.c      makes the one write that the step asks for
  * - mend_act.c     makes the acts that need no actor on the node
+ * - mend_webhook.c calls the webhook of rung external
  * - mend_create.c  creates the Remediations that a policy's plan asks for
  * - mend_refusal.c tells people which request is refused
  * - mend_prune.c   chooses the finished Remediations that are deleted
@@ -145,10 +146,13 @@ struct fleet_mend {
 	bool before_act;
 	struct mend_others others;
 	bool deletes;
-	/* An act without an actor: sent after the write under way, which is its intent. */
+	/* An act without an actor: sent after the write under way, which is its intent. resource NULL: the act is a call of
+	 * a webhook with this body. */
 	struct hf_request act;
 	struct hf_doc *act_body; /* NULL: the write under way is no such intent */
-	const char *done;        /* verb of the write under way, for logs and events */
+	/* name of a Remediation → the call of its webhook, or its result; see mend_webhook.c */
+	struct hf_map *answers;
+	const char *done; /* verb of the write under way, for logs and events */
 	unsigned failures, writes;
 	/* an object that the pass has read already has changed: the next pass follows at once */
 	bool changed;
@@ -251,8 +255,9 @@ bool hf_fleet_mend_do(struct fleet_mend *mend, const struct mend_facts *facts,
 		      const struct hf_mend_step *step, struct hf_request *ret_request,
 		      struct hf_doc **ret_body, const char **ret_what);
 
-/* Makes the write of the result of an act without an actor; mend->r is the object with the intent. */
-bool hf_fleet_mend_result(struct fleet_mend *mend, const struct hf_reply *reply,
+/* Makes the write of the result of an act without an actor; mend->r is the object with the intent. code 0: what was asked
+ * for is accepted. HF_E_TIMEOUT: nobody knows, so only the proof decides. */
+bool hf_fleet_mend_result(struct fleet_mend *mend, int code, const char *message,
 			  struct hf_request *ret_request, struct hf_doc **ret_body);
 
 /* --- mend_act.c --- */
@@ -275,6 +280,21 @@ void hf_fleet_mend_save_external(const struct fleet_mend *mend,
 				 struct hf_remediation_status *status);
 /* Makes the delete of the created object, which this pass has read. */
 bool hf_fleet_mend_remove_external(struct fleet_mend *mend, struct hf_request *ret_request);
+
+/* --- mend_webhook.c --- */
+struct hf_map *hf_fleet_mend_create_answers(const struct fleet_mend *mend);
+/* Cancels all calls, and forgets their results. */
+void hf_fleet_mend_drop_calls(struct fleet_mend *mend);
+/* Why no webhook can be called now; NULL: one can. */
+const char *hf_fleet_mend_lacks_webhook(struct fleet_mend *mend);
+struct hf_doc *hf_fleet_mend_webhook_body(const struct fleet_mend *mend);
+/* Begins the call of the pass, whose intent is stored. wake: gives the Remediation a pass at once. */
+void hf_fleet_mend_call_webhook(struct fleet_mend *mend, struct hf_doc *body,
+				void (*wake)(struct fleet_mend *mend, const char *name));
+/* Whether the call for this Remediation is under way. */
+bool hf_fleet_mend_is_calling(const struct fleet_mend *mend);
+/* True if the call for this Remediation has ended, and its result has to be written. */
+bool hf_fleet_mend_take_answer(struct fleet_mend *mend, int *ret_code, const char **ret_message);
 
 /* --- mend_create.c --- */
 /* Takes the acts that the plan of the policy asks for into fleet_mend.wanted. */
@@ -348,6 +368,8 @@ bool hf_fleet_mend_lets_work_end(const struct hf_health_policy_spec *spec,
 /* The act has asked an external controller, or may still do so. A boot cancels an act that has not begun. */
 bool hf_fleet_mend_has_asked(const struct hf_remediation *r, enum hf_mend_phase phase,
 			     enum hf_mend_rung rung, const struct fleet_node *node);
+/* What the policy of the pass's act allows; NULL: there is no such policy, or it cannot be read. */
+const struct hf_policy_mend *hf_fleet_mend_rules(const struct fleet_mend *mend);
 /* The action of the ladder that an act performs; HF_HEALTH_RECORD: none. */
 enum hf_health_action hf_fleet_action_of(enum hf_mend_rung rung);
 

@@ -433,3 +433,12 @@ void hf_fleet_recall_acts(struct hf_fleet *fleet, struct fleet_seen *seen, struc
 	}
 	set_limits(fleet, seen);
 }
+
+const struct hf_policy_mend *hf_fleet_mend_rules(const struct fleet_mend *mend)
+{
+	const struct fleet_policy *policy =
+		hf_str_is_empty(mend->policy) ? NULL
+					      : hf_fleet_find_policy(mend->fleet, mend->policy);
+
+	return policy == NULL || !policy->usable ? NULL : &policy->spec.mend;
+}

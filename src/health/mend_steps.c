@@ -698,12 +698,13 @@ static void step_acting(const struct hf_mend_view *view, struct hf_mend_step *st
 	} else if (other_boot(view->approved_boot_id, view->node_boot_id)) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the node has rebooted; waits for the proof");
-	} else if (!hf_mend_has_actor(view->rung)) {
+	} else if (!hf_mend_has_actor(view->rung) && !view->calling) {
 		/* The controller acts right after it has stored the intent. So it has ended, or another controller
 		 * leads. */
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the result of the act is not known; the proof decides");
-	} else if (view->pod != HF_MEND_POD_LIVES && view->pod != HF_MEND_POD_LEAVES) {
+	} else if (hf_mend_has_actor(view->rung) && view->pod != HF_MEND_POD_LIVES &&
+		   view->pod != HF_MEND_POD_LEAVES) {
 		step->next = HF_MEND_VERIFYING;
 		set_message(step, "the actor was lost after it had begun; the proof decides");
 	} else if (view->now >= deadline_of(view)) {

@@ -109,7 +109,9 @@ struct hf_mend_view {
 	/* exit code of the act's tool; -1: no exit code, or the tool hung */
 	int act_exit;
 	const char *act_message; /* NULL: none */
-	size_t act_holders;      /* processes that kept the devices open */
+	/* the act has no actor, and this leader still waits for its answer */
+	bool calling;
+	size_t act_holders; /* processes that kept the devices open */
 	/* name and pid of one process that kept the devices open, for the message; NULL: none */
 	const char *act_holder;
 	/* the message about processes that have kept the devices open in a former approval; NULL: none */

@@ -599,45 +599,6 @@ static void an_old_object_is_not_acted_on_again(void **state)
 	expect_step(&v, "Failed/nothing/Failed", "");
 }
 
-static void the_controller_performs_what_needs_no_actor(void **state)
-{
-	struct hf_mend_view v = mend_view_in(HF_MEND_PENDING, HF_MEND_RESTART_PLUGIN);
-
-	(void)state;
-	/* A taint would keep away the new pod of the device plugin. */
-	v.quarantined = false;
-	expect_step(&v, "Pending/take-lease", "");
-	v = mend_view_in(HF_MEND_DRAINING, HF_MEND_RESTART_PLUGIN);
-	v.quarantined = false;
-	v.pods_left = 4;
-	expect_step(&v, "Approved/nothing", "");
-	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_RESTART_PLUGIN);
-	v.quarantined = false;
-	v.pods_left = 4;
-	expect_step(&v, "Acting/act-here", "restart-plugin");
-	/* A later pass finds the act begun: its result was lost with the operator. */
-	v = mend_view_in(HF_MEND_ACTING, HF_MEND_RESTART_PLUGIN);
-	v.pod = HF_MEND_POD_NONE;
-	expect_step(&v, "Verifying/nothing", "the proof decides");
-	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_RESTART_PLUGIN);
-	mend_seen.out = true;
-	expect_step(&v, "Verifying/nothing", "out of use");
-	mend_seen.out = false;
-	/* The fault takes no device out of use, and it lasts. */
-	expect_step(&v, "Verifying/nothing", "the end of a fault after the act: gpu-reset");
-	v.now = v.approved_at + v.deadline;
-	expect_step(&v, "Restoring/nothing/Failed", "the end of a fault");
-	mend_seen.fault_at = HF_TIME_NONE;
-	expect_step(&v, "Restoring/nothing/Succeeded", "all devices are well");
-	v = mend_view_in(HF_MEND_APPROVED, HF_MEND_EXTERNAL);
-	v.pods_left = 1;
-	expect_step(&v, "Draining/nothing", "pods came back");
-	/* A machine that was replaced has another Node. */
-	v = mend_view_in(HF_MEND_VERIFYING, HF_MEND_EXTERNAL);
-	v.node_exists = false;
-	expect_step(&v, "Restoring/nothing/Succeeded", "replaced");
-}
-
 /* The boot that the actor wrote has to be the approved one. */
 static void an_act_in_another_boot_proves_nothing(void **state)
 {
@@ -861,6 +822,7 @@ static struct hf_mend_view pick_view(struct hf_rng *random)
 	v.act_ended_at = pick_time(random);
 	v.act_boot_id = boots[hf_rng_below(random, 3)];
 	v.act_failed = pick_bool(random);
+	v.calling = pick_bool(random);
 	v.act_holders = hf_rng_below(random, 3) / 2;
 	v.saved = pick_bool(random);
 	v.untold = v.saved && pick_bool(random);
@@ -981,7 +943,6 @@ int main(void)
 		cmocka_unit_test(a_dry_run_tells_which_pods_would_be_lost),
 		cmocka_unit_test(a_dry_run_tells_of_a_pod_that_would_stay),
 		cmocka_unit_test(an_old_object_is_not_acted_on_again),
-		cmocka_unit_test(the_controller_performs_what_needs_no_actor),
 		cmocka_unit_test(a_person_is_waited_for),
 		cmocka_unit_test(the_actor_has_ended_before_the_next_act),
 		cmocka_unit_test(a_finished_act_waits_for_no_pod),

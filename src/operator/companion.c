@@ -116,6 +116,7 @@ void hf_companions_create(struct hf_operator *op)
 		.request_timeout = op->options.request_timeout,
 		.image = op->options.image,
 		.pod_ns = op->options.pod_ns,
+		.webhooks = op->options.webhooks,
 		.arg = op,
 		.now = tell_time,
 		.heard = take_reply,

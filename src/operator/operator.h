@@ -102,6 +102,8 @@ struct hf_operator_options {
 	const char *image;
 	/* Namespace of the operator's own pods; NULL: it runs in no pod.  Must stay valid. */
 	const char *pod_ns;
+	/* For the companions; NULL: no webhook is called.  Must stay valid. */
+	const struct hf_webhooks *webhooks;
 	/* Called with each version of a job that a cache takes in, except while this operator may
 	 * be writing to the job.  `was` is the version before; NULL for a new job.  Must not
 	 * destroy the operator.  May be NULL. */

@@ -85,6 +85,8 @@ struct rw {
 	/* Wraps the store of each life of the operator; NULL: not set. */
 	struct hf_store *(*wrap)(void *arg, struct hf_store *client);
 	void *wrap_arg;
+	/* Of each life of the operator; NULL: it calls no webhooks. */
+	const struct hf_webhooks *webhooks;
 	/* Adds the ranks of the node to its report; NULL: not set. */
 	void (*ranks)(void *arg, int node, struct hf_device_health *health);
 	void *ranks_arg;

@@ -543,7 +543,8 @@ void rw_start(struct rw *w)
 					      .watch_nodes = true,
 					      .companions = {hf_fleet_create, hf_rollout_create},
 					      .image = "holdfast:test",
-					      .pod_ns = "holdfast-system"};
+					      .pod_ns = "holdfast-system",
+					      .webhooks = w->webhooks};
 	struct hf_error err = {0};
 
 	w->client = hf_memstore_client_create(w->memstore, &faults);

@@ -8,6 +8,7 @@ script, which ends the node at the signal of systemd's reboot.
 """
 
 import contextlib
+import http.server
 import json
 import os
 import shutil
@@ -86,14 +87,19 @@ def load_actor(w):
     inside.load(w.cluster, made)
 
 
-def root(w):
-    """The node's root folder, as its first process sees it."""
+def first_process(w):
+    """The pid of the node's first process."""
     mine = os.readlink("/proc/self/ns/mnt")
     for pid in w.cluster.pids("node"):
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/{pid}/ns/mnt") != mine:
-                return f"/proc/{pid}/root"
+                return pid
     raise Fail("the node has no process")
+
+
+def root(w):
+    """The node's root folder, as its first process sees it."""
+    return f"/proc/{first_process(w)}/root"
 
 
 def put_tool(w):
@@ -122,9 +128,9 @@ def tool_log(w):
 class Story:
     """An agent, an operator and a policy; at its end the node has nothing of them."""
 
-    def __init__(self, w, **mend):
+    def __init__(self, w, env=None, **mend):
         self.w = w
-        self.operator = Operator(w.cluster, w.program, "fleet", env={"HOLDFAST_IMAGE": IMAGE})
+        self.operator = Operator(w.cluster, w.program, "fleet", env={"HOLDFAST_IMAGE": IMAGE, **(env or {})})
         self.agent = Agent(w)
         with open(BOOT, encoding="ascii") as f:
             self.agent.write("proc/sys/kernel/random/boot_id", f.read())
@@ -522,6 +528,60 @@ def check_external(w):
         done = s.until_phase("Succeeded")
         client.until("the object is gone", lambda: w.api.find("repairs", None, NODE) is None, 30)
         return done["status"]["message"]
+
+
+class Power(http.server.ThreadingHTTPServer):
+    """A webhook that power-cycles the node. It is busy at first, and asks for the token."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            calls = self.server.calls
+            calls.append((self.path, self.headers["Idempotency-Key"], self.headers["Authorization"], body))
+            self.send_response(503 if len(calls) == 1 else 202)
+            self.end_headers()
+            if len(calls) == 2:
+                self.server.accepted()
+
+        def log_message(self, *words):
+            pass
+
+    def __init__(self, accepted):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        self.calls, self.accepted = [], accepted
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        self.shutdown()
+        self.server_close()
+
+
+def check_webhook(w):
+    """Rung external: a webhook that is busy at first is called again, and power-cycles the node, whose boot is the proof"""
+    first_boot(w)
+    threads = []
+    with contextlib.ExitStack() as stack:
+        node = first_process(w)
+        power = stack.enter_context(Power(lambda: os.kill(node, signal.SIGRTMIN + 5)))
+        url = f"http://127.0.0.1:{power.server_port}/power?rack=7"
+        s = stack.enter_context(Story(w, rungs=["external"], external={"webhook": {"url": url}}, deadlineSeconds=600,
+                                      env={"HOLDFAST_WEBHOOK_TOKEN": "of-the-tests"}))
+        threads.append(reboot_double(w, s, 2))
+        s.fail(79)
+        done = s.until_phase("Succeeded", timeout_s=300)
+        threads[0].join(60)
+        path, key, token, body = power.calls[0]
+        equal("calls", [call[:3] for call in power.calls], [(path, key, token)] * 2)
+        equal("the path", path, "/power?rack=7")
+        equal("the key", key, done["metadata"]["uid"])
+        equal("the token", token, "Bearer of-the-tests")
+        equal("the node", (body["node"], body["remediation"], body["attempt"]), (NODE, done["metadata"]["name"], 1))
+        want("of-the-tests" not in s.operator.said(), "the token is in the log")
+        equal("the answer", done["status"]["act"]["message"], "HTTP 202 (attempt 2)")
+    return f"{done['status']['act']['message']}; {done['status']['message']}"
 
 
 def reboot_double(w, s, back_s, *lines, gone=None):
