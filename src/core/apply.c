@@ -153,6 +153,9 @@ static bool adopt_causes(struct hf_brain *b)
 			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 			return false;
 		}
+		/* The recovery of the incident begins again with this termination. */
+		if (b->ledger.records_len > 0)
+			b->ledger.records[0].running_at = HF_TIME_NONE;
 	}
 	return true;
 }

@@ -41,6 +41,14 @@ static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 	return other->gone_at < node->dead_since || (was_clock_set(sim) && !other->lost);
 }
 
+/* True if the pod was taken away, or its device failed, after the other pod was gone. If all ranks ran again in between, that is
+ * a fault of its own. */
+static bool was_taken_after(const struct sim_pod_truth *pod, const struct sim_pod_truth *other)
+{
+	return (pod->disrupted || pod->sick) && other->gone && pod->gone &&
+	       other->gone_at < pod->gone_at;
+}
+
 /* True if two ends may belong to one incident. An incident ends incidentSeconds after all ranks run
  * again. If incidentSeconds is short, ends that lie farther apart may be two incidents. */
 static bool may_be_of_one(struct sim *sim, const struct sim_pod_truth *a,
@@ -48,7 +56,8 @@ static bool may_be_of_one(struct sim *sim, const struct sim_pod_truth *a,
 {
 	hf_time apart = a->gone_at > b->gone_at ? a->gone_at - b->gone_at : b->gone_at - a->gone_at;
 
-	if (died_after(sim, a, b) || died_after(sim, b, a))
+	if (died_after(sim, a, b) || died_after(sim, b, a) || was_taken_after(a, b) ||
+	    was_taken_after(b, a))
 		return false;
 	return window >= INCIDENT_SECONDS * HF_SECOND || (a->gone && b->gone && apart <= window);
 }
@@ -369,8 +378,9 @@ static bool has_just_ended(struct sim *sim)
 	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
 		const struct sim_job_truth *job = value;
 
-		if (job->terminal != NULL && (sim_now(sim) - job->ended_at < TOLD_AFTER ||
-					      hf_loop_wall(sim->loop) - read_end(sim, job) < TOLD_AFTER))
+		if (job->terminal != NULL &&
+		    (sim_now(sim) - job->ended_at < TOLD_AFTER ||
+		     hf_loop_wall(sim->loop) - read_end(sim, job) < TOLD_AFTER))
 			return true;
 	}
 	return false;

@@ -167,6 +167,25 @@ static bool is_older_attempt(const struct hf_brain *b, const struct hf_terminati
 	       is_fault_older(b, termination);
 }
 
+/* All ranks have run again, and now a rank is taken away or its device fails: that is another fault. It also stops ranks that
+ * have started since, and the open incident does not cover these. The loss of a node and restarts of containers are reported
+ * late, and so may be the cause of an incident of the application. */
+static bool is_next_fault(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_incident *incident = &b->ledger.incident;
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len == 0 || last->incident != incident->id ||
+	    last->running_at == HF_TIME_NONE || !termination->pod ||
+	    hf_class_is_application(termination->cls) ||
+	    termination->kind == HF_TERMINATION_RESTARTED ||
+	    termination->kind == HF_TERMINATION_LOST || termination->lost ||
+	    is_fault_older(b, termination))
+		return false;
+	return !hf_class_is_application(incident->cause) || incident->opened_at == HF_TIME_NONE ||
+	       b->now > hf_time_add(incident->opened_at, hf_seconds(SEEN_LATE_SECONDS));
+}
+
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
@@ -177,6 +196,8 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *t
 	 * termination. */
 	if (termination->counted && !hf_termination_outranks(termination))
 		return true;
+	if (is_next_fault(b, termination))
+		return false;
 	/* If the node was still heard of after the application had failed, its loss is another
 	 * fault. */
 	if (hf_class_is_application(b->ledger.incident.cause) &&

@@ -153,6 +153,95 @@ static void evidence_of_infrastructure_takes_the_whole_incident(void **state)
 	brain_release(&b);
 }
 
+/* hand-0 is evicted, and all ranks run again after 30 s. */
+static void one_eviction(void)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_after(&b, 60);
+	brain_exit(&b, "demo-hand-0", 143);
+	brain_disrupt(&b, "demo-hand-0");
+	brain_quiet(&b);
+	brain_after(&b, 30);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+}
+
+/* Nodes are emptied one after the other. Each eviction stops ranks that have started after the one before. */
+static void an_eviction_after_the_recovery_opens_the_next(void **state)
+{
+	(void)state;
+	one_eviction();
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_quiet(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 2);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+}
+
+static void an_eviction_before_the_recovery_costs_nothing(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 143);
+	brain_disrupt(&b, "demo-hand-0");
+	brain_quiet(&b);
+	brain_after(&b, 100000); /* the new pod stays Pending */
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	brain_release(&b);
+}
+
+/* An eviction may be reported after the peers that crash of it. */
+static void an_eviction_explains_a_crash_of_the_last_minute(void **state)
+{
+	(void)state;
+	one_incident();
+	brain_after(&b, 30);
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+	one_incident();
+	brain_after(&b, 31);
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
+/* A person deletes the pod of a rank that was not part of the last incident. */
+static void a_deletion_after_the_recovery_opens_the_next(void **state)
+{
+	(void)state;
+	one_eviction();
+	brain_terminate(&b, "demo-hand-1");
+	brain_quiet(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->incident.charged, HF_BUDGET_NONE);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+}
+
 static void a_cause_is_adopted_once(void **state)
 {
 	(void)state;
@@ -314,6 +403,10 @@ int main(void)
 		cmocka_unit_test(a_late_peer_reopens_the_wait_for_all_ranks),
 		cmocka_unit_test(a_vanished_pod_belongs_to_what_is_being_mended),
 		cmocka_unit_test(evidence_of_infrastructure_takes_the_whole_incident),
+		cmocka_unit_test(an_eviction_after_the_recovery_opens_the_next),
+		cmocka_unit_test(an_eviction_before_the_recovery_costs_nothing),
+		cmocka_unit_test(an_eviction_explains_a_crash_of_the_last_minute),
+		cmocka_unit_test(a_deletion_after_the_recovery_opens_the_next),
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),
 		cmocka_unit_test(an_earlier_end_that_is_reported_late_explains_the_incident),
