@@ -105,6 +105,17 @@ static bool is_stranded(const struct fleet_mend *mend, const struct mend_facts *
 	return hf_time_add(at > ready ? at : ready, KILL_TIME) <= facts->now;
 }
 
+/* The containers have ended, and the kubelet still has to unmount volumes and confirm the end. Until then a rank of a job has no
+ * new pod. A pod with finalizers may stay for another reason. */
+static bool is_being_removed(const struct fleet_mend *mend, const struct hf_json *pod)
+{
+	const struct hf_json *metadata = hf_json_get(pod, "metadata");
+
+	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
+	       hf_json_get(metadata, "deletionTimestamp") != NULL &&
+	       hf_json_len(hf_json_get(metadata, "finalizers")) == 0;
+}
+
 /* True if the pod has to leave the node before the act. A reboot ends every pod. So a pod that asks for devices leaves,
  * whether the agent has reported it or not. Two kinds of pods that hold no device may stay, because the kubelet starts
  * them again after the reboot. An eviction would lose a pod without a controller. The operator may find no other node,
@@ -114,7 +125,8 @@ static bool must_leave(const struct fleet_mend *mend, const struct hf_device_hea
 {
 	const char *uid = hf_json_path_str(pod, "metadata", "uid", NULL);
 
-	if (hf_has_pod_ended(pod) || hf_is_pod_of_node(pod) || is_stranded(mend, facts, pod) ||
+	if ((hf_has_pod_ended(pod) && !is_being_removed(mend, pod)) || hf_is_pod_of_node(pod) ||
+	    is_stranded(mend, facts, pod) ||
 	    hf_streq(hf_json_path_str(pod, "metadata", "namespace", NULL), HF_MEND_NAMESPACE))
 		return false;
 	if (health != NULL && uid != NULL && holds_target(mend, health, uid))

@@ -41,6 +41,8 @@ struct rw {
 	struct hf_memstore *memstore;
 	struct hf_store *client;
 	struct hf_operator *op;
+	/* The kinds of jobs, with NULL at the end; NULL: PyTorchJob alone. */
+	const struct hf_framework *const *frameworks;
 	/* A former leader that goes on acting beside op; NULL: none. */
 	struct hf_operator *second;
 	struct hf_store *second_client;

@@ -537,7 +537,8 @@ void rw_start(struct rw *w)
 		.request = on_request, .event = w->event_fault, .arg = w};
 	static const struct hf_framework *const frameworks[] = {&hf_framework_pytorch, NULL};
 	struct hf_operator_options options = {.loop = w->loop,
-					      .frameworks = frameworks,
+					      .frameworks = w->frameworks != NULL ? w->frameworks
+										  : frameworks,
 					      .seed = 1,
 					      .metrics = w->metrics,
 					      .watch_nodes = true,
