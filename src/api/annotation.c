@@ -55,17 +55,15 @@ static struct hf_json *merge_policy(const struct hf_json *annotation, const stru
 	return hf_json_merge_patch(annotation, patch);
 }
 
-struct hf_json *hf_job_recovery_policy(const struct hf_json *job)
+struct hf_json *hf_job_run_policy(const struct hf_json *job)
 {
 	const struct hf_json *spec = hf_json_get(job, "spec");
 	HF_AUTO_JSON annotation = NULL;
-	HF_AUTO_JSON merged = NULL;
 	struct hf_error err;
 
 	if (parse_annotation(job, HF_ANNOTATION_RUN_POLICY, &annotation, &err) != 0)
-		return hf_json_ref(hf_json_path(spec, "runPolicy", "recovery", NULL));
-	merged = merge_policy(annotation, spec);
-	return hf_json_ref(hf_json_get(merged, "recovery"));
+		return hf_json_ref(hf_json_get(spec, "runPolicy"));
+	return merge_policy(annotation, spec);
 }
 
 /* Quotes the annotation's value for an error message, cut at VALUE_BYTES_MAX. */

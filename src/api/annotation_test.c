@@ -93,9 +93,9 @@ static void a_field_of_the_spec_wins(void **state)
 	assert_int_equal(view.run_policy.recovery.backoff_initial_seconds.value, 3);
 	assert_int_equal(view.run_policy.recovery.device_limit.value, 2);
 	assert_int_equal(view.run_policy.rules_len, 0);
-	HF_AUTO_JSON recovery = hf_job_recovery_policy(hf_doc_json(doc));
-	assert_string_equal(hf_json_str(hf_json_get(recovery, "restartScope"), NULL), "Replica");
-	assert_int_equal(hf_json_i64(hf_json_get(recovery, "deviceLimit"), -1), 2);
+	HF_AUTO_JSON policy = hf_job_run_policy(hf_doc_json(doc));
+	assert_string_equal(hf_json_path_str(policy, "recovery", "restartScope", NULL), "Replica");
+	assert_int_equal(hf_json_i64(hf_json_path(policy, "recovery", "deviceLimit", NULL), -1), 2);
 }
 
 static void without_annotations_nothing_is_said_of_them(void **state)
@@ -107,7 +107,7 @@ static void without_annotations_nothing_is_said_of_them(void **state)
 	assert_false(view.policy_annotated);
 	assert_null(view.policy_problem);
 	assert_false(view.status.ledger.present);
-	assert_null(hf_job_recovery_policy(hf_doc_json(doc)));
+	assert_null(hf_job_run_policy(hf_doc_json(doc)));
 }
 
 #define LONG_20 "01234567890123456789"

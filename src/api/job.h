@@ -63,9 +63,9 @@ int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *f
 		    struct hf_doc *job, struct hf_doc **ret_patch, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Returns runPolicy.recovery of a job: the annotation holdfast.dev/run-policy with the fields of the spec over it; NULL: none.
- * The caller owns the result. */
-struct hf_json *hf_job_recovery_policy(const struct hf_json *job);
+/* Returns podFailurePolicy and recovery of a job: the annotation holdfast.dev/run-policy with the fields of spec.runPolicy over
+ * it; NULL: none. Without the annotation it is all of spec.runPolicy. The caller owns the result. */
+struct hf_json *hf_job_run_policy(const struct hf_json *job);
 /* Returns the ledger of a job, from status.recovery or else from the annotation; NULL: none. The
  * caller owns the result. */
 struct hf_json *hf_job_recovery(const struct hf_json *job);

@@ -449,7 +449,7 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
 	};
 	hf_time wake = HF_TIME_NEVER;
 
-	return uid != NULL && !left->stays &&
+	return uid != NULL && left->stays == NULL &&
 	       hf_health_drain(&drain, &about, &wake) == HF_HEALTH_DRAIN_EVICT;
 }
 

@@ -174,8 +174,8 @@ struct fleet_mend {
 /* A pod that has to leave the node. */
 struct mend_left {
 	size_t at; /* index of fleet_mend.pods */
-	/* one more eviction would fail its job, so the drain leaves it there */
-	bool stays;
+	/* the field by which one more eviction would fail its job, so the drain leaves it there; NULL: none */
+	const char *stays;
 	/* its job restarts, which may move the pod, and none of the job's pods leaves the node yet */
 	bool restarts;
 };

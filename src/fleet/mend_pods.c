@@ -168,12 +168,15 @@ static struct mend_left judge_left(const struct fleet_mend *mend, size_t at)
 {
 	const struct hf_controller_env *env = &mend->fleet->env;
 	const char *job = find_job(mend, mend->pods[at]);
-	/* A restart of the job moves its pods in any case. */
 	bool restarts = job != NULL && env->is_restarting(env->arg, job);
-	bool fails = job != NULL && !restarts && env->fails_by_eviction(env->arg, job);
-	bool alone = (restarts || fails) && !leaves_with(mend, job);
+	bool together = job != NULL && leaves_with(mend, job);
+	bool leaves = hf_json_path(hf_doc_json(mend->pods[at]), "metadata", "deletionTimestamp",
+				   NULL) != NULL;
+	const char *stays = job == NULL || leaves
+				    ? NULL
+				    : env->fails_by_eviction(env->arg, job, restarts || together);
 
-	return (struct mend_left){.at = at, .stays = fails && alone, .restarts = restarts && alone};
+	return (struct mend_left){.at = at, .stays = stays, .restarts = restarts && !together};
 }
 
 /* Why the pod is still there; NULL: nothing keeps it. */
@@ -181,9 +184,9 @@ static const char *find_why_left(const struct fleet_mend *mend, const struct men
 {
 	const char *refused;
 
-	if (left->stays)
-		return "one more eviction would fail its job "
-		       "(runPolicy.recovery.infrastructureLimit)";
+	if (left->stays != NULL)
+		return hf_arena_printf(mend->arena, "one more eviction would fail its job (%s)",
+				       left->stays);
 	refused = hf_fleet_find_refused(mend->fleet, hf_doc_uid(mend->pods[left->at]));
 	if (refused != NULL)
 		return refused;
@@ -242,12 +245,13 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 	const char *why = find_why_left(mend, &left);
 
 	/* A pod that may not leave is named before others. */
-	if (facts->view.pods_left == 0 || left.stays || (why != NULL && facts->view.pods_stay == 0))
+	if (facts->view.pods_left == 0 || left.stays != NULL ||
+	    (why != NULL && facts->view.pods_stay == 0))
 		facts->view.pod_left = hf_arena_printf(mend->arena, "%s%s%s", print_pod(mend, pod),
 						       why == NULL ? "" : ": ", hf_str_or(why, ""));
 	note_work(mend, health, pod, facts);
 	facts->left[facts->view.pods_left++] = left;
-	facts->view.pods_stay += left.stays;
+	facts->view.pods_stay += left.stays != NULL;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }
 

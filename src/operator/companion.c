@@ -67,23 +67,69 @@ static bool is_restarting(void *arg, const char *key)
 	return hf_condition_is_true(find_job(arg, key), HF_COND_RESTARTING);
 }
 
-static bool fails_by_eviction(void *arg, const char *key)
+/* The rule matches a pod that the eviction API ends. */
+static bool matches_eviction(const struct hf_json *rule)
 {
-	struct hf_operator *op = arg;
-	const struct hf_opt_int *usual = &op->options.settings.recovery.infrastructure_limit;
-	const struct hf_json *job = find_job(op, key);
-	HF_AUTO_JSON policy = job == NULL ? NULL : hf_job_recovery_policy(job);
-	int64_t limit = hf_json_i64(hf_json_get(policy, "infrastructureLimit"),
-				    usual->set ? usual->value : -1);
-	/* Pods may go on when their job has ended. */
-	bool may_fail = job != NULL && limit >= 0 &&
-			!hf_condition_is_true(job, HF_COND_SUCCEEDED) &&
-			!hf_condition_is_true(job, HF_COND_FAILED);
-	HF_AUTO_JSON ledger = may_fail ? hf_job_recovery(job) : NULL;
+	const struct hf_json *list = hf_json_get(rule, "onPodConditions");
 
-	return may_fail && hf_json_i64(hf_json_path(ledger, "restarts",
-						    hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
-				       0) >= limit;
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		const char *status = hf_json_path_str(item, "status", NULL);
+		const char *reason = hf_json_path_str(item, "reason", NULL);
+
+		if (hf_streq(hf_json_path_str(item, "type", NULL), "DisruptionTarget") &&
+		    hf_streq(hf_str_or(status, "True"), "True") &&
+		    (reason == NULL || hf_streq(reason, "EvictionByEvictionAPI")))
+			return true;
+	}
+	return false;
+}
+
+/* The first rule that matches decides. A rule for some replica types counts only if it fails the job: the type of the pod is not
+ * known here. */
+static bool has_fail_rule(const struct hf_json *policy)
+{
+	const struct hf_json *rules = hf_json_path(policy, "podFailurePolicy", "rules", NULL);
+
+	for (size_t i = 0; i < hf_json_len(rules); i++) {
+		const struct hf_json *rule = hf_json_item(rules, i);
+		bool fails = hf_streq(hf_json_path_str(rule, "action", NULL), "FailJob");
+
+		if (matches_eviction(rule) && (fails || hf_json_get(rule, "replicaTypes") == NULL))
+			return fails;
+	}
+	return false;
+}
+
+static bool is_limit_reached(const struct hf_operator *op, const struct hf_json *job,
+			     const struct hf_json *policy)
+{
+	const struct hf_opt_int *usual = &op->options.settings.recovery.infrastructure_limit;
+	int64_t limit = hf_json_i64(hf_json_path(policy, "recovery", "infrastructureLimit", NULL),
+				    usual->set ? usual->value : -1);
+	HF_AUTO_JSON ledger = limit >= 0 ? hf_job_recovery(job) : NULL;
+
+	return limit >= 0 &&
+	       hf_json_i64(hf_json_path(ledger, "restarts",
+					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
+			   0) >= limit;
+}
+
+static const char *fails_by_eviction(void *arg, const char *key, bool free)
+{
+	const struct hf_json *job = find_job(arg, key);
+	HF_AUTO_JSON policy = NULL;
+
+	/* Pods may go on when their job has ended. */
+	if (job == NULL || hf_condition_is_true(job, HF_COND_SUCCEEDED) ||
+	    hf_condition_is_true(job, HF_COND_FAILED))
+		return NULL;
+	policy = hf_job_run_policy(job);
+	if (has_fail_rule(policy))
+		return "runPolicy.podFailurePolicy";
+	return !free && is_limit_reached(arg, job, policy)
+		       ? "runPolicy.recovery.infrastructureLimit"
+		       : NULL;
 }
 
 static void find_limits(void *arg, const struct hf_limit_question *question)

@@ -90,14 +90,18 @@ static const char *find_why_stuck(const struct ro *ro, struct hf_doc *pod)
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
 	const char *why = find_why_pod_stays(hf_doc_json(pod));
 	const char *job = find_job(ro, pod);
+	bool free;
 
-	if (why != NULL || job == NULL || !ro->env.fails_by_eviction(ro->env.arg, job))
+	if (why != NULL || job == NULL || is_leaving(hf_doc_json(pod)))
 		return why;
 	job = hf_arena_strdup(arena, job);
-	return ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job)
+	free = ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
+	why = ro->env.fails_by_eviction(ro->env.arg, job, free);
+	return why == NULL
 		       ? NULL
-		       : "belongs to a job that one more eviction would fail "
-			 "(runPolicy.recovery.infrastructureLimit)";
+		       : hf_arena_printf(ro->pass.arena,
+					 "belongs to a job that one more eviction would fail (%s)",
+					 why);
 }
 
 static void see_pods(struct ro *ro, struct ro_facts *facts)

@@ -183,6 +183,37 @@ static void the_other_kinds_go_on(void **state)
 	}
 }
 
+/* A rule for evictions says that the job may not be moved. */
+#define FAIL_RULE                                                                                  \
+	",'podFailurePolicy':{'rules':[{'action':'Ignore','replicaTypes':['Worker'],"              \
+	"'onPodConditions':[{'type':'Other'}]},{'action':'FailJob','onPodConditions':[{'type':"    \
+	"'DisruptionTarget'}]}]}"
+
+static void a_job_whose_rule_fails_it_stays(void **state)
+{
+	struct jp *jp = jp_begin(*state, &hf_pytorchjobs, MEND);
+
+	jp_create(jp, "PyTorchJob", PYTORCH(FAIL_RULE, "OnFailure", "2"));
+	jp->w->people_ask = true;
+	ra_request(jp->a, JP_NODE, 1, "reboot", "");
+	jp_go(jp, HF_MINUTE);
+	rw_expect_message(jp->w, "n003-1",
+			  "one more eviction would fail its job (runPolicy.podFailurePolicy)");
+	jp_go(jp, 2 * HF_HOUR);
+	assert_int_equal(jp->a->acts, 0);
+	jp_expect_runs(jp, "0");
+}
+
+static void a_rollout_leaves_a_job_whose_rule_fails_it(void **state)
+{
+	struct jp *jp = jp_begin(*state, &hf_pytorchjobs, MEND);
+
+	jp_create(jp, "PyTorchJob", PYTORCH(FAIL_RULE, "OnFailure", "2"));
+	roll_out(jp);
+	jp_expect_runs(jp, "0");
+	assert_int_equal(jp_made(jp, "train-worker-0"), 1);
+}
+
 /* ---- restarts in place --------------------------------------------------------------------------------- */
 
 static struct jp *begin_exec(struct rw *w)
@@ -361,6 +392,8 @@ int main(int argc, char **argv)
 		T(the_second_node_costs_no_failure_either),
 		T(an_elastic_job_goes_on),
 		T(the_other_kinds_go_on),
+		T(a_job_whose_rule_fails_it_stays),
+		T(a_rollout_leaves_a_job_whose_rule_fails_it),
 		T(peers_under_exec_save_and_stay_at_a_reboot),
 		T(peers_under_exec_save_and_stay_at_a_reset),
 		T(peers_under_exec_save_and_stay_at_a_rollout),
