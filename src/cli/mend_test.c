@@ -409,6 +409,72 @@ static void why_job_names_the_act(void **state)
 	assert_has(w->out, "\"topic\": \"mend\"");
 }
 
+#define EVICTED(at)                                                                                \
+	"{'status':{'recovery':{'last':{'cause':'infrastructure','reason':'EvictionByEvictionAPI'" \
+	",'node':'gpu-7','detectedAt':'" at "'}}}}"
+
+/* A pod that was evicted for a reboot of its node had no failed device. */
+static void why_job_names_the_act_that_evicted(void **state)
+{
+	const struct hf_resource *jobs = hf_resource_by_word("pytorchjobs");
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "ddp", 1, "Running");
+	put_act(w, 1, "'rung':'reboot'",
+		"'phase':'Succeeded','act':{'nonce':'n','actor':'a','startedAt':"
+		"'2023-11-14T22:14:00Z'},'proof':{'time':'2023-11-14T22:17:00Z','text':'back'}");
+	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:13:30Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_has(w->out, "mend      gpu-7: reboot of the node");
+	assert_has(w->out, "(Remediation gpu-7-1)\n");
+	/* Evictions before the act and after it are of others. */
+	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:13:10Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "gpu-7-1"));
+	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:20:00Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "gpu-7-1"));
+	cli_world_patch(w, jobs, "ddp",
+			"{'status':{'recovery':{'last':{'detectedAt':'2023-11-14T22:13:30Z',"
+			"'reason':'PreemptionByScheduler'}}}}");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "gpu-7-1"));
+}
+
+static void put_rollout(struct cli_world *w, const char *entry)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceRollout','metadata':{'name':"
+		 "'d','creationTimestamp':'2023-11-14T22:13:20Z'},'spec':{'change':{'nodeLabel':{"
+		 "'key':'a/b','value':'c'}}},'status':{'phase':'Rolling','nodes':[{'name':'gpu-7',"
+		 "%s}]}}",
+		 entry);
+	cli_world_put(w, text);
+}
+
+static void why_job_names_the_rollout_that_evicted(void **state)
+{
+	const struct hf_resource *jobs = hf_resource_by_word("pytorchjobs");
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "ddp", 1, "Running");
+	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:13:30Z"));
+	put_rollout(w, "'phase':'Emptying','since':'2023-11-14T22:13:29Z'");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_has(w->out, "mend      gpu-7: emptied for DeviceRollout d, now Emptying\n");
+	cli_world_delete(w, &hf_devicerollouts, "d");
+	put_rollout(w, "'phase':'Done','since':'2023-11-14T22:15:00Z','changedTime':"
+		       "'2023-11-14T22:14:00Z'");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_has(w->out, "mend      gpu-7: emptied for DeviceRollout d, now Done\n");
+	/* Another tool has evicted the pod after the change. */
+	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:14:30Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "DeviceRollout"));
+}
+
 static void names_are_completed(void **state)
 {
 	struct cli_world *w = *state;
@@ -445,6 +511,8 @@ int main(void)
 		TEST(one_remediation_is_described),
 		TEST(why_node_shows_the_act_that_runs_or_the_last),
 		TEST(why_job_names_the_act),
+		TEST(why_job_names_the_act_that_evicted),
+		TEST(why_job_names_the_rollout_that_evicted),
 		TEST(names_are_completed),
 	};
 

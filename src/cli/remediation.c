@@ -3,7 +3,6 @@
 #include "cli/remediation.h"
 
 #include "base/str.h"
-#include "api/job.h"
 #include "cli/facts.h"
 #include "store/resource.h"
 
@@ -268,108 +267,4 @@ void hf_cli_mend_reasons(struct hf_cli *cli, const char *node, hf_cli_mend_fn fn
 	}
 	if (!at_work && last.spec.attempt > 0)
 		tell_one(&last, fn, arg);
-}
-
-/* ---- the acts after a failure of a job --------------------------------------------------------------- */
-
-#define RECORD_ACTS (24 * HF_HOUR) /* an act that begins later answers another fault */
-#define FAULT_BEFORE                                                                               \
-	(10 * HF_MINUTE) /* the agent sees the fault before the operator detects the failure */
-
-static void add_cause(const struct hf_remediation_spec *spec, struct hf_strbuf *text)
-{
-	if (spec->fault.cls == NULL)
-		return;
-	if (spec->fault.text != NULL && strstr(spec->fault.text, "Xid") != NULL)
-		hf_strbuf_addf(text, " after Xid %" PRId64, spec->fault.code);
-	else
-		hf_strbuf_addf(text, " after %s %" PRId64, spec->fault.cls, spec->fault.code);
-}
-
-static void tell_act(const struct hf_remediation *r, hf_cli_mend_fn fn, void *arg)
-{
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
-	hf_time from = r->spec.fault.at != HF_TIME_NONE ? r->spec.fault.at : r->created_at;
-	char span[HF_TIME_TEXT_MAX];
-
-	hf_strbuf_addf(&text, "%s: %s of ", r->spec.node, r->spec.rung);
-	hf_cli_remediation_devices(&r->spec, &text);
-	add_cause(&r->spec, &text);
-	if (hf_streq(r->status.phase, "Succeeded") && r->status.proof.at >= from) {
-		hf_span_format(r->status.proof.at - from, span);
-		hf_strbuf_addf(&text, ", back in %s", span);
-	} else {
-		hf_strbuf_addf(&text, ": %s%s%s", hf_str_or(r->status.phase, "Pending"),
-			       r->status.message != NULL ? ", " : "",
-			       hf_str_or(r->status.message, ""));
-	}
-	hf_strbuf_addf(&text, " (Remediation %s)", r->name);
-	fn(arg, r->created_at, text.data);
-}
-
-/* A reset mends the devices that it names. An act may name a device by its UUID alone, and a record may name one as the
- * kubelet does, or none: then the act may be of the record's device. */
-static bool may_mend(const struct hf_remediation *r, const char *device)
-{
-	bool is_address = !hf_str_is_empty(device) && strchr(device, ':') != NULL &&
-			  device[strspn(device, "0123456789abcdefABCDEF:.")] == '\0';
-
-	if (!is_address || !hf_streq(r->spec.rung, "reset-device"))
-		return true;
-	for (size_t i = 0; i < r->spec.devices.len; i++) {
-		const char *id = r->spec.devices.items[i].id;
-
-		if (hf_str_is_empty(id) || hf_streq(id, device))
-			return true;
-	}
-	return false;
-}
-
-/* The record is of a device failure, and an act on its node that may have mended it began within a day. */
-static bool answers_record(const struct hf_remediation *r, const struct hf_json *record)
-{
-	hf_time at;
-
-	return hf_streq(hf_json_path_str(record, "cause", NULL), "device") &&
-	       hf_streq(hf_json_path_str(record, "node", NULL), r->spec.node) &&
-	       may_mend(r, hf_json_path_str(record, "device", NULL)) &&
-	       hf_time_parse(hf_str_or(hf_json_path_str(record, "detectedAt", NULL), ""), &at,
-			     NULL) == 0 &&
-	       r->created_at >= at - FAULT_BEFORE && r->created_at < at + RECORD_ACTS;
-}
-
-static bool has_device_record(const struct hf_json *recovery)
-{
-	const struct hf_json *history = hf_json_get(recovery, "history");
-	bool found = hf_streq(hf_json_path_str(recovery, "last", "cause", NULL), "device");
-
-	for (size_t i = 0; i < hf_json_len(history); i++)
-		found |= hf_streq(hf_json_path_str(hf_json_item(history, i), "cause", NULL),
-				  "device");
-	return found;
-}
-
-void hf_cli_mend_of_job(struct hf_cli *cli, struct hf_doc *job, hf_cli_mend_fn fn, void *arg)
-{
-	const struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_remediations};
-	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(job));
-	const struct hf_json *history = hf_json_get(recovery, "history");
-	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
-	HF_AUTO_CLI_REPLY reply = {.object = NULL};
-	struct hf_remediation r;
-
-	if (!has_device_record(recovery) || hf_cli_request(cli, &request, &reply, NULL) != 0)
-		return;
-	for (size_t i = 0; i < reply.n_items; i++) {
-		bool told;
-
-		hf_arena_reset(arena);
-		if (hf_remediation_read(reply.items[i], arena, &r, NULL) != 0 || r.spec.dry_run)
-			continue;
-		told = answers_record(&r, hf_json_get(recovery, "last"));
-		for (size_t k = 0; k < hf_json_len(history); k++)
-			told |= answers_record(&r, hf_json_item(history, k));
-		if (told)
-			tell_act(&r, fn, arg);
-	}
 }

@@ -37,8 +37,8 @@ int hf_cli_describe_remediation(struct hf_cli *cli, const char *name,
 typedef void (*hf_cli_mend_fn)(void *arg, hf_time at, const char *text);
 void hf_cli_mend_reasons(struct hf_cli *cli, const char *node, hf_cli_mend_fn fn, void *arg);
 
-/* Calls fn for each act on the node of a device failure of this job, from its status.recovery: "gpu-7:
- * reset-device of 0000:1a:00.0 after Xid 79, back in 41 s". */
+/* Calls fn for each act that answered a device failure of this job, and for each act and rollout that evicted a pod of it, by
+ * the records of its ledger: "gpu-7: reset-device of 0000:1a:00.0 after Xid 79, back in 41 s". (job_acts.c) */
 void hf_cli_mend_of_job(struct hf_cli *cli, struct hf_doc *job, hf_cli_mend_fn fn, void *arg);
 
 HF_END_DECLS
