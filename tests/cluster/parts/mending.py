@@ -641,6 +641,46 @@ def check_reboot(w):
     return said
 
 
+def check_job_before_reboot(w):
+    """A job whose programs end with 1 at SIGTERM: its pods are gone before the reboot, and come back after it; no failure"""
+    first_boot(w)
+    with Story(w, rungs=["reboot"], deadlineSeconds=600) as s:
+        container = {"name": "pytorch", "image": "localhost/busybox:1",
+                     "command": ["sh", "-c", "trap 'exit 1' TERM; sleep 1000 & wait"]}
+        w.api.create("pytorchjobs", "default", {
+            "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "train"}, "spec": {
+                "runPolicy": {"backoffLimit": 0}, "pytorchReplicaSpecs": {"Worker": {
+                    "replicas": 2, "restartPolicy": "ExitCode",
+                    "template": {"spec": {"terminationGracePeriodSeconds": 5, "containers": [container]}}}}}})
+        try:
+            w.until("the job runs", lambda: phases(w) == ["Running", "Running"])
+            thread = reboot_double(w, s, 2)
+            w.holdfast("mend", NODE, "--rung", "reboot", "--although-well")
+            s.until_phase("Acting", timeout_s=90)
+            equal("pods on the node", [p["metadata"]["name"] for p in pods(w) if p["spec"].get("nodeName")], [])
+            during = w.holdfast("why", "train")
+            s.until_phase("Succeeded", timeout_s=300)
+            thread.join(60)
+            w.until("the job runs again", lambda: phases(w) == ["Running", "Running"], 90)
+            job = w.api.get("pytorchjobs", "default", "train")
+            equal("restarts", job["status"]["recovery"]["restarts"], {"infrastructure": 1})
+            after = w.holdfast("why", "train")
+            for said in (during, after):
+                want(f"{NODE}: reboot of the node" in said and f"(Remediation {NODE}-1)" in said, said)
+        finally:
+            w.api.delete("pytorchjobs", "default", "train")
+            w.until("its pods are gone", lambda: not pods(w), 90)
+        return next(line.strip() for line in after.splitlines() if " mend " in line)
+
+
+def pods(w):
+    return [p for p in w.api.list("pods", "default") if p["metadata"]["name"].startswith("train-")]
+
+
+def phases(w):
+    return [p["status"].get("phase") for p in pods(w)]
+
+
 def check_sick_after_reboot(w):
     """The node comes back sick: it stays quarantined, whether the fault came before the proof or after it"""
     first_boot(w)
