@@ -104,6 +104,32 @@ static void an_mpi_job_goes_on_after_two_resets(void **state)
 	jp_expect_runs(jp, "2 (device)");
 }
 
+static const struct jp_run *first_run(const struct jp *jp, const char *pod)
+{
+	for (size_t i = 0; i < jp->len; i++)
+		if (strcmp(jp->runs[i].pod, pod) == 0)
+			return &jp->runs[i];
+	fail_msg("no pod %s", pod);
+	return NULL;
+}
+
+/* The evicted launcher saves at SIGTERM, by the programs in all workers. */
+static void workers_stay_until_an_evicted_launcher_has_saved(void **state)
+{
+	struct jp *jp = jp_begin(*state, &hf_mpijobs, MEND);
+
+	jp->exec = true;
+	jp->stop_takes = 20;
+	jp_create(jp, "MPIJob",
+		  "'runPolicy':{'backoffLimit':0" SAVE
+		  "},'mpiReplicaSpecs':{'Launcher':{'replicas':1," TEMPLATE(
+			  "mpi", "") "},'Worker':{'replicas':4," TEMPLATE("mpi", GPU) "}}");
+	order(jp, JP_NODE, "reboot");
+	jp_expect_runs(jp, "1 (infrastructure)");
+	assert_true(first_run(jp, "train-worker-2")->asked >=
+		    first_run(jp, "train-launcher")->ends_at);
+}
+
 /* ---- restart policies -------------------------------------------------------------------------------- */
 
 static void try_policy(struct rw *w, const char *spec)
@@ -386,6 +412,7 @@ int main(int argc, char **argv)
 		T(an_mpi_job_goes_on_after_a_rollout),
 		T(an_mpi_job_goes_on_when_its_node_is_rebooted_next),
 		T(an_mpi_job_goes_on_after_two_resets),
+		T(workers_stay_until_an_evicted_launcher_has_saved),
 		T(peers_that_crash_are_no_failure_under_exit_code),
 		T(peers_that_crash_are_no_failure_under_never),
 		T(peers_that_crash_are_no_failure_of_a_gang),

@@ -36,16 +36,28 @@ hf_time hf_job_save_until(const struct hf_brain *b)
 	return until > latest ? HF_TIME_NONE : until;
 }
 
-/* The pod runs under exec, and its agent can ask it. */
-static bool can_be_asked(const struct hf_brain *b, int role, const struct hf_slot *slot)
+/* The pod runs under exec, and its agent is heard of. */
+static bool is_under_exec(const struct hf_brain *b, int role, const struct hf_slot *slot)
 {
 	const struct hf_pod *pod = slot->pod;
 	const struct hf_container_seen *own;
 
-	if (!pod || !pod->process || hf_pod_is_terminating(pod) || hf_pod_is_terminal(pod))
+	if (!pod || !pod->process || hf_pod_is_terminal(pod))
 		return false;
 	own = hf_own_container(b, role, pod);
 	return own && own->phase == HF_CONTAINER_RUNNING && hf_agent_is_heard(b, pod);
+}
+
+/* The agent of the pod can ask it. */
+static bool can_be_asked(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	return is_under_exec(b, role, slot) && !hf_pod_is_terminating(slot->pod);
+}
+
+/* The kubelet has asked the pod by SIGTERM, and its exec waits for the save (HOLDFAST_SAVE_SECONDS). */
+static bool does_kubelet_ask(const struct hf_brain *b, int role, const struct hf_slot *slot)
+{
+	return is_under_exec(b, role, slot) && hf_pod_is_terminating(slot->pod);
 }
 
 /* Only a report of the ledger's present start says that the process is down.  One of an older start
@@ -57,13 +69,17 @@ static bool has_answered(const struct hf_brain *b, const struct hf_slot *slot)
 	return process->phase != HF_PROCESS_RUNNING && hf_slot_is_reached(b, slot, process);
 }
 
+/* The launcher of an MPIJob that is evicted saves by the programs in its workers, so there is time for that too. */
 static bool does_any_run(const struct hf_brain *b)
 {
+	bool has_others = b->job.framework->no_exec_roles != 0;
+
 	for (int r = 0; r < b->roles_len; r++) {
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if (slot->phase == HF_SLOT_RUNNING && can_be_asked(b, r, slot))
+			if ((slot->phase == HF_SLOT_RUNNING && can_be_asked(b, r, slot)) ||
+			    (has_others && does_kubelet_ask(b, r, slot)))
 				return true;
 		}
 	}
@@ -99,7 +115,8 @@ static bool does_any_save(const struct hf_brain *b)
 		for (int32_t i = 0; i < b->roles[r].slots_len; i++) {
 			const struct hf_slot *slot = &b->roles[r].slots[i];
 
-			if ((!slot->current || slot->held) && hf_job_save_is_awaited(b, r, slot))
+			if ((!slot->current || slot->held) &&
+			    (hf_job_save_is_awaited(b, r, slot) || does_kubelet_ask(b, r, slot)))
 				return true;
 		}
 	}
@@ -113,8 +130,10 @@ bool hf_job_save_is_awaited(const struct hf_brain *b, int role, const struct hf_
 	if (until == HF_TIME_NONE || b->now >= until || !slot->pod)
 		return false;
 	/* The launcher of an MPIJob saves by the programs that it has started in the workers. */
-	if (is_kept_for_others(b, role))
+	if (is_kept_for_others(b, role)) {
+		hf_wake(b, until);
 		return does_any_save(b);
+	}
 	/* A caller that sees no reports cannot know, and deletes nothing. */
 	if (!b->seen->blind && (!can_be_asked(b, role, slot) || has_answered(b, slot)))
 		return false;

@@ -284,6 +284,54 @@ static void peers_of_an_evicted_pod_save(void **state)
 	brain_release(&b);
 }
 
+/* A boss under exec, whose program runs programs in the pods of the hands, as the launcher of an MPIJob. */
+static void begin_launcher(void)
+{
+	static struct hf_framework kind;
+
+	kind = brain_kind;
+	kind.no_exec_roles = 1u << BRAIN_HAND;
+	brain_init(&b, &kind, 1, 2);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	b.view.run_policy.recovery.checkpoint_grace_seconds = HF_SOME_INT(GRACE);
+	brain_run_up(&b);
+	brain_agents(&b, true);
+	brain_report(&b, "demo-boss-0", HF_PROCESS_RUNNING, 1, 0);
+	turn();
+}
+
+static void hands_stay_while_an_evicted_boss_saves(void **state)
+{
+	(void)state;
+	begin_launcher();
+	brain_disrupt(&b, "demo-boss-0");
+	brain_terminate(&b, "demo-boss-0");
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.generation, 2);
+	assert_false(brain_deletes(&b, "demo-hand-0"));
+	assert_int_equal(b.plan.status.ledger.save_until, b.now + UNTIL * HF_SECOND);
+	assert_true(b.plan.wake_at <= b.plan.status.ledger.save_until);
+	brain_perform_all(&b);
+	brain_gone(&b, "demo-boss-0");
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+	/* A hand is evicted first, and the boss while it saves. */
+	begin_launcher();
+	brain_disrupt(&b, "demo-hand-1");
+	brain_terminate(&b, "demo-hand-1");
+	turn();
+	brain_disrupt(&b, "demo-boss-0");
+	brain_terminate(&b, "demo-boss-0");
+	brain_step(&b);
+	assert_false(brain_deletes(&b, "demo-hand-0"));
+	brain_after(&b, UNTIL);
+	brain_nodes_heard(&b);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
 /* SIGTERM of the kubelet waits for a save, and the program needs a moment after it. */
 static void pods_know_their_time_to_save(void **state)
 {
@@ -317,6 +365,7 @@ int main(void)
 		cmocka_unit_test(pods_that_are_re_created_save_first),
 		cmocka_unit_test(a_rank_that_is_scaled_away_saves_first),
 		cmocka_unit_test(peers_of_an_evicted_pod_save),
+		cmocka_unit_test(hands_stay_while_an_evicted_boss_saves),
 		cmocka_unit_test(pods_know_their_time_to_save),
 	};
 
