@@ -41,11 +41,11 @@ static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 	return other->gone_at < node->dead_since || (was_clock_set(sim) && !other->lost);
 }
 
-/* True if the pod was taken away, or its device failed, after the other pod was gone. If all ranks ran again in between, that is
- * a fault of its own. */
+/* True if the pod was taken away, or its machine or device failed, after the other pod was gone. If all ranks ran again in
+ * between, that is a fault of its own. */
 static bool was_taken_after(const struct sim_pod_truth *pod, const struct sim_pod_truth *other)
 {
-	return (pod->disrupted || pod->sick) && other->gone && pod->gone &&
+	return (pod->disrupted || pod->sick || pod->away) && other->gone && pod->gone &&
 	       other->gone_at < pod->gone_at;
 }
 
