@@ -87,10 +87,10 @@ struct hf_controller_env {
 	const char *(*find_job)(void *arg, const char *ns, const char *pod, const char *uid);
 	/* True if the job with this key has the condition Restarting=True. key may be NULL. */
 	bool (*is_restarting)(void *arg, const char *key);
-	/* Returns the field by which the job with this key fails once a further pod of it is evicted: the limit of its budget
-	 * for infrastructure, or its rules. free: the eviction belongs to a restart under way, and costs nothing. NULL: the
-	 * job does not fail. key may be NULL. */
-	const char *(*fails_by_eviction)(void *arg, const char *key, bool free);
+	/* Returns the field by which the job with this key fails once this pod of it is evicted: its rules, or the limit of its
+	 * budget for infrastructure, unless the eviction belongs to a restart under way. NULL: the job does not fail. key may
+	 * be NULL. */
+	const char *(*fails_by_eviction)(void *arg, const char *key, const struct hf_json *pod);
 	/* Finds the limits of HealthPolicies that forbid nodes to go out of use. */
 	void (*find_limits)(void *arg, const struct hf_limit_question *question);
 	/* Calls fn for each restart by a device that the ledgers of all jobs still have. */

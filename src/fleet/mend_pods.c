@@ -153,13 +153,17 @@ static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
 	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 }
 
-/* Another pod of the job leaves the node already: the pods of one gang leave together, as one restart. */
+static bool is_leaving(const struct fleet_mend *mend, size_t at)
+{
+	return hf_json_path(hf_doc_json(mend->pods[at]), "metadata", "deletionTimestamp", NULL) !=
+	       NULL;
+}
+
+/* A pod of the job leaves the node already: the pods of one gang leave together, as one restart. */
 static bool leaves_with(const struct fleet_mend *mend, const char *job)
 {
 	for (size_t i = 0; i < mend->pods_len; i++)
-		if (hf_json_path(hf_doc_json(mend->pods[i]), "metadata", "deletionTimestamp",
-				 NULL) != NULL &&
-		    hf_streq(find_job(mend, mend->pods[i]), job))
+		if (is_leaving(mend, i) && hf_streq(find_job(mend, mend->pods[i]), job))
 			return true;
 	return false;
 }
@@ -168,15 +172,13 @@ static struct mend_left judge_left(const struct fleet_mend *mend, size_t at)
 {
 	const struct hf_controller_env *env = &mend->fleet->env;
 	const char *job = find_job(mend, mend->pods[at]);
-	bool restarts = job != NULL && env->is_restarting(env->arg, job);
-	bool together = job != NULL && leaves_with(mend, job);
-	bool leaves = hf_json_path(hf_doc_json(mend->pods[at]), "metadata", "deletionTimestamp",
-				   NULL) != NULL;
-	const char *stays = job == NULL || leaves
+	/* A restart of the job moves its pods in any case. */
+	bool restarts = job != NULL && env->is_restarting(env->arg, job) && !leaves_with(mend, job);
+	const char *stays = job == NULL || is_leaving(mend, at)
 				    ? NULL
-				    : env->fails_by_eviction(env->arg, job, restarts || together);
+				    : env->fails_by_eviction(env->arg, job, hf_doc_json(mend->pods[at]));
 
-	return (struct mend_left){.at = at, .stays = stays, .restarts = restarts && !together};
+	return (struct mend_left){.at = at, .stays = stays, .restarts = restarts};
 }
 
 /* Why the pod is still there; NULL: nothing keeps it. */

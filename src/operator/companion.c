@@ -6,6 +6,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "core/model/names.h"
 #include "core/model/status.h"
 #include "operator/look.h"
 
@@ -67,6 +68,25 @@ static bool is_restarting(void *arg, const char *key)
 	return hf_condition_is_true(find_job(arg, key), HF_COND_RESTARTING);
 }
 
+/* As hf_incident_covers: the eviction belongs to the incident of the restart under way if the pod is older than the
+ * incident, and the program itself has not failed. */
+static bool is_covered(const struct hf_json *job, const struct hf_json *ledger,
+		       const struct hf_json *pod)
+{
+	const struct hf_json *incident = hf_json_get(ledger, "incident");
+	const char *stamp =
+		hf_json_path_str(pod, "metadata", "annotations", HF_ANNOTATION_INCIDENT, NULL);
+	int64_t after = 0;
+
+	if (!hf_condition_is_true(job, HF_COND_RESTARTING) ||
+	    hf_class_is_application(
+		    hf_class_parse(hf_str_or(hf_json_path_str(incident, "cause", NULL), ""))))
+		return false;
+	/* A pod without a stamp is older than each incident. */
+	(void)(hf_str_to_i64(hf_str_or(stamp, ""), 0, INT64_MAX, &after, NULL) == 0);
+	return after < hf_json_i64(hf_json_get(incident, "id"), 0);
+}
+
 /* The rule matches a pod that the eviction API ends. */
 static bool matches_eviction(const struct hf_json *rule)
 {
@@ -101,8 +121,9 @@ static bool has_fail_rule(const struct hf_json *policy)
 	return false;
 }
 
+/* One more incident of infrastructure fails the job, and the eviction of this pod would be one. */
 static bool is_limit_reached(const struct hf_operator *op, const struct hf_json *job,
-			     const struct hf_json *policy)
+			     const struct hf_json *policy, const struct hf_json *pod)
 {
 	const struct hf_opt_int *usual = &op->options.settings.recovery.infrastructure_limit;
 	int64_t limit = hf_json_i64(hf_json_path(policy, "recovery", "infrastructureLimit", NULL),
@@ -112,10 +133,11 @@ static bool is_limit_reached(const struct hf_operator *op, const struct hf_json 
 	return limit >= 0 &&
 	       hf_json_i64(hf_json_path(ledger, "restarts",
 					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
-			   0) >= limit;
+			   0) >= limit &&
+	       !is_covered(job, ledger, pod);
 }
 
-static const char *fails_by_eviction(void *arg, const char *key, bool free)
+static const char *fails_by_eviction(void *arg, const char *key, const struct hf_json *pod)
 {
 	const struct hf_json *job = find_job(arg, key);
 	HF_AUTO_JSON policy = NULL;
@@ -127,9 +149,8 @@ static const char *fails_by_eviction(void *arg, const char *key, bool free)
 	policy = hf_job_run_policy(job);
 	if (has_fail_rule(policy))
 		return "runPolicy.podFailurePolicy";
-	return !free && is_limit_reached(arg, job, policy)
-		       ? "runPolicy.recovery.infrastructureLimit"
-		       : NULL;
+	return is_limit_reached(arg, job, policy, pod) ? "runPolicy.recovery.infrastructureLimit"
+						       : NULL;
 }
 
 static void find_limits(void *arg, const struct hf_limit_question *question)

@@ -84,19 +84,16 @@ static bool may_evict(const struct ro *ro, struct hf_doc *pod)
 	return !ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
 }
 
-/* The pods of one gang leave as one incident, and a restart of the job moves its pods in any case. */
 static const char *find_why_stuck(const struct ro *ro, struct hf_doc *pod)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
 	const char *why = find_why_pod_stays(hf_doc_json(pod));
 	const char *job = find_job(ro, pod);
-	bool free;
 
 	if (why != NULL || job == NULL || is_leaving(hf_doc_json(pod)))
 		return why;
 	job = hf_arena_strdup(arena, job);
-	free = ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
-	why = ro->env.fails_by_eviction(ro->env.arg, job, free);
+	why = ro->env.fails_by_eviction(ro->env.arg, job, hf_doc_json(pod));
 	return why == NULL
 		       ? NULL
 		       : hf_arena_printf(ro->pass.arena,

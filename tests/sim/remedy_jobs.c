@@ -27,8 +27,9 @@ struct pods {
 	size_t len;
 	/* The first `together` pods are on node 3; from then on, the node of the next pod. */
 	int together, next;
-	bool full;  /* no node but node 3 has a free GPU */
-	bool saves; /* pods end 20 s after they are asked */
+	bool full;       /* no node but node 3 has a free GPU */
+	bool full_after; /* no node has a free GPU for further pods */
+	bool saves;      /* pods end 20 s after they are asked */
 	char holders[RW_NODES_MAX][64];
 	/* Processes on node 3 wait in the kernel: no signal ends them, but a reboot does. */
 	bool hangs;
@@ -48,7 +49,7 @@ static void start_pod(struct pods *pods, struct hf_doc *doc)
 	int node = here ? NODE : pods->next;
 	char text[512];
 
-	if (pods->full && rw_tainted(pods->w, NODE))
+	if ((pods->full && rw_tainted(pods->w, NODE)) || (pods->full_after && pods->together == 0))
 		return;
 	pods->next += !here;
 	snprintf(text, sizeof(text),
@@ -290,6 +291,51 @@ static void a_job_that_waits_for_the_node_leaves_it(void **state)
 	expect_restarts(w, "1 (device)");
 }
 
+/* Rank 0 has failed by itself, and the new rank 0 waits for a GPU. The eviction of rank 1 would cost a unit. */
+static void a_restart_of_a_program_moves_no_job_into_its_end(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 2, 2);
+
+	pods->full = true;
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, HF_SECOND);
+	rw_patch_in(
+		w, &hf_pods, NS, "train-worker-0", "status",
+		"{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','ready':false,"
+		"'restartCount':0,'image':'i','imageID':'','state':{'terminated':{'exitCode':1}}}]}}");
+	w->holder[NODE] = NULL;
+	rw_report(w, NODE);
+	run(pods, HF_MINUTE);
+	rw_expect_message(w, "n003-1", "train-worker-1: one more eviction would fail its job");
+	run(pods, 30 * HF_MINUTE);
+	assert_int_equal(a->acts, 0);
+	assert_false(has_failed(w));
+}
+
+/* Both ranks restart after the fault of a device. Rank 0 runs again, and rank 1 waits for a GPU. The new pod of rank 0 does not
+ * belong to that fault: its eviction would cost a unit. */
+static void a_pod_of_the_restart_moves_no_job_into_its_end(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods =
+		begin(w, &a, "{'recovery':{'infrastructureLimit':0,'restartScope':'Job'}}", 2, 1);
+
+	w->sick[NODE + 1] = 1;
+	pods->together = 1;
+	pods->full_after = true;
+	rw_say(w, NODE + 1, RW_REBOOT);
+	run(pods, HF_MINUTE);
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	expect_restarts(w, "1 (device)");
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 30 * HF_MINUTE);
+	assert_false(has_failed(w));
+	rw_expect_message(w, "n003-1", "train-worker-0: one more eviction would fail its job");
+}
+
 /* Pods may go on when their job has ended. No eviction fails such a job any more. */
 static void the_pods_of_a_failed_job_leave(void **state)
 {
@@ -381,6 +427,8 @@ int main(int argc, char **argv)
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
 		T(a_job_that_waits_for_the_node_leaves_it),
+		T(a_restart_of_a_program_moves_no_job_into_its_end),
+		T(a_pod_of_the_restart_moves_no_job_into_its_end),
 		T(the_pods_of_a_failed_job_leave),
 		T(a_pod_that_no_signal_ends_keeps_no_reboot_back),
 		T(a_pod_of_a_node_that_was_away_has_its_time),

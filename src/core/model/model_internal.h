@@ -85,8 +85,6 @@ void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent);
 /* The budget to which incidents of that class are charged, or HF_BUDGET_NONE. */
 enum hf_budget hf_class_budget(enum hf_class cls);
-/* True if terminations of this class are charged to the application's budget. */
-bool hf_class_is_application(enum hf_class cls);
 /* The reason itself, if it says more than the exit code; else NULL ("Error", "Completed"). */
 const char *hf_container_reason_telling(const char *reason);
 

@@ -55,6 +55,8 @@ enum hf_class {
 const char *hf_class_name(enum hf_class cls);
 /* The class of that name; HF_CLASS_NONE for an unknown name. */
 enum hf_class hf_class_parse(const char *name);
+/* True if terminations of this class are charged to the application's budget. */
+bool hf_class_is_application(enum hf_class cls);
 
 /* The budget to which an incident is charged. */
 enum hf_budget {
