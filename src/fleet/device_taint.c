@@ -327,7 +327,7 @@ static void take_written(struct fleet_taints *t, const struct hf_reply *reply)
 	struct taint_node *node = hf_map_get(t->nodes, t->node);
 
 	if (reply->code != 0 && !(t->deletes && reply->code == HF_E_NOT_FOUND)) {
-		*t->deleted_uid = '\0';
+		/* The API server may still perform the delete, so deleted_uid stays. */
 		/* No later try would succeed, so the node is taken out of use. */
 		if (!t->deletes && node != NULL &&
 		    (reply->code == HF_E_FORBIDDEN || reply->code == HF_E_INVALID))

@@ -30,6 +30,23 @@ static void publish(struct dra *dra, int node, int generation, const char *devic
 	dra_publish(dra, name, text);
 }
 
+/* Both GPUs of the node, as its agent reports them. */
+static void publish_two(struct dra *dra, int node)
+{
+	char name[16], text[512];
+
+	rw_name(node, name);
+	snprintf(
+		text, sizeof(text),
+		"{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':'s-%s',"
+		"'uid':'u-%s','resourceVersion':'1'},'spec':{'driver':'gpu.example.com','nodeName':'%s',"
+		"'pool':{'name':'%s','generation':2,'resourceSliceCount':1},'devices':[{'name':'gpu-0',"
+		"'attributes':{'uuid':{'string':'GPU-%s'}}},{'name':'gpu-1','attributes':{'uuid':{'string':"
+		"'GPU-%s-1'}}}]}}",
+		name, name, name, name, name, name);
+	dra_publish(dra, name, text);
+}
+
 static struct dra *begin(struct rw *w, int nodes, const char *policy)
 {
 	struct dra *dra = dra_create(w);
@@ -417,6 +434,32 @@ static void a_task_that_a_person_ordered_is_not_the_last_rung(void **state)
 		assert_string_equal(effect_after(w, &ladder, HF_MINUTE), "NoSchedule");
 }
 
+/* One of two failed GPUs is well again. The API server gives no answer to the delete of its rule, and performs it later. That
+ * is no person who wants the node's devices back: the other GPU has not recovered. */
+static void a_late_delete_is_no_wish_of_a_person(void **state)
+{
+	struct rw *w = *state;
+	struct dra *dra;
+
+	w->gpus = 2;
+	dra = begin(w, 5, DEVICE);
+	publish_two(dra, 1);
+	w->sick[1] = 3;
+	rw_say(w, 1, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(dra->rules_len, 2);
+	dra->refuse_rules = HF_E_TIMEOUT;
+	w->sick[1] = 1;
+	rw_report(w, 1);
+	rw_run(w, 500 * HF_MS);
+	dra_remove_rule(dra, hf_streq(dra_device_of(dra, "n001"), "gpu-1") ? 0 : 1);
+	dra->refuse_rules = 0;
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(dra->rules_len, 1);
+	assert_string_equal(dra_device_of(dra, "n001"), "gpu-0");
+	assert_null(strstr(dra_mark_of(w, "n001"), "takenOff"));
+}
+
 /* The operator dies at each of its writes: each device has at most one rule, and at the end none is left. */
 static void the_operator_may_die_at_each_write(void **state)
 {
@@ -464,6 +507,7 @@ int main(int argc, char **argv)
 		T(a_reset_of_another_device_takes_the_node),
 		cmocka_unit_test(pods_stay_on_a_device_if_the_policy_evicts_none),
 		T(a_task_that_a_person_ordered_is_not_the_last_rung),
+		T(a_late_delete_is_no_wish_of_a_person),
 		T(the_operator_may_die_at_each_write),
 	};
 
