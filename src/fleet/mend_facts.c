@@ -673,8 +673,11 @@ static const char *find_unknown_target(const struct fleet_mend *mend,
 /* What the act is for, and what no report shows. A person or a program may order an act for a fault of long ago. */
 static const char *find_unseen(const struct fleet_mend *mend, const struct mend_facts *facts)
 {
-	if (mend->rung == HF_MEND_RESET_DEVICE)
-		return find_unknown_target(mend, facts);
+	const char *unknown =
+		mend->rung == HF_MEND_RESET_DEVICE ? find_unknown_target(mend, facts) : NULL;
+
+	if (unknown != NULL)
+		return unknown;
 	return mend->rung == HF_MEND_EXTERNAL || mend->r.spec.fault.cls == NULL ||
 			       has_report(&facts->view)
 		       ? NULL

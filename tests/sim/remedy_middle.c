@@ -490,6 +490,38 @@ static void a_fault_that_no_report_shows_is_not_mended(void **state)
 	assert_string_equal(phase_of_act(w), "Cancelled");
 }
 
+/* The node is well, and its clock is ahead: a new leader does not know when the last report was made. A person's act for a fault
+ * that is over must wait for the next one. */
+static void a_new_leader_mends_no_fault_that_is_over(void **state)
+{
+	static const char *const rungs[] = {"reset-device", "reboot"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rungs); i++) {
+		struct rw *w;
+		struct ra *a;
+
+		rw_setup((void **)&w);
+		a = ra_create(w);
+		w->people_ask = true;
+		rw_begin(w, 3, MEND);
+		w->clock[NODE] = HF_HOUR;
+		rw_report(w, NODE);
+		rw_run(w, HF_SECOND);
+		rw_stop(w);
+		ra_request(a, NODE, 1, rungs[i],
+			   ",'fault':{'class':'gpu-reset','time':'2023-11-14T22:13:00Z'}");
+		rw_start(w);
+		rw_run(w, HF_MINUTE);
+		assert_string_equal(phase_of_act(w), "Pending");
+		rw_expect_message(w, ACT, "no report of the node's agent shows the fault");
+		rw_report(w, NODE);
+		expect_left_alone(w, a);
+		assert_string_equal(phase_of_act(w), "Cancelled");
+		rw_teardown((void **)&w);
+	}
+}
+
 /* A writer of the status approves the act of a well node itself. */
 static void a_forged_approval_is_withdrawn(void **state)
 {
@@ -927,6 +959,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_node_that_becomes_well_at_any_moment_is_left_alone),
 		cmocka_unit_test(a_forged_fault_is_not_mended),
 		T(a_fault_that_no_report_shows_is_not_mended),
+		cmocka_unit_test(a_new_leader_mends_no_fault_that_is_over),
 		T(a_forged_approval_is_withdrawn),
 		T(a_forged_quarantine_is_no_fault),
 		cmocka_unit_test(an_old_report_begins_no_act),
