@@ -283,6 +283,18 @@ static void run_diagnostic(const struct hf_mend_options *options, const struct h
 	}
 }
 
+/* Ends the processes of the agent. It replaces its process each minute while a device has failed, so another one may have
+ * opened the devices since the search for holders. */
+static void end_watchers(const struct hf_mend_options *options, const struct hf_mend_reset *reset)
+{
+	struct hf_mend_files files;
+	struct hf_mend_holders holders;
+
+	hf_mend_find_files(options, reset->spec, reset->nvidia, &files);
+	if (hf_mend_find_holders(options, &files, &holders, NULL) == 0)
+		hf_mend_end_watchers(options, &holders);
+}
+
 void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_mend_reset *reset,
 		       struct hf_mend_outcome *ret_outcome)
 {
@@ -302,7 +314,7 @@ void hf_mend_reset_act(const struct hf_mend_options *options, const struct hf_me
 	*ret_outcome = (struct hf_mend_outcome){.tool = tool.argv[0]};
 	set_persistence(options, reset, "0");
 	/* The agent starts its process again after 30 s. So end it right before the reset. */
-	hf_mend_end_watchers(options, &reset->holders);
+	end_watchers(options, reset);
 	if (hf_mend_tool_run(options, &tool, &result, &err) == 0) {
 		tell_result(reset, &result, ret_outcome);
 	} else {

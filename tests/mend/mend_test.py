@@ -493,6 +493,22 @@ def own_agent(w):
 
 
 @case
+def new_child(w):
+    """The agent has replaced its process after the search for holders: the new one is ended too"""
+    w.begin()
+    watcher = subprocess.Popen(["sleep", "600"])
+
+    def hook(method, path, body):
+        if method == "PATCH" and not os.path.exists(f"{w.host.proc}/{watcher.pid}"):
+            w.host.process(watcher.pid, "exe", "/dev/nvidia3")
+            put(f"{w.host.proc}/{watcher.pid}/cmdline", "/proc/self/exe\0agent\0--nvml=lib\0--nvml-child\0")
+    w.api.hook = hook
+    equal("exit code", w.run(), 0, w)
+    equal("end", watcher.poll(), -signal.SIGKILL)
+    equal("resets", w.host.resets(), 1)
+
+
+@case
 def conflict(w):
     """Another write between read and intent: the object is checked again, and the act is done once or not at all"""
     def touch_first(spec):
