@@ -80,7 +80,7 @@ struct hf_controller_env {
 	/* Logs an error of a request that is being retried. what: what was requested, such as
 	 * "healthpolicies". */
 	void (*problem)(void *arg, const char *what, int code, const char *message);
-	/* True once all pods have been listed. */
+	/* True once all pods and the jobs that own them have been listed. */
 	bool (*knows_pods)(void *arg);
 	/* Returns the key of the job that owns the pod, such as "pytorchjobs/ns/name". NULL: no job
 	 * owns the pod, or the pod has another UID. With uid "" every UID is accepted. */

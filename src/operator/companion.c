@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "core/model/names.h"
 #include "core/model/status.h"
+#include "operator/kinds_internal.h"
 #include "operator/look.h"
 
 /*
@@ -36,7 +37,9 @@ static void pass_problem_on(void *arg, const char *what, int code, const char *m
 
 static bool knows_pods(void *arg)
 {
-	return hf_cache_synced(((const struct hf_operator *)arg)->pods.cache);
+	const struct hf_operator *op = arg;
+
+	return hf_cache_synced(op->pods.cache) && hf_kinds_listed(op);
 }
 
 static const char *find_owner(void *arg, const char *ns, const char *pod, const char *uid)

@@ -21,6 +21,8 @@ void hf_kind_found(struct hf_kind *kind)
 
 void hf_kind_problem(struct hf_kind *kind, int code, const char *message)
 {
+	if (kind->failed_at == HF_TIME_NONE)
+		kind->failed_at = hf_loop_mono(kind->op->loop);
 	if (code != HF_E_NOT_FOUND) {
 		hf_operator_problem(kind->op, kind->resource->plural, code, message);
 		return;
@@ -42,6 +44,24 @@ bool hf_kinds_known(const struct hf_operator *op)
 	for (size_t i = 0; i < op->n_kinds; i++)
 		known = known && (op->kinds[i].running || op->kinds[i].missing);
 	return known;
+}
+
+/* The right to list a kind may be missing for ever, or its conversion fail. */
+#define LIST_WAIT HF_MINUTE
+
+static bool is_listed(const struct hf_kind *kind)
+{
+	return hf_cache_synced(kind->cache) || kind->missing ||
+	       (kind->failed_at != HF_TIME_NONE &&
+		hf_loop_mono(kind->op->loop) - kind->failed_at >= LIST_WAIT);
+}
+
+bool hf_kinds_listed(const struct hf_operator *op)
+{
+	for (size_t i = 0; i < op->n_kinds; i++)
+		if (!is_listed(&op->kinds[i]))
+			return false;
+	return true;
 }
 
 void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb)

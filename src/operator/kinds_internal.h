@@ -13,6 +13,8 @@ void hf_kind_problem(struct hf_kind *kind, int code, const char *message);
 void hf_kind_found(struct hf_kind *kind);
 /* Each kind is either running or missing in the cluster, and at least one kind is running. */
 bool hf_kinds_known(const struct hf_operator *op);
+/* The jobs of each kind are listed, as far as the cluster gives them.  A list that fails for long keeps nothing waiting. */
+bool hf_kinds_listed(const struct hf_operator *op);
 /* Append a sentence that names the missing kinds; nothing if the cluster has all. */
 void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb);
 

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/script_test.h"
 
-#include "operator/operator_internal.h"
+#include "operator/kinds_internal.h"
 
 /* Kinds of jobs that the cluster knows, does not know yet, or does not let the operator read. */
 
@@ -88,6 +88,31 @@ static void a_kind_that_is_forbidden_holds_up_no_other_but_is_no_missing_one(voi
 	assert_true(hf_str_has_prefix(bench->problem, "tfjobs: "));
 }
 
+/* Controllers that evict pods wait for the jobs of the pods, but not for ever. */
+static void a_list_that_is_late_is_waited_for(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_start(bench->op);
+	assert_false(hf_kinds_listed(bench->op));
+	answer_lists(bench, 0, HF_E_UNAVAILABLE);
+	assert_false(hf_kinds_listed(bench->op));
+	turn_for(bench, 30 * HF_SECOND);
+	answer_lists(bench, 0, HF_E_UNAVAILABLE);
+	assert_false(hf_kinds_listed(bench->op));
+	turn_for(bench, 30 * HF_SECOND);
+	assert_true(hf_kinds_listed(bench->op));
+}
+
+static void a_missing_kind_is_not_waited_for(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_start(bench->op);
+	answer_lists(bench, HF_E_NOT_FOUND, HF_E_NOT_FOUND);
+	assert_true(hf_kinds_listed(bench->op));
+}
+
 int main(void)
 {
 #define K(name) cmocka_unit_test_setup_teardown(name, setup_with_two_kinds, teardown)
@@ -96,6 +121,8 @@ int main(void)
 		K(a_kind_that_comes_later_is_found),
 		K(where_all_kinds_are_missing_it_is_not_ready_and_says_which),
 		K(a_kind_that_is_forbidden_holds_up_no_other_but_is_no_missing_one),
+		K(a_list_that_is_late_is_waited_for),
+		K(a_missing_kind_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,8 @@ struct hf_kind {
 	struct hf_cache *crd; /* cache of the kind's CRD; NULL: CRDs are not watched */
 	bool running;         /* the jobs of this kind are listed and get passes */
 	bool missing;         /* the cluster lacks the kind's CRD, and the log says so */
+	/* monotonic: when a list of the jobs has failed first; NONE: never */
+	hf_time failed_at;
 	bool crd_unseen;      /* the right to read the kind's CRD is missing */
 	bool narrow;          /* the kind's CRD does not keep the ledger */
 	/* the kind's CRD did not keep the ledger at some time since this process started */

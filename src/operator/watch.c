@@ -277,12 +277,15 @@ static void take_problem(void *arg, int code, const char *message)
 {
 	struct hf_kind *kind = arg;
 
-	if (kind->framework != NULL)
+	if (kind->framework != NULL) {
 		hf_kind_problem(kind, code, message);
-	else if (kind == hf_groups_kind(kind->op))
+		/* Nothing waits for the jobs of a missing kind. */
+		hf_companions_wake(kind->op);
+	} else if (kind == hf_groups_kind(kind->op)) {
 		hf_groups_problem(kind, code, message);
-	else
+	} else {
 		hf_operator_problem(kind->op, kind->resource->plural, code, message);
+	}
 }
 
 static void create_cache(struct hf_operator *op, struct hf_kind *kind,
@@ -321,6 +324,7 @@ void hf_watch_create_jobs(struct hf_operator *op, struct hf_kind *kind,
 			  const struct hf_framework *framework, const struct hf_resource *resource)
 {
 	kind->framework = framework;
+	kind->failed_at = HF_TIME_NONE;
 	create_cache(op, kind, resource, NULL);
 }
 

@@ -291,6 +291,37 @@ static void a_job_that_waits_for_the_node_leaves_it(void **state)
 	expect_restarts(w, "1 (device)");
 }
 
+static bool delay_jobs(const struct rw *w, const struct hf_request *request,
+		       struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->resource != &hf_pytorchjobs || request->verb != HF_VERB_LIST)
+		return false;
+	ret_fault->delay_before = 20 * HF_SECOND;
+	return true;
+}
+
+/* A new leader knows the pods of the node before it knows their jobs. */
+static void a_new_leader_waits_for_the_jobs(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'infrastructureLimit':0}}", 1, 1);
+
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 2 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_stop(w);
+	w->fault = delay_jobs;
+	rw_start(w);
+	run(pods, HF_MINUTE);
+	w->fault = NULL;
+	assert_false(has_failed(w));
+	assert_string_equal(w->holder[NODE], "train-worker-0");
+	run(pods, HF_MINUTE);
+	rw_expect_message(w, "n003-1", "one more eviction would fail");
+}
+
 /* Rank 0 has failed by itself, and the new rank 0 waits for a GPU. The eviction of rank 1 would cost a unit. */
 static void a_restart_of_a_program_moves_no_job_into_its_end(void **state)
 {
@@ -427,6 +458,7 @@ int main(int argc, char **argv)
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
 		T(a_job_that_waits_for_the_node_leaves_it),
+		T(a_new_leader_waits_for_the_jobs),
 		T(a_restart_of_a_program_moves_no_job_into_its_end),
 		T(a_pod_of_the_restart_moves_no_job_into_its_end),
 		T(the_pods_of_a_failed_job_leave),
