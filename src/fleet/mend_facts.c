@@ -259,7 +259,10 @@ static bool are_targets_out(const struct fleet_mend *mend, const struct hf_devic
 static void see_quarantine(struct fleet_mend *mend, const struct hf_device_health *health,
 			   struct mend_facts *facts)
 {
-	bool tainted = hf_node_has_quarantine_taint(&facts->marks);
+	/* The end of an act that waits would take its quarantine off. So the act of a person that has the Lease takes it over. */
+	bool others = facts->marked && facts->view.lease == HF_MEND_LEASE_OURS &&
+		      !is_of_policy(mend) && hf_fleet_mend_is_of_waiting(mend, &facts->mark);
+	bool tainted = hf_node_has_quarantine_taint(&facts->marks) && !others;
 	bool only_devices = !tainted && facts->devices_out && mend->rung == HF_MEND_RESET_DEVICE;
 	bool out = only_devices && are_targets_out(mend, health);
 

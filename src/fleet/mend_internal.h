@@ -344,6 +344,9 @@ bool hf_fleet_mend_names(const struct hf_remediation *r, const char *uuid);
  * that it does not name. */
 bool hf_fleet_mend_covers(const struct hf_remediation *r, enum hf_mend_rung rung,
 			  const struct mend_object *failed);
+/* Whether the quarantine is of another act, which waits. */
+bool hf_fleet_mend_is_of_waiting(const struct fleet_mend *mend,
+				 const struct hf_quarantine_mark *mark);
 /* Whether a later act of the node has succeeded and covers the failed act. */
 bool hf_fleet_mend_is_covered(const struct fleet_mend *mend, const struct mend_object *failed);
 /* Whether the act may have mended what is out of use now. A reset mends the devices that it names, any other act the

@@ -195,6 +195,18 @@ bool hf_fleet_mend_is_covered(const struct fleet_mend *mend, const struct mend_o
 	return false;
 }
 
+bool hf_fleet_mend_is_of_waiting(const struct fleet_mend *mend,
+				 const struct hf_quarantine_mark *mark)
+{
+	const char *act = hf_quarantine_act(mark->policy);
+	const struct hf_cache_entry *entry =
+		act == NULL ? NULL : hf_cache_get(mend->cache, NULL, act);
+	const struct mend_object *object = entry == NULL ? NULL : entry->view;
+
+	return object != NULL && object->readable && object->phase == HF_MEND_PENDING &&
+	       !hf_streq(act, mend->name);
+}
+
 hf_time hf_fleet_mend_created_at(const struct hf_remediation *r, const struct fleet_node *node)
 {
 	if (node->marked && hf_streq(hf_quarantine_act(node->mark.policy), r->name))

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /*
- * Acts that wait for the end of the work on their node, and work that comes to the node while an act waits. The node of
- * each test is n003.
+ * Acts that wait for the end of the work on their node or for another act, and work that comes to the node while an act waits.
+ * The node of each test is n003.
  */
 
 #define NODE 3
@@ -147,6 +147,30 @@ static void a_person_does_not_wait_for_work_that_the_policy_spares(void **state)
 	      "{'mode':'remediate','drain':{'mode':'complete'},'mend':{}," WIDE "}", "");
 }
 
+/* Two acts of people wait on the node. The one whose quarantine it is is cancelled while the other one is at work. */
+static void a_cancelled_act_leaves_the_quarantine_of_the_one_at_work(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(w, 4, "{'mode':'observe'}");
+
+	w->people_ask = true;
+	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
+	ra_request(a, NODE, 1, "reset-device", "");
+	ra_request(a, NODE, 2, "reboot", "");
+	rw_run(w, 10 * HF_SECOND);
+	rw_patch(w, &hf_nodes, NAME, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	for (int i = 0; i < 40 && a->acts == 0; i++)
+		rw_run(w, HF_SECOND / 4);
+	assert_string_equal(ra_phase(a, NODE), "Acting");
+	rw_patch(w, &hf_remediations, ACT, "{'spec':{'cancel':true}}");
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(ra_phase(a, NODE), "Acting");
+	assert_true(rw_tainted(w, NODE));
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	assert_false(rw_tainted(w, NODE));
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -156,6 +180,7 @@ int main(int argc, char **argv)
 		T(work_that_was_not_reported_goes_on),
 		T(the_pod_of_a_daemonset_holds_no_reboot),
 		T(the_pod_of_a_daemonset_holds_no_reboot_of_a_policy_that_evicts_none),
+		T(a_cancelled_act_leaves_the_quarantine_of_the_one_at_work),
 		T(a_person_does_not_wait_for_work),
 		T(a_person_does_not_wait_for_work_that_the_policy_spares),
 	};
