@@ -245,6 +245,9 @@ static void take_evicted(struct fleet_mend *mend, const struct hf_reply *reply)
 		hf_fleet_mend_note_eviction(mend, reply->message);
 		end_pass(mend, LOOK_AT_WORK);
 	} else if (reply->code != 0 && reply->code != HF_E_NOT_FOUND) {
+		/* So the API server answers if two disruption budgets select the pod. */
+		if (reply->code == HF_E_INTERNAL)
+			hf_fleet_note_refused(mend->fleet, mend->evicts_uid, reply->message);
 		fail_pass(mend, reply);
 	} else {
 		hf_fleet_mend_forget_refusal(mend);

@@ -78,6 +78,37 @@ static void a_missing_right_is_named(void **state)
 	}
 }
 
+static bool refuse_evictions(const struct rw *w, const struct hf_request *request,
+			     struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (!hf_streq(request->subresource, "eviction"))
+		return false;
+	*ret_fault = (struct hf_fault){.refuse = HF_E_INTERNAL,
+				       .message = "This pod has more than one PodDisruptionBudget"};
+	return true;
+}
+
+/* No later try succeeds either. The pod has another GPU than the failed one. */
+static void a_pod_that_cannot_be_evicted_has_its_reason(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->gpus = 2;
+	w->sick[NODE] = 2;
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", NODE, "ReplicaSet");
+	w->fault = refuse_evictions;
+	rw_policy(w, MEND);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 3 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_expect_message(w, ACT, "default/serve: This pod has more than one PodDisruptionBudget");
+}
+
 static const char *text_of_node(struct rw *w, const char *key)
 {
 	const struct hf_json *policy = rw_get(w, &hf_healthpolicies, NULL, "p");
@@ -202,6 +233,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_missing_right_is_named),
+		T(a_pod_that_cannot_be_evicted_has_its_reason),
 		T(a_missing_right_to_create_acts_is_told),
 		T(nobody_releases_before_acts_are_listed),
 		T(without_the_right_to_list_acts_theirs_is_not_released),
