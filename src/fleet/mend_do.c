@@ -440,9 +440,7 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
 	};
 	const struct hf_health_pod about = {
 		.fatal = true,
-		.selected = policy == NULL || !policy->spec.has_pod_selector ||
-			    hf_selector_match_labels(policy->pods,
-						     hf_json_path(pod, "metadata", "labels", NULL)),
+		.selected = !left->unselected,
 		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
 		.restarting = waits_for_restart(facts, left),
 		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),

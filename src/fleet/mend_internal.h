@@ -178,6 +178,7 @@ struct mend_left {
 	const char *stays;
 	/* its job restarts, which may move the pod, and none of the job's pods leaves the node yet */
 	bool restarts;
+	bool unselected; /* spec.drain.podSelector of the policy leaves it out */
 };
 
 /* What the write of a step needs besides the view. */

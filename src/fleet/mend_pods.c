@@ -168,17 +168,29 @@ static bool leaves_with(const struct fleet_mend *mend, const char *job)
 	return false;
 }
 
-static struct mend_left judge_left(const struct fleet_mend *mend, size_t at)
+static bool is_unselected(const struct fleet_policy *policy, const struct hf_json *pod)
 {
+	return policy != NULL && policy->spec.has_pod_selector &&
+	       !hf_selector_match_labels(policy->pods,
+					 hf_json_path(pod, "metadata", "labels", NULL));
+}
+
+static struct mend_left judge_left(const struct fleet_mend *mend, const struct mend_facts *facts,
+				   size_t at)
+{
+	const struct hf_json *pod = hf_doc_json(mend->pods[at]);
 	const struct hf_controller_env *env = &mend->fleet->env;
 	const char *job = find_job(mend, mend->pods[at]);
 	/* A restart of the job moves its pods in any case. */
 	bool restarts = job != NULL && env->is_restarting(env->arg, job) && !leaves_with(mend, job);
 	const char *stays = job == NULL || is_leaving(mend, at)
 				    ? NULL
-				    : env->fails_by_eviction(env->arg, job, hf_doc_json(mend->pods[at]));
+				    : env->fails_by_eviction(env->arg, job, pod);
 
-	return (struct mend_left){.at = at, .stays = stays, .restarts = restarts};
+	return (struct mend_left){.at = at,
+				  .stays = stays,
+				  .restarts = restarts,
+				  .unselected = is_unselected(facts->policy, pod)};
 }
 
 /* Why the pod is still there; NULL: nothing keeps it. */
@@ -189,6 +201,8 @@ static const char *find_why_left(const struct fleet_mend *mend, const struct men
 	if (left->stays != NULL)
 		return hf_arena_printf(mend->arena, "one more eviction would fail its job (%s)",
 				       left->stays);
+	if (left->unselected)
+		return "spec.drain.podSelector of the policy leaves it out";
 	refused = hf_fleet_find_refused(mend->fleet, hf_doc_uid(mend->pods[left->at]));
 	if (refused != NULL)
 		return refused;
@@ -243,7 +257,7 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 		     struct mend_facts *facts, size_t at)
 {
 	const struct hf_json *pod = hf_doc_json(mend->pods[at]);
-	struct mend_left left = judge_left(mend, at);
+	struct mend_left left = judge_left(mend, facts, at);
 	const char *why = find_why_left(mend, &left);
 
 	/* A pod that may not leave is named before others. */
@@ -253,7 +267,7 @@ static void add_left(const struct fleet_mend *mend, const struct hf_device_healt
 						       why == NULL ? "" : ": ", hf_str_or(why, ""));
 	note_work(mend, health, pod, facts);
 	facts->left[facts->view.pods_left++] = left;
-	facts->view.pods_stay += left.stays != NULL;
+	facts->view.pods_stay += left.stays != NULL || left.unselected;
 	facts->view.pods_lost += hf_find_controller(pod) == NULL;
 }
 

@@ -146,7 +146,7 @@ struct hf_mend_view {
 	const char *pod_left;
 	/* pod that may have been given a device of the act after the agent's newest report; NULL: there is none */
 	const char *pod_unreported;
-	size_t pods_stay; /* of pods_left: pods that the drain does not evict, since their job would fail */
+	size_t pods_stay; /* of pods_left: pods that the drain does not evict */
 	size_t pods_lost; /* of pods_left: pods without a controller that would create them again */
 	/* the labels that enable the operands are false, or the node has no operands */
 	bool operands_off;

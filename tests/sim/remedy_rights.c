@@ -8,7 +8,7 @@
 #include <string.h>
 
 /*
- * Acts under an API server that refuses a request of the operator. The node of each test is n003.
+ * Acts under an API server that refuses a request of the operator, and pods that may not be evicted. The node of each test is n003.
  */
 
 #define NODE 3
@@ -107,6 +107,31 @@ static void a_pod_that_cannot_be_evicted_has_its_reason(void **state)
 	rw_run(w, 3 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Draining");
 	rw_expect_message(w, ACT, "default/serve: This pod has more than one PodDisruptionBudget");
+}
+
+static void a_pod_that_the_policy_leaves_out_has_its_reason(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_create(w);
+
+	w->gpus = 2;
+	w->sick[NODE] = 2;
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", NODE, "ReplicaSet");
+	rw_policy(w, "{'mode':'remediate','mend':{},'drain':{'podSelector':{'matchLabels':{'app':"
+		     "'train'}}}," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	/* A person asks before. */
+	w->people_ask = true;
+	ra_request(a, NODE, 1, "reboot", ",'policy':'p','dryRun':true");
+	rw_run(w, HF_SECOND);
+	rw_expect_message(w, ACT, "1 of 1 pod would stay: default/serve: spec.drain.podSelector");
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 3 * HF_MINUTE);
+	assert_string_equal(ra_phase(a, NODE), "Draining");
+	rw_expect_message(w, NAME "-2", "default/serve: spec.drain.podSelector of the policy");
+	assert_false(rw_is_evicted(w, "default", "serve"));
 }
 
 static const char *text_of_node(struct rw *w, const char *key)
@@ -234,6 +259,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_missing_right_is_named),
 		T(a_pod_that_cannot_be_evicted_has_its_reason),
+		T(a_pod_that_the_policy_leaves_out_has_its_reason),
 		T(a_missing_right_to_create_acts_is_told),
 		T(nobody_releases_before_acts_are_listed),
 		T(without_the_right_to_list_acts_theirs_is_not_released),
