@@ -601,7 +601,7 @@ static void decide_offered(struct fleet_taints *t, struct fleet_policy *policy,
 			t->arena, "%s, and %d %s been evicted", plan->why_offered, facts->mark.late,
 			facts->mark.late == 1 ? "pod that was given it has"
 					      : "pods that were given it have");
-	} else if (limit == 0 || has_open_act(t->fleet, t->node, false)) {
+	} else if (limit == 0 || plan->offers_slow || has_open_act(t->fleet, t->node, false)) {
 		plan->why_node = plan->why_offered;
 	} else if (!hf_fleet_is_awaited(t->fleet, t->node, policy->spec.stale_after)) {
 		/* Nothing shows which pods are given the device, so none would be evicted. */

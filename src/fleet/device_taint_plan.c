@@ -251,6 +251,7 @@ static void plan_plugin(const struct hf_device_taint_view *view,
 		plan->why_offered = hf_arena_printf(
 			arena, "the device plugin of %.100s still offers the failed device %.100s",
 			resource, gpu_of(device));
+		plan->offers_slow |= hf_impact_of_device(device) == HF_IMPACT_SLOW;
 		return;
 	}
 	/* No pod had a device of the node for an hour. The plugin withheld this one before, and still withholds as many. */

@@ -54,6 +54,7 @@ struct hf_device_taint_plan {
 	const char *why_node;
 	/* the same, but the device's plugin and the kubelet may need time to withhold it */
 	const char *why_offered;
+	bool offers_slow; /* such a device only is slow: no pod is evicted from it */
 };
 
 /* Texts come from the arena, the view or are static. */

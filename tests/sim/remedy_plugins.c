@@ -26,7 +26,8 @@ static struct dra *begin(struct rw *w, int nodes, const char *policy)
 
 /* The agent of node 1 reports a failed GPU of a device plugin. resource: "null" if the agent does not know it. pods: the pods
  * that have the GPU, with a space between two. */
-static void report_class(struct rw *w, const char *cls, const char *resource, const char *pods)
+static void report_state(struct rw *w, const char *state, const char *cls, const char *resource,
+			 const char *pods)
 {
 	char text[2048], boot[40], at[HF_TIME_TEXT_MAX], holders[768] = "", pod[32];
 	const char *uid;
@@ -44,14 +45,19 @@ static void report_class(struct rw *w, const char *cls, const char *resource, co
 	hf_time_format_micro(hf_loop_wall(w->loop), at);
 	snprintf(
 		text, sizeof(text),
-		"{'status':{'state':'Unhealthy','class':'%s','action':'reset-device','bootID':'%s',"
+		"{'status':{'state':'%s','class':'%s','action':'reset-device','bootID':'%s',"
 		"'observedTime':'%s','evidenceTime':'%s','devices':[{'id':'0000:1a:00.0','uuid':'GPU-plugin',"
-		"'kind':'gpu','resource':%s,'state':'Unhealthy','class':'%s','since':"
+		"'kind':'gpu','resource':%s,'state':'%s','class':'%s','since':"
 		"'%s','faults':[{'detector':'xid','code':119,'class':'%s','action':'reset-device',"
 		"'first':'%s','last':'%s','count':1,'active':true}],'holders':[%s]}]}}",
-		cls, boot, at, at, resource, cls, at, cls, at, at, holders);
+		state, cls, boot, at, at, resource, state, cls, at, cls, at, at, holders);
 	w->by_test[1] = true;
 	rw_patch_status(w, &hf_devicehealths, "n001", text);
+}
+
+static void report_class(struct rw *w, const char *cls, const char *resource, const char *pods)
+{
+	report_state(w, "Unhealthy", cls, resource, pods);
 }
 
 #define RESOURCE "'example.com/gpu'"
@@ -301,6 +307,21 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	assert_true(dra_is_marked(w, "n001"));
 	assert_int_equal(late_of(w), 0);
 	assert_false(rw_tainted(w, 1));
+}
+
+/* No pod is evicted from a device that only is slow, so the limit would never be reached. */
+static void a_slow_device_that_is_offered_costs_the_node(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin(w, 5, LATE_PODS("2"));
+	offer(w, 8, 8);
+	report_state(w, "Degraded", "degraded", RESOURCE, "");
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(dra_is_marked(w, "n001"));
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+	assert_false(rw_event(w, "DeviceStillOffered", "n001"));
 }
 
 /* Two pods that came in one moment: the second one waits until the node has its taint. The API server is slow, so that
@@ -585,6 +606,7 @@ int main(int argc, char **argv)
 		T(a_resource_that_is_left_over_withholds_no_device),
 		T(a_plugin_that_offers_a_failed_device_costs_the_node),
 		T(a_node_whose_plugin_offers_a_device_stays_until_the_limit),
+		T(a_slow_device_that_is_offered_costs_the_node),
 		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
 		T(a_refused_eviction_counts_once),
 		T(a_pod_counts_once_whenever_the_operator_dies),
