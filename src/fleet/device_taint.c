@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "ctl/backoff.h"
 #include "fleet/device_taint_plan.h"
+#include "fleet/given_pods.h"
 #include "fleet/mend_internal.h"
 #include "store/resource.h"
 
@@ -61,6 +62,7 @@ struct taint_node {
 	uint64_t key;       /* of the objects' versions in the last round */
 	hf_time due;        /* monotonic time of the next look; 0: at once */
 	hf_time offered_since; /* monotonic time: a plugin offers a failed device; NONE: none does */
+	struct hf_given_pods given; /* since that time */
 	char *why_node;
 };
 
@@ -591,16 +593,18 @@ static void tell_offered(struct fleet_taints *t, struct fleet_policy *policy,
 
 /* Decides about a node whose plugin still offers a failed device after a time in which the plugin could have withheld
  * it. An act waits until no pod can be given its device, so it takes the node. */
-static void decide_offered(struct fleet_taints *t, struct fleet_policy *policy,
-			   struct pass_facts *facts, struct hf_device_taint_plan *plan)
+static void decide_offered(struct fleet_taints *t, const struct taint_node *node,
+			   struct fleet_policy *policy, struct pass_facts *facts,
+			   struct hf_device_taint_plan *plan)
 {
-	int32_t limit = find_late_limit(policy);
+	int32_t limit = find_late_limit(policy), late = hf_given_pods_count(&node->given);
 
-	if (limit > 0 && facts->mark.late >= limit) {
+	if (facts->mark.late > late)
+		late = facts->mark.late;
+	if (limit > 0 && late >= limit) {
 		plan->why_node = hf_arena_printf(
-			t->arena, "%s, and %d %s been evicted", plan->why_offered, facts->mark.late,
-			facts->mark.late == 1 ? "pod that was given it has"
-					      : "pods that were given it have");
+			t->arena, "%s, and %d %s been evicted or ended", plan->why_offered, late,
+			late == 1 ? "pod that was given it has" : "pods that were given it have");
 	} else if (limit == 0 || plan->offers_slow || has_open_act(t->fleet, t->node, false)) {
 		plan->why_node = plan->why_offered;
 	} else if (!hf_fleet_is_awaited(t->fleet, t->node, policy->spec.stale_after)) {
@@ -618,12 +622,16 @@ static void wait_for_plugin(struct fleet_taints *t, struct taint_node *node,
 			    struct fleet_policy *policy, struct pass_facts *facts,
 			    struct hf_device_taint_plan *plan)
 {
-	if (plan->why_offered == NULL)
+	if (plan->why_offered == NULL) {
 		node->offered_since = HF_TIME_NONE;
-	else if (node->offered_since == HF_TIME_NONE)
+		node->given.len = 0;
+		return;
+	}
+	hf_given_pods_note(&node->given, facts->view.health, node->offered_since != HF_TIME_NONE);
+	if (node->offered_since == HF_TIME_NONE)
 		node->offered_since = read_clock(t);
 	else if (plan->why_node == NULL && read_clock(t) - node->offered_since >= PLUGIN_WAIT)
-		decide_offered(t, policy, facts, plan);
+		decide_offered(t, node, policy, facts, plan);
 }
 
 static void decide_rules(struct fleet_taints *t)

@@ -25,7 +25,7 @@ static struct dra *begin(struct rw *w, int nodes, const char *policy)
 }
 
 /* The agent of node 1 reports a failed GPU of a device plugin. resource: "null" if the agent does not know it. pods: the pods
- * that have the GPU, with a space between two. */
+ * that have the GPU, with a space between two; "-NAME": the pod has ended. */
 static void report_state(struct rw *w, const char *state, const char *cls, const char *resource,
 			 const char *pods)
 {
@@ -33,16 +33,19 @@ static void report_state(struct rw *w, const char *state, const char *cls, const
 	const char *uid;
 	int len;
 
+	hf_time_format_micro(hf_loop_wall(w->loop), at);
 	for (; sscanf(pods, "%31s%n", pod, &len) == 1; pods += len) {
-		uid = hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata", "uid",
+		const char *name = pod + (*pod == '-');
+
+		uid = hf_json_path_str(rw_get(w, &hf_pods, "default", name), "metadata", "uid",
 				       NULL);
 		assert_non_null(uid);
 		snprintf(holders + strlen(holders), sizeof(holders) - strlen(holders),
-			 "%s{'namespace':'default','pod':'%s','uid':'%s','container':'c'}",
-			 *holders == '\0' ? "" : ",", pod, uid);
+			 "%s{'namespace':'default','pod':'%s','uid':'%s','container':'c'%s%s%s}",
+			 *holders == '\0' ? "" : ",", name, uid, name > pod ? ",'until':'" : "",
+			 name > pod ? at : "", name > pod ? "'" : "");
 	}
 	rw_boot_id(w, 1, boot);
-	hf_time_format_micro(hf_loop_wall(w->loop), at);
 	snprintf(
 		text, sizeof(text),
 		"{'status':{'state':'%s','class':'%s','action':'reset-device','bootID':'%s',"
@@ -307,6 +310,29 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	assert_true(dra_is_marked(w, "n001"));
 	assert_int_equal(late_of(w), 0);
 	assert_false(rw_tainted(w, 1));
+}
+
+/* Each pod fails on the device before its eviction, and its owner makes another one. */
+static void pods_that_fail_on_the_device_count_too(void **state)
+{
+	struct rw *w = *state;
+
+	(void)begin_offered(w, LATE_PODS("2"));
+	give(w, "late-1");
+	rw_run(w, HF_SECOND / 2);
+	report_gpu(w, "-late-1");
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_is_evicted(w, "default", "late-1"));
+	assert_false(rw_tainted(w, 1));
+	rw_pod(w, "late-2", 1, "ReplicaSet");
+	w->holder[1] = NULL;
+	report_gpu(w, "late-2 -late-1");
+	rw_run(w, HF_SECOND / 2);
+	report_gpu(w, "-late-2 -late-1");
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(late_of(w), 0);
+	assert_true(rw_tainted(w, 1));
+	assert_true(is_told(w, "and 2 pods that were given it have been evicted or ended"));
 }
 
 /* No pod is evicted from a device that only is slow, so the limit would never be reached. */
@@ -606,6 +632,7 @@ int main(int argc, char **argv)
 		T(a_resource_that_is_left_over_withholds_no_device),
 		T(a_plugin_that_offers_a_failed_device_costs_the_node),
 		T(a_node_whose_plugin_offers_a_device_stays_until_the_limit),
+		T(pods_that_fail_on_the_device_count_too),
 		T(a_slow_device_that_is_offered_costs_the_node),
 		T(no_more_pods_are_evicted_than_the_limit_before_the_taint),
 		T(a_refused_eviction_counts_once),
