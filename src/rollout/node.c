@@ -411,7 +411,7 @@ static void see_entry(struct ro *ro, struct ro_facts *facts)
 	(void)hf_rollout_phase_of(entry->outcome, &view->outcome);
 	view->since = entry->since == HF_TIME_NONE ? view->now : entry->since;
 	view->changed_at = entry->changed_at;
-	view->backwards = pass->state == HF_ROLLOUT_ROLLING_BACK;
+	view->backwards = hf_ro_is_on_way_back(pass);
 	view->had_failed = view->backwards && !entry->was_well;
 	view->ends = hf_ro_ends(&pass->r, &pass->spec);
 	view->stops = view->ends || pass->state == HF_ROLLOUT_HALTED ||

@@ -306,6 +306,8 @@ bool hf_ro_whole(struct ro *ro, struct hf_request *ret_request, struct hf_doc **
 struct hf_rollout_node *hf_ro_find_entry(const struct hf_rollout_status *status, const char *name);
 /* True if the rollout has halted because the spec or the DaemonSet was wrong or changed, and not by evidence. */
 bool hf_ro_is_halted_without_evidence(struct hf_rollout_status *status);
+/* True if the nodes in work are taken back: in a rollback, and after a halt of a rollback. */
+bool hf_ro_is_on_way_back(const struct ro_pass *pass);
 /* Sets or replaces a condition. True: its status or reason differs. */
 bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
 			 bool is_true, const char *reason, const char *message);

@@ -39,6 +39,17 @@ bool hf_ro_is_halted_without_evidence(struct hf_rollout_status *status)
 	return c != NULL && (hf_streq(c->reason, "Invalid") || hf_streq(c->reason, "Superseded"));
 }
 
+bool hf_ro_is_on_way_back(const struct ro_pass *pass)
+{
+	struct hf_rollout_status status = pass->r.status;
+	const struct hf_rollout_condition *c = find_condition(&status, "Halted");
+
+	if (pass->state != HF_ROLLOUT_HALTED || c == NULL)
+		return pass->state == HF_ROLLOUT_ROLLING_BACK;
+	return hf_streq(c->reason, "RollbackSuperseded") || hf_streq(c->reason, "NoRevision") ||
+	       hf_streq(c->reason, "RollbackFailed");
+}
+
 bool hf_ro_set_condition(const struct ro *ro, struct hf_rollout_status *status, const char *type,
 			 bool is_true, const char *reason, const char *message)
 {

@@ -464,6 +464,52 @@ static void a_way_back_goes_on_after_another_template(void **state)
 	}
 }
 
+/* A person changes the template while node 2 is being proved on the way back, and writes the previous one ten minutes later. */
+static void a_node_in_its_proof_on_the_way_back_is_proved_after_another_template(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	d->effect[3][2] = RD_NEVER_READY;
+	rd_roll(d, DRIVER BACK);
+	rd_run_node_until(d, 3, "RolledBack");
+	rd_run_node_until(d, 2, "Proving");
+	w->silent[2] = true;
+	rd_set_version(d, 3);
+	rw_run(w, HF_MINUTE);
+	rd_expect_phase(d, "Halted");
+	w->silent[2] = false;
+	rw_run(w, 9 * HF_MINUTE);
+	rd_set_version(d, 1);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(rd_count_running(d, 1), 4);
+	rd_expect_clean(d);
+}
+
+/* The way back waits for node 1, which has failed, and a person changes the template meanwhile. */
+static void a_failed_node_keeps_its_cordon_after_another_template(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = keep_from_way_back(w);
+
+	rd_run_until(d, "RollingBack");
+	rd_run_node_until(d, 1, "Waiting");
+	rd_set_version(d, 3);
+	for (int i = 0; i < 300; i++) {
+		rw_run(w, HF_SECOND);
+		assert_true(rd_is_cordoned(d, 1));
+	}
+	rd_expect_phase(d, "Halted");
+	assert_string_equal(rd_node_phase(d, "r", 1), "Failed");
+	rd_set_version(d, 1);
+	rw_set_ready(w, 1, "True");
+	rw_run(w, HF_HOUR);
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	rd_expect_clean(d);
+}
+
 /* A person undoes the template by hand after the halt, while another node is in work. */
 static void a_way_back_begins_after_a_person_has_undone_the_template(void **state)
 {
@@ -559,6 +605,8 @@ int main(int argc, char **argv)
 		T(nodes_that_had_the_change_before_keep_it),
 		T(a_template_that_is_the_wanted_one_again_is_not_taken_back),
 		T(a_way_back_goes_on_after_another_template),
+		T(a_node_in_its_proof_on_the_way_back_is_proved_after_another_template),
+		T(a_failed_node_keeps_its_cordon_after_another_template),
 		T(a_way_back_begins_after_a_person_has_undone_the_template),
 		T(a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back),
 		T(a_label_that_another_has_changed_since_is_left_alone),
