@@ -415,6 +415,14 @@ static void fail_if_late(const struct hf_rollout_node_view *view, struct hf_roll
 	end_work(step, HF_ROLLOUT_FAILED);
 }
 
+/* The time from which the deadline of the change counts: a hold may delay the mark, and says nothing about the change. */
+static hf_time change_begins(const struct hf_rollout_node_view *view)
+{
+	if (!view->marked && !view->proof.begun)
+		return hf_time_add(view->since, view->empty_for);
+	return view->marked && view->marked_at > view->since ? view->marked_at : view->since;
+}
+
 static void step_changing(const struct hf_rollout_node_view *view,
 			  struct hf_rollout_node_step *step)
 {
@@ -431,7 +439,7 @@ static void step_changing(const struct hf_rollout_node_view *view,
 						  : "waits until the change is there");
 		(void)(ask_for(step, !view->marked, HF_ROLLOUT_MARK) ||
 		       ask_for(step, true, HF_ROLLOUT_CHANGE));
-		fail_if_late(view, step, proof_begins(view));
+		fail_if_late(view, step, change_begins(view));
 		return;
 	}
 	step->next = HF_ROLLOUT_PROVING;

@@ -137,6 +137,7 @@ struct hf_rollout_node_view {
 	/* Annotation holdfast.dev/rollout names this rollout. It stays if a person takes the cordon off. */
 	bool own_cordon;
 	bool marked;         /* the node has the rollout's mark of this change */
+	hf_time marked_at;   /* marked: when the mark was written */
 	bool in_maintenance; /* the Node's condition MaintenanceInProgress names this rollout */
 	const char *
 		held; /* what holds the node back: an annotation, a limit, a window; NULL: nothing */

@@ -271,6 +271,7 @@ static void the_mark_comes_before_the_change(void **state)
 	expect_act(&v, HF_ROLLOUT_MARK);
 	v.marked = true;
 	v.proof.changed = false;
+	v.marked_at = T0;
 	v.now = T0 + 15 * HF_MINUTE;
 	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
 	/* No operator ran for an hour: the change may never have been made. */
@@ -278,6 +279,32 @@ static void the_mark_comes_before_the_change(void **state)
 	v.now = v.seen_since + 15 * HF_MINUTE - HF_SECOND;
 	expect_act(&v, HF_ROLLOUT_CHANGE);
 	v.now += HF_SECOND;
+	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
+}
+
+/* The change has 15 minutes from its mark on. */
+static void a_hold_does_not_count_for_the_change(void **state)
+{
+	struct hf_rollout_node_view v = in_phase(HF_ROLLOUT_CHANGING);
+
+	(void)state;
+	v.held = "annotation holdfast.dev/hold of the node";
+	v.now = T0 + 20 * HF_MINUTE;
+	expect_wait(&v, "waits: annotation holdfast.dev/hold");
+	v.held = NULL;
+	expect_act(&v, HF_ROLLOUT_MARK);
+	v.marked = true;
+	v.marked_at = v.now;
+	expect_act(&v, HF_ROLLOUT_CHANGE);
+	v.now += 15 * HF_MINUTE;
+	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
+	/* The mark is of an earlier try. */
+	v.marked_at = T0 - HF_HOUR;
+	v.now = T0 + HF_MINUTE;
+	expect_act(&v, HF_ROLLOUT_CHANGE);
+	/* The mark is refused. */
+	v.marked = false;
+	v.now = T0 + HF_HOUR + 15 * HF_MINUTE;
 	expect_end(&v, HF_ROLLOUT_FAILED, "no proof within 900 s");
 }
 
@@ -696,6 +723,7 @@ int main(void)
 		cmocka_unit_test(a_node_with_an_unknown_device_waits_before_its_change),
 		cmocka_unit_test(a_device_that_fails_before_the_change_ends_the_work),
 		cmocka_unit_test(the_mark_comes_before_the_change),
+		cmocka_unit_test(a_hold_does_not_count_for_the_change),
 		cmocka_unit_test(a_change_that_is_marked_and_has_not_begun_is_stopped),
 		cmocka_unit_test(the_own_condition_is_cleared_without_the_lease),
 		cmocka_unit_test(the_annotation_goes_after_a_person_took_the_cordon_off),

@@ -212,6 +212,7 @@ static void see_mark(struct ro *ro, struct ro_facts *facts)
 		&ro->pass, hf_json_path(json_of(ro, RO_READ_NODE), "metadata", "annotations", NULL),
 		&facts->mark);
 	facts->view.marked = facts->has_mark && facts->mark.rolled_back == facts->view.backwards;
+	facts->view.marked_at = facts->has_mark ? facts->mark.at : HF_TIME_NONE;
 }
 
 /* The Node was made again after its change, and has neither the change nor a cordon: it is another node. */

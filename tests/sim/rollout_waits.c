@@ -468,6 +468,25 @@ static void a_node_that_loses_its_driver_in_work_is_skipped(void **state)
 	rd_expect_clean(d);
 }
 
+/* A person holds the node back in the moment in which its change is to begin, for longer than the proof may take. */
+static void a_hold_before_the_change_is_not_blamed_on_it(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 4, DRIVER FAST);
+
+	for (int i = 0; i < 6000 && !hf_streq(rd_node_phase(d, "r", 0), "Changing"); i++)
+		rw_run(w, HF_MS);
+	rw_patch_node(w, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':'yes'}}}");
+	rw_run(w, 10 * HF_MINUTE);
+	assert_string_equal(rd_node_message(d, "r", 0),
+			    "waits: annotation holdfast.dev/hold of the node");
+	assert_int_equal(d->deletes[0], 0);
+	rw_patch_node(w, 0, "{'metadata':{'annotations':{'holdfast.dev/hold':null}}}");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_message(d, "4 of 4 nodes changed and proved");
+}
+
 /* ---- what is not there any more -------------------------------------------------------------------- */
 
 static bool refuse_deletes(const struct rw *w, const struct hf_request *request,
@@ -664,6 +683,7 @@ int main(int argc, char **argv)
 		T(a_node_that_stays_away_does_not_keep_the_rollout),
 		T(no_annotation_is_left_on_a_node_that_a_person_uncordons),
 		T(more_nodes_are_skipped_than_the_status_can_list),
+		T(a_hold_before_the_change_is_not_blamed_on_it),
 		T(a_halted_rollout_changes_no_marked_node),
 		T(no_condition_is_left_on_a_node_whose_lease_was_deleted),
 		T(a_deleted_lease_lets_no_other_rollout_in),
