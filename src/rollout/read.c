@@ -155,6 +155,17 @@ static bool take_slice(struct ro_pass *pass, struct hf_doc *doc)
 	return true;
 }
 
+/* An ended pod holds nothing, and a node may have thousands of them. Those of the canary tell how long it took. */
+static bool is_needless(const struct ro_pass *pass, const struct hf_json *pod)
+{
+	const char *owner = hf_json_path_str(hf_find_controller(pod), "name", NULL);
+
+	return hf_has_pod_ended(pod) &&
+	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL &&
+	       !hf_ro_is_of_daemon_set(pod, &pass->spec) &&
+	       !hf_streq(owner, hf_ro_present_canary(pass));
+}
+
 /* Takes one item of a list. False: there are too many. */
 static bool take_item(struct ro *ro, struct hf_doc *doc)
 {
@@ -170,6 +181,8 @@ static bool take_item(struct ro *ro, struct hf_doc *doc)
 		return true;
 	default: break;
 	}
+	if (is_needless(pass, hf_doc_json(doc)))
+		return true;
 	if (pass->pods_len == RO_PODS_MAX)
 		return false;
 	pass->pods[pass->pods_len++] = hf_doc_ref(doc);

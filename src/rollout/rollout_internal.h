@@ -30,7 +30,7 @@
  */
 
 #define RO_OBJECTS_MAX 1000
-#define RO_PODS_MAX 1024 /* pods of one node */
+#define RO_PODS_MAX 1024 /* pods of one node that have not ended */
 #define RO_REVISIONS_MAX                                                                           \
 	64 /* of a DaemonSet; Kubernetes keeps 10 if the manifest does not say more */
 #define RO_DRIVERS_MAX 20000  /* pods of the DaemonSet */

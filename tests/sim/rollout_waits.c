@@ -293,6 +293,24 @@ static void a_job_with_a_restart_left_is_moved(void **state)
 			    "infrastructure");
 }
 
+/* Pods of ended jobs stay on node 0 until somebody deletes them, and hold nothing. */
+static void pods_that_have_ended_keep_no_node_back(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 3);
+	char name[16];
+
+	for (int i = 0; i < 1200; i++) {
+		snprintf(name, sizeof(name), "ended-%d", i);
+		rd_pod(d, name, 0, NULL);
+		rd_end_pod(d, name);
+	}
+	rd_roll(d, DRIVER FAST);
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	rd_expect_message(d, "3 of 3 nodes changed and proved");
+}
+
 /* ---- nodes that may not begin yet ------------------------------------------------------------------ */
 
 /* The control plane loses all nodes for a while: a rollout that ended then would have changed none of them. */
@@ -674,6 +692,7 @@ int main(int argc, char **argv)
 		T(a_disruption_budget_is_named),
 		T(a_job_that_an_eviction_would_fail_stays),
 		T(a_job_with_a_restart_left_is_moved),
+		T(pods_that_have_ended_keep_no_node_back),
 		cmocka_unit_test(a_missing_namespace_is_named),
 		T(a_rollout_waits_for_nodes_that_are_not_ready),
 		T(a_full_domain_keeps_no_other_domain_back),
