@@ -557,8 +557,15 @@ static void cache_read(const struct fleet_mend *mend, struct hf_doc *doc)
 		hf_cache_put_live(fleet->policies_cache, doc);
 }
 
+/* An ended pod holds nothing, and a node may have thousands of them. */
+static bool is_over(const struct hf_json *pod)
+{
+	return hf_has_pod_ended(pod) &&
+	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL;
+}
+
 /* Takes one page of a list into the pass. Returns false if there are more than HF_MEND_PODS_MAX
- * pods. */
+ * pods that have not ended. */
 static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
 {
 	for (size_t i = 0; i < reply->n_items; i++) {
@@ -571,6 +578,8 @@ static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
 			mend->in_maintenance |= hf_streq(
 				hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL),
 				mend->node);
+		} else if (is_over(hf_doc_json(doc))) {
+			continue;
 		} else if (mend->pods_len == HF_MEND_PODS_MAX) {
 			return false;
 		} else {

@@ -29,7 +29,7 @@
  * is kept but the time of the next pass.
  */
 
-/* The most pods of one node that a pass can read. A kubelet runs 110 by default. */
+/* The most pods of one node that a pass can read, without ended ones. A kubelet runs 110 by default. */
 #define HF_MEND_PODS_MAX 1024
 #define HF_MEND_WANTED_MAX 16
 #define HF_MEND_OBJECTS_MAX 20000

@@ -171,6 +171,30 @@ static void a_cancelled_act_leaves_the_quarantine_of_the_one_at_work(void **stat
 	assert_false(rw_tainted(w, NODE));
 }
 
+/* Pods of ended jobs stay on the node until somebody deletes them, and hold nothing. */
+static void pods_that_have_ended_hold_no_reboot(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a = ra_begin(w, 10, "{'mode':'remediate','mend':{}," WIDE "}");
+	char text[512], name[16];
+
+	for (int i = 0; i < 1200; i++) {
+		snprintf(name, sizeof(name), "ended-%d", i);
+		snprintf(text, sizeof(text),
+			 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':"
+			 "'default'},'spec':{'nodeName':'n003','containers':[{'name':'c','image':"
+			 "'i'}]}}",
+			 name);
+		rw_create(w, &hf_pods, "default", text);
+		rw_patch_in(w, &hf_pods, "default", name, "status",
+			    "{'status':{'phase':'Succeeded'}}");
+	}
+	rw_say(w, NODE, RW_REBOOT);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+}
+
 int main(int argc, char **argv)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, rw_setup, rw_teardown)
@@ -183,6 +207,7 @@ int main(int argc, char **argv)
 		T(a_cancelled_act_leaves_the_quarantine_of_the_one_at_work),
 		T(a_person_does_not_wait_for_work),
 		T(a_person_does_not_wait_for_work_that_the_policy_spares),
+		T(pods_that_have_ended_hold_no_reboot),
 	};
 #undef T
 
