@@ -165,6 +165,17 @@ static void bind_pod(void *arg, struct hf_json *pod)
 	hf_json_append(hf_json_ensure_array(pod, "tolerations"), toleration);
 }
 
+/* Without it the job stays until the rollout has read how it ended. */
+static void drop_ttl(struct hf_json *job)
+{
+	struct hf_json *spec = hf_json_ensure_object(job, "spec");
+
+	if (!is_batch(job))
+		spec = hf_json_get(spec, "runPolicy");
+	if (hf_json_type(spec) == HF_JSON_OBJECT)
+		hf_json_remove(spec, "ttlSecondsAfterFinished");
+}
+
 struct hf_doc *hf_canary_job(const struct hf_json *template, const char *name,
 			     const struct hf_owner *owner, const char *hostname)
 {
@@ -176,6 +187,7 @@ struct hf_doc *hf_canary_job(const struct hf_json *template, const char *name,
 	hf_json_set_str(metadata, "name", name);
 	hf_set_owner(metadata, owner);
 	(void)each_pod_spec(job, bind_pod, text);
+	drop_ttl(job);
 	return hf_doc_from_json(job);
 }
 

@@ -29,7 +29,7 @@ struct hf_canary_place {
 const char *hf_canary_name(const struct hf_canary_place *place, char ret_name[HF_CANARY_NAME_MAX]);
 
 /* Makes the job from the template: with this name and owner, its pods bound to the node with the label
- * kubernetes.io/hostname=hostname, and tolerating the node's cordon. */
+ * kubernetes.io/hostname=hostname, and tolerating the node's cordon. The job has no ttlSecondsAfterFinished. */
 struct hf_doc *hf_canary_job(const struct hf_json *pattern, const char *name,
 			     const struct hf_owner *owner, const char *hostname);
 

@@ -132,6 +132,25 @@ static void a_batch_job_is_bound_too(void **state)
 	expect_bound(hf_json_path(hf_doc_json(job), "spec", "template", "spec", NULL), 1);
 }
 
+static void the_job_stays_after_its_end(void **state)
+{
+	HF_AUTO_DOC batch = json_doc_of(
+		"{'apiVersion':'batch/v1','kind':'Job','metadata':{'namespace':'a'},'spec':{"
+		"'ttlSecondsAfterFinished':0," POD "}}");
+	HF_AUTO_DOC train = json_doc_of(
+		"{'apiVersion':'kubeflow.org/v1','kind':'TFJob','metadata':{'namespace':'a'},'spec':{"
+		"'runPolicy':{'ttlSecondsAfterFinished':0,'backoffLimit':1},'tfReplicaSpecs':{'Chief':"
+		"{" POD "}}}}");
+	HF_AUTO_DOC job = hf_canary_job(hf_doc_json(batch), "canary-1", &owner, "gpu-1");
+	HF_AUTO_DOC other = hf_canary_job(hf_doc_json(train), "canary-1", &owner, "gpu-1");
+	const struct hf_json *policy = hf_json_path(hf_doc_json(other), "spec", "runPolicy", NULL);
+
+	(void)state;
+	assert_null(hf_json_path(hf_doc_json(job), "spec", "ttlSecondsAfterFinished", NULL));
+	assert_null(hf_json_get(policy, "ttlSecondsAfterFinished"));
+	assert_int_equal(hf_json_i64(hf_json_get(policy, "backoffLimit"), 0), 1);
+}
+
 static void the_name_tells_node_try_and_side_apart(void **state)
 {
 	struct hf_canary_place place = {.rollout_uid = "u", .node = "gpu-1.rack.example.com"};
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(each_kind_of_job_may_be_a_canary),
 		cmocka_unit_test(each_pod_is_bound_to_the_cordoned_node),
 		cmocka_unit_test(a_batch_job_is_bound_too),
+		cmocka_unit_test(the_job_stays_after_its_end),
 		cmocka_unit_test(the_name_tells_node_try_and_side_apart),
 		cmocka_unit_test(a_job_is_read_by_its_conditions),
 		cmocka_unit_test(a_history_counts_for_its_template),

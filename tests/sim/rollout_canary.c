@@ -103,6 +103,22 @@ static void a_canary_without_a_limit_runs_after_the_change_only(void **state)
 	rd_expect_clean(d);
 }
 
+/* A person takes over the manifest of a job that goes away at its end. The rollout reads the job's end, then deletes the job. */
+static void a_canary_that_would_go_away_at_its_end_is_seen(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_begin(w, 2, SPEC("", ""));
+
+	canaries(d, 0, 0, 30, 0);
+	rd_patch_spec(d, "r",
+		      "'proof':{'canary':{'template':{'spec':{'runPolicy':{"
+		      "'ttlSecondsAfterFinished':0}}}}}");
+	rw_run(w, 30 * HF_MINUTE);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(d->canaries_made, 2);
+	rd_expect_clean(d);
+}
+
 static void pods_leave_before_the_first_canary(void **state)
 {
 	struct rw *w = *state;
@@ -532,6 +548,7 @@ int main(int argc, char **argv)
 		T(a_canary_runs_before_and_after_the_change),
 		T(a_node_with_a_history_runs_one_canary),
 		T(a_canary_without_a_limit_runs_after_the_change_only),
+		T(a_canary_that_would_go_away_at_its_end_is_seen),
 		T(pods_leave_before_the_first_canary),
 		T(a_canary_with_slower_steps_halts),
 		T(a_canary_that_takes_longer_halts),
