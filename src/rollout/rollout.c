@@ -31,6 +31,8 @@
 #define RETRY_MIN HF_SECOND
 #define CONFLICT_MIN (HF_SECOND / 10)
 #define RETRY_MAX (30 * HF_SECOND)
+/* Passes on the whole list no more pods of a DaemonSet than this. */
+#define DRIVERS_A_SECOND 500
 /* While a rollout is unfinished, passes are closer than this. */
 #define READ_GAP_MAX HF_MINUTE
 
@@ -49,6 +51,11 @@ static void look_soon(struct ro *ro, hf_time within)
 	hf_timer_arm(ro->timer, within > 0 ? within : 0);
 }
 
+/* When a pass comes next, and before when it does not come, both in monotonic time. */
+struct due {
+	hf_time at, not_before;
+};
+
 /* node "": the pass on the whole. */
 static const char *print_key(char key[KEY_MAX], const char *name, const char *node)
 {
@@ -56,12 +63,13 @@ static const char *print_key(char key[KEY_MAX], const char *name, const char *no
 	return key;
 }
 
-static void set_due(struct ro *ro, const char *name, const char *node, hf_time at)
+static void set_due(struct ro *ro, const char *name, const char *node, hf_time at,
+		    hf_time not_before)
 {
-	hf_time *due = hf_xcalloc(1, sizeof(*due));
+	struct due *due = hf_xcalloc(1, sizeof(*due));
 	char key[KEY_MAX];
 
-	*due = at;
+	*due = (struct due){.at = at > not_before ? at : not_before, .not_before = not_before};
 	if (!hf_map_put(ro->due, print_key(key, name, node), due))
 		free(due);
 }
@@ -69,19 +77,21 @@ static void set_due(struct ro *ro, const char *name, const char *node, hf_time a
 static void wake_pass(struct ro *ro, const char *name, const char *node)
 {
 	char key[KEY_MAX];
+	struct due *due = hf_map_get(ro->due, print_key(key, name, node));
 
 	/* The pass under way may have read the object before the change. */
 	ro->woken |= hf_streq(name, ro->pass.name) && hf_streq(node, ro->pass.node);
-	hf_map_remove(ro->due, print_key(key, name, node));
+	if (due != NULL)
+		due->at = due->not_before;
 	look_soon(ro, 0);
 }
 
 static hf_time due_at(const struct ro *ro, const char *name, const char *node)
 {
 	char key[KEY_MAX];
-	const hf_time *due = hf_map_get(ro->due, print_key(key, name, node));
+	const struct due *due = hf_map_get(ro->due, print_key(key, name, node));
 
-	return due == NULL ? 0 : *due;
+	return due == NULL ? 0 : due->at;
 }
 
 struct choice {
@@ -151,9 +161,18 @@ static void on_timer(void *arg)
 
 /* ---- the end of a pass -------------------------------------------------------------------------- */
 
+/* How long the next pass of the same kind waits at least. In a large fleet many nodes end their work in the time in which
+ * a pass on the whole lists the pods of the DaemonSet: one pass is enough for all of them. */
+static hf_time find_rest(const struct ro *ro)
+{
+	return (hf_time)(ro->pass.drivers_len / DRIVERS_A_SECOND) * HF_SECOND;
+}
+
 static void leave_pass(struct ro *ro, hf_time wait)
 {
-	set_due(ro, ro->pass.name, ro->pass.node, hf_time_add(read_clock(ro), wait));
+	hf_time now = read_clock(ro);
+
+	set_due(ro, ro->pass.name, ro->pass.node, hf_time_add(now, wait), now + find_rest(ro));
 	hf_ro_drop_reads(ro);
 	hf_task_post(ro->reset);
 	look_soon(ro, 0);

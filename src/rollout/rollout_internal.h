@@ -163,8 +163,7 @@ struct ro {
 	struct hf_controller_env env;
 	struct hf_cache *cache;          /* DeviceRollouts */
 	struct hf_cache *nodes, *health; /* NULL while every DeviceRollout is at an end */
-	struct hf_map
-		*due; /* "NAME" or "NAME/NODE" → hf_time *, the monotonic time of the next pass */
+	struct hf_map *due; /* "NAME" or "NAME/NODE" → struct due *, the time of the next pass */
 	struct hf_timer *timer;
 	struct hf_task
 		*reset; /* creates and destroys caches, which their own callbacks must not do */

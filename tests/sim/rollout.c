@@ -81,6 +81,33 @@ static void a_thousand_nodes_stay_within_the_budget(void **state)
 	rd_expect_clean(d);
 }
 
+static unsigned pages;
+
+static bool count_pages(const struct rw *w, const struct hf_request *request,
+			struct hf_fault *ret_fault)
+{
+	(void)w;
+	(void)ret_fault;
+	pages += request->resource == &hf_pods && request->verb == HF_VERB_LIST &&
+		 request->label_selector != NULL;
+	return false;
+}
+
+/* All pods of the DaemonSet are listed to choose the next nodes, and not again for each node that ends its work. */
+static void a_thousand_pods_are_not_listed_for_each_node(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d;
+
+	pages = 0;
+	w->fault = count_pages;
+	d = rd_begin(w, 1000, DRIVER ",'soakSeconds':30,'atOnce':64,'waves':['10%']");
+	rd_run_until(d, "Succeeded");
+	assert_int_equal(rd_count_running(d, 2), 100);
+	print_message("100 of 1000 nodes: %u pages of pods\n", pages);
+	assert_true(pages < 60);
+}
+
 static void a_label_is_rolled_out(void **state)
 {
 	struct rw *w = *state;
@@ -891,6 +918,7 @@ int main(int argc, char **argv)
 		T(a_hundred_nodes_take_little_more_than_their_soaks),
 		T(a_rollback_takes_all_nodes_back),
 		T(a_rollback_of_a_label_restores_each_value),
+		T(a_thousand_pods_are_not_listed_for_each_node),
 		T(a_thousand_nodes_stay_within_the_budget),
 		cmocka_unit_test(it_goes_on_after_a_death_before_each_write),
 		cmocka_unit_test(it_goes_on_after_a_death_after_each_write),
