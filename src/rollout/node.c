@@ -215,14 +215,16 @@ static void see_mark(struct ro *ro, struct ro_facts *facts)
 	facts->view.marked_at = facts->has_mark ? facts->mark.at : HF_TIME_NONE;
 }
 
-/* The Node was made again after its change, and has neither the change nor a cordon: it is another node. */
+/* The Node was made again after its cordon or its change, and has neither: it is another node. */
 static bool is_made_again(const struct ro *ro, const struct ro_facts *facts,
 			  const struct hf_node_marks *marks)
 {
+	const struct hf_rollout_node_view *view = &facts->view;
 	hf_time changed_at = ro->pass.entry->changed_at;
 
-	return !facts->has_mark && changed_at != HF_TIME_NONE && marks->created_at > changed_at &&
-	       (facts->view.phase == HF_ROLLOUT_PROVING || facts->view.phase == HF_ROLLOUT_CANARY);
+	return !facts->has_mark && !view->own_cordon && view->phase > HF_ROLLOUT_LOCKED &&
+	       view->phase < HF_ROLLOUT_RESTORING &&
+	       marks->created_at > (changed_at != HF_TIME_NONE ? changed_at : view->since);
 }
 
 static void see_node(struct ro *ro, struct ro_facts *facts)

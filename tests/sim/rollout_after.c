@@ -519,6 +519,31 @@ static void a_node_that_is_made_again_before_its_proof_halts_nothing(void **stat
 	rd_expect_clean(d);
 }
 
+/* The node is installed anew while it is emptied. No person took its cordon off, so it is changed in the last wave. */
+static void a_node_that_is_made_again_before_its_change_is_changed_later(void **state)
+{
+	struct rw *w = *state;
+	struct rd *d = rd_create(w, 4);
+
+	rd_pod(d, "train-0", 0, "train");
+	rd_roll(d, DRIVER FAST ",'empty':'Wait','emptySeconds':3600");
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rd_node_phase(d, "r", 0), "Emptying");
+	d->bare[0] = true;
+	rw_delete(w, &hf_nodes, "n000");
+	rw_node(w, 0);
+	rw_patch_status(w, &hf_nodes, "n000",
+			"{'status':{'allocatable':{'nvidia.com/gpu':'8','cpu':'64'}}}");
+	d->bare[0] = false;
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rd_node_message(d, "r", 0), "the node does not exist any more");
+	rd_end_pod(d, "train-0");
+	rw_run(w, HF_HOUR);
+	rd_expect_phase(d, "Succeeded");
+	assert_int_equal(rd_count(d, "r", "changed"), 4);
+	rd_expect_clean(d);
+}
+
 /* The agent ends while the node waits for a pod. */
 static void a_node_whose_agent_falls_silent_is_not_changed(void **state)
 {
@@ -803,6 +828,7 @@ int main(int argc, char **argv)
 		T(a_fault_from_before_the_change_is_not_blamed_on_it),
 		T(a_proved_node_that_is_made_again_halts_nothing),
 		T(a_node_that_is_made_again_before_its_proof_halts_nothing),
+		T(a_node_that_is_made_again_before_its_change_is_changed_later),
 		T(a_node_with_a_silent_agent_is_not_changed),
 		T(a_node_whose_agent_falls_silent_is_not_changed),
 		T(a_skipped_node_is_no_canary),
