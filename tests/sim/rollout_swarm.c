@@ -325,9 +325,10 @@ static void fall_ill(struct swarm *s, int node)
 		rw_say(s->w, node, ills[pick(s, HF_ARRAY_LEN(ills))]);
 }
 
+/* While the agent is silent, nobody can know that the node is well. */
 static void get_well(struct swarm *s, int node)
 {
-	if (s->d->ready[node] && !is_changing(s, node))
+	if (s->d->ready[node] && !s->w->silent[node] && !is_changing(s, node))
 		rw_say(s->w, node, RW_WELL);
 }
 
