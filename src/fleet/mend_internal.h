@@ -19,6 +19,7 @@
  * - mend_act.c     makes the acts that need no actor on the node
  * - mend_webhook.c calls the webhook of rung external
  * - mend_create.c  creates the Remediations that a policy's plan asks for
+ * - mend_metrics.c counts Remediations
  * - mend_refusal.c tells people which request is refused
  * - mend_prune.c   chooses the finished Remediations that are deleted
  * - mend_recall.c  finds attempts and running acts of each node, for the plan of a policy
@@ -232,6 +233,9 @@ void hf_fleet_mend_want(struct fleet_mend *mend, const struct fleet_seen *seen);
 /* True for a Remediation that cannot be read and may have begun its act: it is of another version, and no other act may
  * begin. No operator begins an act on an object that it cannot read. */
 bool hf_fleet_mend_blocks(const struct hf_json *unreadable);
+
+/* --- mend_metrics.c --- */
+void hf_fleet_mend_init_metrics(struct fleet_mend *mend);
 void hf_fleet_mend_update_metrics(struct fleet_mend *mend);
 
 /* --- mend_facts.c --- */

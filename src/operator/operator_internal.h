@@ -139,8 +139,8 @@ struct hf_kind {
 	bool missing;         /* the cluster lacks the kind's CRD, and the log says so */
 	/* monotonic: when a list of the jobs has failed first; NONE: never */
 	hf_time failed_at;
-	bool crd_unseen;      /* the right to read the kind's CRD is missing */
-	bool narrow;          /* the kind's CRD does not keep the ledger */
+	bool crd_unseen; /* the right to read the kind's CRD is missing */
+	bool narrow;     /* the kind's CRD does not keep the ledger */
 	/* the kind's CRD did not keep the ledger at some time since this process started */
 	bool was_narrow;
 	bool keeps; /* a reply contained the ledger that was sent, so the CRD keeps it */
