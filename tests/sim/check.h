@@ -65,6 +65,7 @@ struct sim_pod_truth {
 	bool forced;  /* the operator deleted it without grace */
 	bool tainted; /* its node had a taint that kept pods off when the pod went */
 	hf_time made_at, gone_at;
+	hf_time followed_at; /* when the next process of its rank began, after it was gone; 0: not yet */
 	uint64_t made_in;       /* check_past.c: the number of the change that created the pod */
 	hf_time unplaced_since; /* since when no node takes the pod; 0: it has a node */
 	bool failed;
@@ -204,6 +205,8 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid);
 void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
 void sim_check_stop(struct sim *sim, const struct hf_request *request);
+/* A process of this pod begins: notes which pods of its rank it follows. */
+void sim_check_follows(struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod);
 void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,
 			const struct sim_pod_truth *pod);

@@ -167,6 +167,7 @@ void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct s
 	struct hf_doc *stored = job_of(sim, job);
 	bool first = !pod->begun;
 
+	sim_check_follows(sim, pod);
 	pod->begun = true;
 	if (stored == NULL || job->terminal == NULL || !first || !works_well(sim) ||
 	    job->not_ours || !sim_stops_pods(job, stored) || sim_now(sim) - job->ended_at < SLACK)

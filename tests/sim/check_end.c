@@ -41,12 +41,28 @@ static bool died_after(struct sim *sim, const struct sim_pod_truth *pod,
 	return other->gone_at < node->dead_since || (was_clock_set(sim) && !other->lost);
 }
 
-/* True if the pod was taken away, or its machine or device failed, after the other pod was gone. If all ranks ran again in
- * between, that is a fault of its own. */
+void sim_check_follows(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		struct sim_pod_truth *former = value;
+
+		if (former->gone && former->followed_at == 0 && former->role == pod->role &&
+		    former->index == pod->index && hf_streq(former->job_uid, pod->job_uid))
+			former->followed_at = sim_now(sim);
+	}
+}
+
+/* True if the pod was taken away, or its machine or device failed, after the rank of the other pod ran again: that is a fault
+ * of its own. The loss of one machine is one fault of all its pods. */
 static bool was_taken_after(const struct sim_pod_truth *pod, const struct sim_pod_truth *other)
 {
-	return (pod->disrupted || pod->sick || pod->away) && other->gone && pod->gone &&
-	       other->gone_at < pod->gone_at;
+	if (pod->away && other->away && hf_streq(pod->node, other->node))
+		return false;
+	return (pod->disrupted || pod->sick || pod->away) && pod->gone && other->followed_at > 0 &&
+	       other->followed_at < pod->gone_at;
 }
 
 /* True if two ends may belong to one incident. An incident ends incidentSeconds after all ranks run
