@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "framework/framework.h"
+#include "harness/ledger_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -390,7 +391,7 @@ static void check_end(struct world *w)
 			ip_fail_world(w, "%s of an earlier job runs at the end", pod->name);
 			continue;
 		}
-		attempt = ip_sparse(
+		attempt = ledger_text_number(
 			hf_json_path_str(ledger, "replicas", ip_type_of(pod), "attempts", NULL),
 			ip_index_of(pod));
 		if (pod->g != hf_json_i64(hf_json_get(ledger, "generation"), 0) ||

@@ -206,7 +206,6 @@ void ip_on_read(void *arg);
 void ip_on_repeat(void *arg);
 void ip_on_write(void *arg);
 void ip_set_ready(struct node *node, const char *status);
-int64_t ip_sparse(const char *text, long long index);
 const char *ip_type_of(const struct pod *pod);
 
 #endif

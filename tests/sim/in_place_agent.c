@@ -3,6 +3,7 @@
 #include "sim/in_place.h"
 
 #include "base/str.h"
+#include "harness/ledger_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,35 +128,6 @@ void ip_on_write(void *arg)
 		hf_timer_arm(node->write, ip_span(w, HF_SECOND));
 }
 
-int64_t ip_sparse(const char *text, long long index)
-{
-	for (const char *at = hf_str_or(text, ""); *at != '\0';) {
-		char *end;
-		long long i = strtoll(at, &end, 10);
-		long long v = strtoll(end + 1, &end, 10);
-
-		if (i == index)
-			return v;
-		at = *end == ',' ? end + 1 : end;
-	}
-	return 0;
-}
-
-static bool in_ranges(const char *text, long long index)
-{
-	for (const char *at = hf_str_or(text, ""); *at != '\0';) {
-		char *end;
-		long long from = strtoll(at, &end, 10), to = from;
-
-		if (*end == '-')
-			to = strtoll(end + 1, &end, 10);
-		if (index >= from && index <= to)
-			return true;
-		at = *end == ',' ? end + 1 : end;
-	}
-	return false;
-}
-
 const char *ip_type_of(const struct pod *pod)
 {
 	return strstr(pod->name, "-master-") != NULL ? "Master" : "Worker";
@@ -173,9 +145,10 @@ static bool is_of_now(const struct pod *pod, const struct hf_json *ledger)
 	const struct hf_json *role = hf_json_path(ledger, "replicas", ip_type_of(pod), NULL);
 	int64_t g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	int64_t base = hf_json_i64(hf_json_get(ledger, "inPlaceBase"), g);
-	int64_t a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
-	int64_t alone =
-		ip_sparse(hf_json_str(hf_json_get(role, "inPlace"), NULL), ip_index_of(pod));
+	int64_t a = ledger_text_number(hf_json_str(hf_json_get(role, "attempts"), NULL),
+				       ip_index_of(pod));
+	int64_t alone = ledger_text_number(hf_json_str(hf_json_get(role, "inPlace"), NULL),
+					   ip_index_of(pod));
 
 	return pod->g0 >= base && pod->g0 <= g && pod->a0 + alone == a;
 }
@@ -186,8 +159,8 @@ bool ip_is_let_start(const struct pod *pod, const struct hf_json *ledger)
 
 	/* The operator makes a pod again, and counts nothing, that has gone before it was noted. */
 	return is_of_now(pod, ledger) &&
-	       in_ranges(hf_json_str(hf_json_get(role, "created"), NULL), ip_index_of(pod)) &&
-	       !in_ranges(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod));
+	       ledger_text_has(hf_json_str(hf_json_get(role, "created"), NULL), ip_index_of(pod)) &&
+	       !ledger_text_has(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod));
 }
 
 static void give_order(struct pod *pod, const struct hf_json *job, const struct hf_json *ledger)
@@ -199,7 +172,7 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 	    !hf_streq(hf_json_path_str(job, "metadata", "uid", NULL), pod->job_uid))
 		return;
 	g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
-	a = ip_sparse(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
+	a = ledger_text_number(hf_json_str(hf_json_get(role, "attempts"), NULL), ip_index_of(pod));
 	pod->stays = hf_json_i64(hf_json_get(ledger, "inPlaceWaitSeconds"), 0) > 0;
 	/* An order older than the last one comes from a watch that is behind, so exec ignores
 	 * it. */
@@ -210,8 +183,9 @@ static void give_order(struct pod *pod, const struct hf_json *job, const struct 
 		return;
 	pod->tg = g;
 	pod->ta = a;
-	pod->thold = in_ranges(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod)) ||
-		     !is_of_now(pod, ledger);
+	pod->thold =
+		ledger_text_has(hf_json_str(hf_json_get(role, "hold"), NULL), ip_index_of(pod)) ||
+		!is_of_now(pod, ledger);
 	pod->tsave = hf_json_get(ledger, "saveUntil") != NULL
 			     ? hf_json_i64(hf_json_get(ledger, "inPlaceSaveSeconds"), 0)
 			     : 0;

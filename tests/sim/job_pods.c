@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "harness/json_text.h"
+#include "harness/ledger_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,35 +234,6 @@ static void report_pod(struct jp *jp, const struct jp_run *run)
 
 /* ---- exec and agents ------------------------------------------------------------------------------ */
 
-static int64_t find_sparse(const char *text, long long index)
-{
-	for (const char *at = hf_str_or(text, ""); *at != '\0';) {
-		char *end;
-		long long i = strtoll(at, &end, 10);
-		long long v = strtoll(end + 1, &end, 10);
-
-		if (i == index)
-			return v;
-		at = *end == ',' ? end + 1 : end;
-	}
-	return 0;
-}
-
-static bool is_in_ranges(const char *text, long long index)
-{
-	for (const char *at = hf_str_or(text, ""); *at != '\0';) {
-		char *end;
-		long long from = strtoll(at, &end, 10), to = from;
-
-		if (*end == '-')
-			to = strtoll(end + 1, &end, 10);
-		if (index >= from && index <= to)
-			return true;
-		at = *end == ',' ? end + 1 : end;
-	}
-	return false;
-}
-
 struct order {
 	int64_t g, a;
 	bool hold, save;
@@ -277,14 +249,14 @@ static struct order read_order(struct jp *jp, const struct jp_run *run)
 	long long index = is_launcher(run) ? 0 : strtoll(dash + 1, NULL, 10);
 	int64_t g = hf_json_i64(hf_json_get(ledger, "generation"), 0);
 	int64_t base = hf_json_i64(hf_json_get(ledger, "inPlaceBase"), g);
-	int64_t a = find_sparse(hf_json_path_str(role, "attempts", NULL), index);
-	int64_t alone = find_sparse(hf_json_path_str(role, "inPlace", NULL), index);
+	int64_t a = ledger_text_number(hf_json_path_str(role, "attempts", NULL), index);
+	int64_t alone = ledger_text_number(hf_json_path_str(role, "inPlace", NULL), index);
 	bool counts = run->g0 >= base && run->g0 <= g && run->a0 + alone == a;
 
 	return (struct order){.g = g,
 			      .a = a,
 			      .hold = !counts ||
-				      is_in_ranges(hf_json_path_str(role, "hold", NULL), index),
+				      ledger_text_has(hf_json_path_str(role, "hold", NULL), index),
 			      .save = hf_json_get(ledger, "saveUntil") != NULL};
 }
 
