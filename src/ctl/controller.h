@@ -87,6 +87,8 @@ struct hf_controller_env {
 	const char *(*find_job)(void *arg, const char *ns, const char *pod, const char *uid);
 	/* True if the job with this key has the condition Restarting=True. key may be NULL. */
 	bool (*is_restarting)(void *arg, const char *key);
+	/* True if a restart under way of the job with this key ends this pod. key may be NULL. */
+	bool (*is_moved)(void *arg, const char *key, const struct hf_json *pod);
 	/* Returns the field by which the job with this key fails once this pod of it is evicted: its rules, or the limit of its
 	 * budget for infrastructure, unless the eviction belongs to a restart under way. NULL: the job does not fail. key may
 	 * be NULL. */

@@ -413,8 +413,8 @@ static bool tell_maintenance(struct fleet_mend *mend, const struct mend_facts *f
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-/* A restart of the job moves the pod more gently than an eviction does. But a restart that moves other ranks only may wait
- * for a device of this very node. So it has half of the time of the drain. */
+/* A restart of the job moves the pod more gently than an eviction does. But it may wait for what this very node keeps. So it
+ * has half of the time of the drain. */
 static bool waits_for_restart(const struct mend_facts *facts, const struct mend_left *left)
 {
 	hf_time since = facts->view.drain_since, until = facts->view.drain_until;

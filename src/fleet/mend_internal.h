@@ -177,7 +177,7 @@ struct mend_left {
 	size_t at; /* index of fleet_mend.pods */
 	/* the field by which one more eviction would fail its job, so the drain leaves it there; NULL: none */
 	const char *stays;
-	/* its job restarts, which may move the pod, and none of the job's pods leaves the node yet */
+	/* its job restarts, which moves the pod */
 	bool restarts;
 	bool unselected; /* spec.drain.podSelector of the policy leaves it out */
 };

@@ -159,15 +159,6 @@ static bool is_leaving(const struct fleet_mend *mend, size_t at)
 	       NULL;
 }
 
-/* A pod of the job leaves the node already: the pods of one gang leave together, as one restart. */
-static bool leaves_with(const struct fleet_mend *mend, const char *job)
-{
-	for (size_t i = 0; i < mend->pods_len; i++)
-		if (is_leaving(mend, i) && hf_streq(find_job(mend, mend->pods[i]), job))
-			return true;
-	return false;
-}
-
 static bool is_unselected(const struct fleet_policy *policy, const struct hf_json *pod)
 {
 	return policy != NULL && policy->spec.has_pod_selector &&
@@ -181,15 +172,13 @@ static struct mend_left judge_left(const struct fleet_mend *mend, const struct m
 	const struct hf_json *pod = hf_doc_json(mend->pods[at]);
 	const struct hf_controller_env *env = &mend->fleet->env;
 	const char *job = find_job(mend, mend->pods[at]);
-	/* A restart of the job moves its pods in any case. */
-	bool restarts = job != NULL && env->is_restarting(env->arg, job) && !leaves_with(mend, job);
 	const char *stays = job == NULL || is_leaving(mend, at)
 				    ? NULL
 				    : env->fails_by_eviction(env->arg, job, pod);
 
 	return (struct mend_left){.at = at,
 				  .stays = stays,
-				  .restarts = restarts,
+				  .restarts = env->is_moved(env->arg, job, pod),
 				  .unselected = is_unselected(facts->policy, pod)};
 }
 

@@ -71,23 +71,46 @@ static bool is_restarting(void *arg, const char *key)
 	return hf_condition_is_true(find_job(arg, key), HF_COND_RESTARTING);
 }
 
+/* The number that the operator has stamped on the pod; 0: none. */
+static int64_t read_stamp(const struct hf_json *pod, const char *annotation)
+{
+	const char *text = hf_json_path_str(pod, "metadata", "annotations", annotation, NULL);
+	int64_t number = 0;
+
+	return hf_str_to_i64(hf_str_or(text, ""), 0, INT64_MAX, &number, NULL) == 0 ? number : 0;
+}
+
+/* A restart of all ranks ends the pods of older generations. If ranks restart in their pods, or one rank alone, the other
+ * pods stay. */
+static bool is_moved(void *arg, const char *key, const struct hf_json *pod)
+{
+	const struct hf_json *job = find_job(arg, key);
+	HF_AUTO_JSON ledger = NULL;
+	int64_t oldest;
+
+	if (!hf_condition_is_true(job, HF_COND_RESTARTING))
+		return false;
+	ledger = hf_job_recovery(job);
+	oldest = hf_json_i64(hf_json_get(ledger, "inPlaceBase"), 0);
+	if (oldest == 0)
+		oldest = hf_json_i64(hf_json_get(ledger, "generation"), 0);
+	return read_stamp(pod, HF_ANNOTATION_GENERATION) < oldest;
+}
+
 /* As hf_incident_covers: the eviction belongs to the incident of the restart under way if the pod is older than the
  * incident, and the program itself has not failed. */
 static bool is_covered(const struct hf_json *job, const struct hf_json *ledger,
 		       const struct hf_json *pod)
 {
 	const struct hf_json *incident = hf_json_get(ledger, "incident");
-	const char *stamp =
-		hf_json_path_str(pod, "metadata", "annotations", HF_ANNOTATION_INCIDENT, NULL);
-	int64_t after = 0;
 
 	if (!hf_condition_is_true(job, HF_COND_RESTARTING) ||
 	    hf_class_is_application(
 		    hf_class_parse(hf_str_or(hf_json_path_str(incident, "cause", NULL), ""))))
 		return false;
 	/* A pod without a stamp is older than each incident. */
-	(void)(hf_str_to_i64(hf_str_or(stamp, ""), 0, INT64_MAX, &after, NULL) == 0);
-	return after < hf_json_i64(hf_json_get(incident, "id"), 0);
+	return read_stamp(pod, HF_ANNOTATION_INCIDENT) <
+	       hf_json_i64(hf_json_get(incident, "id"), 0);
 }
 
 /* The rule matches a pod that the eviction API ends. */
@@ -194,6 +217,7 @@ void hf_companions_create(struct hf_operator *op)
 		.knows_pods = knows_pods,
 		.find_job = find_owner,
 		.is_restarting = is_restarting,
+		.is_moved = is_moved,
 		.fails_by_eviction = fails_by_eviction,
 		.find_limits = find_limits,
 		.each_device_restart = each_device_restart,

@@ -60,17 +60,7 @@ static const char *find_job(const struct ro *ro, struct hf_doc *pod)
 				hf_doc_uid(pod));
 }
 
-/* A pod of the same job leaves the node: the pods of one gang leave together, as one restart. */
-static bool leaves_with(const struct ro *ro, const char *job)
-{
-	for (size_t i = 0; i < ro->pass.pods_len; i++)
-		if (is_leaving(hf_doc_json(ro->pass.pods[i])) &&
-		    hf_streq(find_job(ro, ro->pass.pods[i]), job))
-			return true;
-	return false;
-}
-
-/* A restart of the job moves its pods, so they are not evicted while it restarts. */
+/* A pod that a restart of its job moves is not evicted. */
 static bool may_evict(const struct ro *ro, struct hf_doc *pod)
 {
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
@@ -81,7 +71,7 @@ static bool may_evict(const struct ro *ro, struct hf_doc *pod)
 	if (job == NULL)
 		return true;
 	job = hf_arena_strdup(arena, job);
-	return !ro->env.is_restarting(ro->env.arg, job) || leaves_with(ro, job);
+	return !ro->env.is_moved(ro->env.arg, job, hf_doc_json(pod));
 }
 
 static const char *find_why_stuck(const struct ro *ro, struct hf_doc *pod)

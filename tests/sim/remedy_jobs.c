@@ -280,15 +280,39 @@ static void a_job_that_waits_for_the_node_leaves_it(void **state)
 	pods->full = true;
 	w->sick[NODE] = 1;
 	rw_say(w, NODE, RW_REBOOT);
-	run(pods, 3 * HF_MINUTE);
-	rw_expect_message(w, "n003-1", "default/train-worker-1: its job restarts");
-	run(pods, 7 * HF_MINUTE);
+	run(pods, HF_MINUTE);
 	assert_int_equal(a->acts, 1);
+	run(pods, 9 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Succeeded");
 	run(pods, 5 * HF_MINUTE);
 	assert_false(has_failed(w));
 	assert_string_equal(w->holder[NODE], "train-worker-0");
 	expect_restarts(w, "1 (device)");
+}
+
+static bool refuse_deletes(const struct rw *w, const struct hf_request *request,
+			   struct hf_fault *ret_fault)
+{
+	(void)w;
+	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE)
+		return false;
+	ret_fault->refuse = HF_E_FORBIDDEN;
+	return true;
+}
+
+/* All ranks restart, and the operator has no right to delete the pod of rank 1. The restart has half of the drain. */
+static void a_restart_that_cannot_move_a_pod_keeps_no_reboot(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods = begin(w, &a, "{'recovery':{'restartScope':'Job'}}", 2, 2);
+
+	w->fault = refuse_deletes;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 3 * HF_MINUTE);
+	rw_expect_message(w, "n003-1", "default/train-worker-1: its job restarts");
+	run(pods, 7 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
 }
 
 static bool delay_jobs(const struct rw *w, const struct hf_request *request,
@@ -458,6 +482,7 @@ int main(int argc, char **argv)
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
 		T(a_job_that_waits_for_the_node_leaves_it),
+		T(a_restart_that_cannot_move_a_pod_keeps_no_reboot),
 		T(a_new_leader_waits_for_the_jobs),
 		T(a_restart_of_a_program_moves_no_job_into_its_end),
 		T(a_pod_of_the_restart_moves_no_job_into_its_end),
