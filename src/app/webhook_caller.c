@@ -64,12 +64,18 @@ static void end_call(struct hf_webhook_call *call, int code)
 	free_call(call);
 }
 
+/* Of an answer only the status counts: its body may be too long or break off. */
+static bool is_answered(const struct hf_http_result *result)
+{
+	return result->status >= 200;
+}
+
 /* The server asks for another attempt, or has a problem that may end. */
 static bool may_end(const struct hf_http_result *result)
 {
-	return result->code != 0 ? !result->permanent
-				 : result->status == 408 || result->status == 425 ||
-					   result->status == 429 || result->status >= 500;
+	return !is_answered(result) ? !result->permanent
+				    : result->status == 408 || result->status == 425 ||
+					      result->status == 429 || result->status >= 500;
 }
 
 static void on_answer(void *arg, const struct hf_http_result *result)
@@ -77,14 +83,14 @@ static void on_answer(void *arg, const struct hf_http_result *result)
 	struct hf_webhook_call *call = arg;
 	bool again = may_end(result) && call->tried < call->attempts;
 
-	if (result->code == 0)
+	if (is_answered(result))
 		snprintf(call->message, sizeof(call->message), "HTTP %d", result->status);
 	else
 		snprintf(call->message, sizeof(call->message), "%s", result->err->text);
 	/* A gateway that gives up does not know either. */
-	call->unsure |= result->code == 0 ? result->status == 502 || result->status == 504
-					  : result->code != HF_E_UNAVAILABLE;
-	if (result->code == 0 && result->status / 100 == 2)
+	call->unsure |= is_answered(result) ? result->status == 502 || result->status == 504
+					    : result->code != HF_E_UNAVAILABLE;
+	if (is_answered(result) && result->status / 100 == 2)
 		end_call(call, 0);
 	else if (again)
 		hf_timer_arm(call->timer, hf_backoff_next(&call->backoff, &call->caller->rng));

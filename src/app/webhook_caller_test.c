@@ -23,6 +23,7 @@ struct bench {
 	struct hf_webhook_caller *caller;
 	/* HTTP status of the answer to each request; -1: no answer */
 	int answers[4];
+	char *long_answer; /* body of each answer; NULL: a short one */
 	size_t requests;
 	char path[64], query[64], key[64], authorization[64], body[64];
 	unsigned ends;
@@ -56,7 +57,10 @@ static void serve(void *arg, struct hf_exchange *ex)
 	keep(bench->authorization, sizeof(bench->authorization),
 	     hf_exchange_header(ex, "Authorization"));
 	keep(bench->body, sizeof(bench->body), hf_exchange_body(ex, &len));
-	if (status > 0)
+	if (status > 0 && bench->long_answer != NULL)
+		hf_exchange_respond(ex, status, "text/html", bench->long_answer,
+				    strlen(bench->long_answer));
+	else if (status > 0)
 		hf_exchange_respond(ex, status, "text/plain", "secret", 6);
 }
 
@@ -91,6 +95,7 @@ static int tear_down(void **state)
 	hf_http_server_destroy(bench->server);
 	hf_timer_destroy(bench->look);
 	hf_test_loop_release(&bench->t);
+	free(bench->long_answer);
 	free(bench);
 	return 0;
 }
@@ -241,6 +246,19 @@ static void a_url_that_cannot_be_used_ends_the_call(void **state)
 	assert_int_equal(bench->requests, 0);
 }
 
+/* A portal may answer with a whole page. The status says whether the call is accepted. */
+static void a_call_that_is_answered_at_length_is_not_repeated(void **state)
+{
+	struct bench *bench = *state;
+	const size_t len = (size_t)1 << 20;
+
+	bench->long_answer = hf_xcalloc(1, len + 1);
+	memset(bench->long_answer, 'x', len);
+	bench->answers[0] = 200;
+	call_path(bench, "/", 3);
+	assert_end(bench, 0, "HTTP 200", 1);
+}
+
 static void a_cancelled_call_tells_nothing(void **state)
 {
 	struct bench *bench = *state;
@@ -280,6 +298,7 @@ int main(void)
 		T(a_gateway_that_gives_up_knows_nothing),
 		T(a_server_that_is_away_has_not_seen_the_call),
 		T(a_url_that_cannot_be_used_ends_the_call),
+		T(a_call_that_is_answered_at_length_is_not_repeated),
 		T(a_cancelled_call_tells_nothing),
 	};
 
