@@ -97,14 +97,14 @@ static bool is_moved(void *arg, const char *key, const struct hf_json *pod)
 	return read_stamp(pod, HF_ANNOTATION_GENERATION) < oldest;
 }
 
-/* As hf_incident_covers: the eviction belongs to the incident of the restart under way if the pod is older than the
- * incident, and the program itself has not failed. */
-static bool is_covered(const struct hf_json *job, const struct hf_json *ledger,
-		       const struct hf_json *pod)
+/* As hf_incident_covers: the eviction belongs to the last incident if not all ranks have run again since, the pod is older
+ * than the incident, and the program itself has not failed. An elastic job runs meanwhile, and has no condition Restarting. */
+static bool is_covered(const struct hf_json *ledger, const struct hf_json *pod)
 {
 	const struct hf_json *incident = hf_json_get(ledger, "incident");
+	const struct hf_json *last = hf_json_get(ledger, "last");
 
-	if (!hf_condition_is_true(job, HF_COND_RESTARTING) ||
+	if (last == NULL || hf_json_get(last, "runningAt") != NULL ||
 	    hf_class_is_application(
 		    hf_class_parse(hf_str_or(hf_json_path_str(incident, "cause", NULL), ""))))
 		return false;
@@ -160,7 +160,7 @@ static bool is_limit_reached(const struct hf_operator *op, const struct hf_json 
 	       hf_json_i64(hf_json_path(ledger, "restarts",
 					hf_budget_name(HF_BUDGET_INFRASTRUCTURE), NULL),
 			   0) >= limit &&
-	       !is_covered(job, ledger, pod);
+	       !is_covered(ledger, pod);
 }
 
 static const char *fails_by_eviction(void *arg, const char *key, const struct hf_json *pod)

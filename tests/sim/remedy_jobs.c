@@ -269,6 +269,30 @@ static void the_pods_of_a_gang_leave_together(void **state)
 	assert_false(has_failed(w));
 }
 
+/* An elastic job runs on while its ranks leave a node, so it has no condition Restarting. They leave as one restart all the same.
+ * Once all ranks run again, the next eviction would cost another unit. */
+static void the_ranks_of_an_elastic_job_leave_together(void **state)
+{
+	struct rw *w = *state;
+	struct ra *a;
+	struct pods *pods =
+		begin(w, &a,
+		      "{'recovery':{'infrastructureLimit':1}},"
+		      "'elasticPolicy':{'minReplicas':1,'maxReplicas':6,'maxRestarts':10}",
+		      5, 4);
+
+	pods->saves = true;
+	rw_say(w, NODE, RW_REBOOT);
+	run(pods, 10 * HF_MINUTE);
+	assert_int_equal(a->acts, 1);
+	assert_string_equal(ra_phase(a, NODE), "Succeeded");
+	expect_restarts(w, "1 (infrastructure)");
+	rw_say(w, NODE + 1, RW_REBOOT);
+	run(pods, 5 * HF_MINUTE);
+	rw_expect_message(w, "n004-1", "train-worker-4: one more eviction would fail its job");
+	assert_false(has_failed(w));
+}
+
 /* The new rank 0 waits for a GPU, and only the sick node has a free one. So the restart of the job ends after the reboot, and
  * rank 1 must leave before. Its eviction belongs to the restart under way, and costs nothing. */
 static void a_job_that_waits_for_the_node_leaves_it(void **state)
@@ -481,6 +505,7 @@ int main(int argc, char **argv)
 		T(a_limit_in_the_annotation_counts_too),
 		T(a_job_with_a_restart_left_is_moved),
 		T(the_pods_of_a_gang_leave_together),
+		T(the_ranks_of_an_elastic_job_leave_together),
 		T(a_job_that_waits_for_the_node_leaves_it),
 		T(a_restart_that_cannot_move_a_pod_keeps_no_reboot),
 		T(a_new_leader_waits_for_the_jobs),
