@@ -99,11 +99,13 @@ static bool answers_record(const struct hf_remediation *r, const struct hf_json 
 	       r->created_at < at + RECORD_ACTS;
 }
 
-/* The act evicts no more pods after this time. */
+/* The act evicts no more pods after this time. NONE: it has evicted none. */
 static hf_time find_last_eviction(const struct hf_remediation *r)
 {
 	hf_time last = HF_TIME_NONE;
 
+	if (hf_streq(hf_str_or(r->status.phase, "Pending"), "Pending"))
+		return HF_TIME_NONE;
 	if (r->status.act.started_at != HF_TIME_NONE)
 		return hf_time_add(r->status.act.started_at, CLOCKS_DIFFER);
 	if (!hf_streq(r->status.phase, "Failed") && !hf_streq(r->status.phase, "Cancelled"))
@@ -123,19 +125,29 @@ static bool evicted_for_act(const struct hf_remediation *r, const struct hf_json
 	       r->created_at != HF_TIME_NONE && at >= r->created_at && at <= find_last_eviction(r);
 }
 
-/* The pod of the record was evicted while the rollout emptied its node. A node that is not changed yet, or was skipped, has no
- * time of its change. */
+/* The rollout evicts no more pods of the node after this time. NONE: it has evicted none. */
+static hf_time find_end_of_emptying(const struct hf_rollout_node *entry)
+{
+	if (entry->changed_at != HF_TIME_NONE)
+		return entry->changed_at;
+	if (hf_streq(entry->phase, "Waiting") || hf_streq(entry->phase, "Locked"))
+		return HF_TIME_NONE;
+	return hf_streq(entry->phase, "Cordoned") || hf_streq(entry->phase, "Emptying") ||
+			       hf_streq(entry->phase, "Baseline") ||
+			       hf_streq(entry->phase, "Changing")
+		       ? HF_TIME_NEVER
+		       : entry->since;
+}
+
+/* The pod of the record was evicted while the rollout emptied its node. */
 static bool evicted_for_rollout(const struct hf_rollout *rollout,
 				const struct hf_rollout_node *entry, const struct hf_json *record)
 {
-	bool skipped = hf_streq(entry->phase, "Skipped");
-	hf_time last = entry->changed_at != HF_TIME_NONE ? entry->changed_at
-		       : skipped                         ? entry->since
-							 : HF_TIME_NEVER;
 	hf_time at;
 
 	return is_eviction(record) && read_record(record, entry->name, &at) &&
-	       rollout->created_at != HF_TIME_NONE && at >= rollout->created_at && at <= last;
+	       rollout->created_at != HF_TIME_NONE && at >= rollout->created_at &&
+	       at <= find_end_of_emptying(entry);
 }
 
 /* ---- the records ----------------------------------------------------------------------------------- */

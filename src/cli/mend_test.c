@@ -441,6 +441,19 @@ static void why_job_names_the_act_that_evicted(void **state)
 	assert_null(strstr(w->out, "gpu-7-1"));
 }
 
+/* A person drains the node while an act waits for its window. */
+static void why_job_names_no_act_that_waits(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "ddp", 1, "Running");
+	put_act(w, 1, "'rung':'reboot'", "'phase':'Pending'");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "ddp",
+			EVICTED("2023-11-14T22:13:30Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "gpu-7-1"));
+}
+
 static void put_rollout(struct cli_world *w, const char *entry)
 {
 	char text[1024];
@@ -471,6 +484,15 @@ static void why_job_names_the_rollout_that_evicted(void **state)
 	assert_has(w->out, "mend      gpu-7: emptied for DeviceRollout d, now Done\n");
 	/* Another tool has evicted the pod after the change. */
 	cli_world_patch(w, jobs, "ddp", EVICTED("2023-11-14T22:14:30Z"));
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "DeviceRollout"));
+	/* The node waited for its turn, or its work had ended without a change. */
+	cli_world_delete(w, &hf_devicerollouts, "d");
+	put_rollout(w, "'phase':'Waiting','since':'2023-11-14T22:13:29Z'");
+	cli_world_run(w, "why", "ddp", NULL);
+	assert_null(strstr(w->out, "DeviceRollout"));
+	cli_world_delete(w, &hf_devicerollouts, "d");
+	put_rollout(w, "'phase':'Failed','since':'2023-11-14T22:14:00Z'");
 	cli_world_run(w, "why", "ddp", NULL);
 	assert_null(strstr(w->out, "DeviceRollout"));
 }
@@ -512,6 +534,7 @@ int main(void)
 		TEST(why_node_shows_the_act_that_runs_or_the_last),
 		TEST(why_job_names_the_act),
 		TEST(why_job_names_the_act_that_evicted),
+		TEST(why_job_names_no_act_that_waits),
 		TEST(why_job_names_the_rollout_that_evicted),
 		TEST(names_are_completed),
 	};
