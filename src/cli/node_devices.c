@@ -112,16 +112,22 @@ static void read_plugins(struct hf_cli *cli, struct hf_node_devices *devices)
 		"app.kubernetes.io/name in (nvidia-device-plugin,device-plugin)",
 	};
 
+	/* A pod may have the labels of two selectors. */
+	struct hf_map *seen = hf_map_create(HF_CLI_ITEMS_MAX, SEED, NULL);
+
 	for (size_t i = 0; i < HF_ARRAY_LEN(selectors); i++) {
 		const struct hf_request request = {
 			.verb = HF_VERB_LIST, .resource = &hf_pods, .label_selector = selectors[i]};
 		HF_AUTO_CLI_REPLY reply = {.object = NULL};
 
 		if (hf_cli_request(cli, &request, &reply, NULL) != 0)
-			return;
+			break;
 		for (size_t k = 0; k < reply.n_items; k++)
-			count_restarts(devices, hf_doc_json(reply.items[k]));
+			if (!hf_map_has(seen, hf_doc_uid(reply.items[k])) &&
+			    hf_map_put(seen, hf_doc_uid(reply.items[k]), NULL))
+				count_restarts(devices, hf_doc_json(reply.items[k]));
 	}
+	hf_map_destroy(seen);
 }
 
 static void add_restarts(const struct hf_node_devices *devices, const char *node, hf_time now,

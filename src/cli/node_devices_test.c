@@ -115,7 +115,9 @@ static void wide_nodes_have_the_restarts_of_their_plugins(void **state)
 		   ENDED(2, "2023-11-14T22:03:20Z") ",{'name':'b','restartCount':1}");
 	put_plugin(w, "p1b", "'name':'nvidia-device-plugin-ds'", "DaemonSet", "n1",
 		   ENDED(4, "2023-11-14T21:13:20Z"));
-	put_plugin(w, "p2", "'name':'amdgpu-dp-ds'", "DaemonSet", "n2", ENDED(1, "not a time"));
+	/* A pod with two of the labels counts once. */
+	put_plugin(w, "p2", "'name':'amdgpu-dp-ds','app.kubernetes.io/name':'device-plugin'",
+		   "DaemonSet", "n2", ENDED(1, "not a time"));
 	put_plugin(w, "p3", "'k8s-app':'nvidia-gpu-device-plugin'", "DaemonSet", "n3",
 		   "{'name':'a','restartCount':0}");
 	/* no plugin: a pod of a Deployment, and a plugin of other hardware */
