@@ -100,6 +100,30 @@ static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void
 	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_SILENCE);
 }
 
+/* The node was lost before this pod was bound, or began: it was back then, and the fence of the pod is measured from there. */
+static void a_fence_is_measured_from_the_last_contact_of_its_own_pod(void **state)
+{
+	struct hf_node_seen facts = silent(100);
+	struct hf_pod bound = {.name = "p",
+			       .fence_seconds = 50,
+			       .bound_at = now - 59 * HF_SECOND,
+			       .news_at = HF_TIME_NONE};
+	struct hf_pod begun = {.name = "p",
+			       .fence_seconds = 50,
+			       .bound_at = HF_TIME_NONE,
+			       .creation_time = now - 90 * HF_SECOND,
+			       .news_at = now - 59 * HF_SECOND};
+
+	(void)state;
+	assert_int_equal(evidence(&facts, &bound).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &bound).until, now + HF_SECOND);
+	assert_int_equal(evidence(&facts, &begun).guard, HF_GUARD_SILENCE);
+	bound.bound_at -= HF_SECOND;
+	begun.news_at -= HF_SECOND;
+	assert_true(evidence(&facts, &bound).proven);
+	assert_true(evidence(&facts, &begun).proven);
+}
+
 static void a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease(void **state)
 {
 	struct hf_node_seen heard = node(HF_NODE_READY), missing = silent(100), gone;
@@ -385,6 +409,7 @@ int main(void)
 		cmocka_unit_test(
 			a_node_that_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
 		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),
+		cmocka_unit_test(a_fence_is_measured_from_the_last_contact_of_its_own_pod),
 		cmocka_unit_test(a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease),
 		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
 		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
