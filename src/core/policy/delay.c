@@ -10,7 +10,10 @@
  *
  *     application                 0, initial, 2·initial, 4·initial, … up to max
  *     infrastructure and device   0, 5 s, 10 s, 20 s, … up to 300 s
- *     deletes by people           the same; begins anew when the job has run for 300 s
+ *     deletes by people           the same
+ *
+ * The streaks of infrastructure and of people's deletes begin anew when the job has run for 300 s.  Nodes that are emptied one
+ * after the other would else delay a job that goes on well by minutes for each node.
  */
 #define OTHER_INITIAL_SECONDS 5
 #define OTHER_MAX_SECONDS 300
@@ -81,10 +84,8 @@ static bool has_run_for(const struct hf_brain *b, hf_time span)
 
 void hf_delay_reset(struct hf_brain *b)
 {
-	/* People's deletes have a streak of their own.  It begins anew when the job has run for
-	 * five minutes. */
 	if (has_run_for(b, OTHER_MAX_SECONDS * HF_SECOND))
-		b->ledger.streak[HF_BUDGET_NONE] = 0;
+		b->ledger.streak[HF_BUDGET_INFRASTRUCTURE] = b->ledger.streak[HF_BUDGET_NONE] = 0;
 	if (!has_run_for(b, hf_seconds(b->job.recovery.backoff_reset_after_seconds)))
 		return;
 	for (int i = 0; i < HF_STREAKS; i++)

@@ -129,6 +129,32 @@ static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_fiv
 	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 4);
 }
 
+/* Nodes are emptied one after the other, and the job runs on well in between. */
+static void evictions_begin_anew_after_five_minutes(void **state)
+{
+	struct hf_job_view view = {.uid = "uid"};
+	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
+	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
+
+	(void)state;
+	b.job.recovery = defaults;
+	b.ledger.not_before = HF_TIME_NONE;
+	b.ledger.streak[HF_BUDGET_APPLICATION] = b.ledger.streak[HF_BUDGET_DEVICE] = 4;
+	b.ledger.streak[HF_BUDGET_INFRASTRUCTURE] = 3;
+	b.ledger.records_len = 1;
+	b.ledger.records[0].running_at = b.now;
+	b.now += 299 * HF_SECOND;
+	hf_delay_next(&b, HF_BUDGET_INFRASTRUCTURE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_INFRASTRUCTURE], 4);
+	b.ledger.not_before = HF_TIME_NONE;
+	b.now += HF_SECOND;
+	hf_delay_next(&b, HF_BUDGET_INFRASTRUCTURE);
+	assert_true(b.ledger.not_before == HF_TIME_NONE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 4);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +167,7 @@ int main(void)
 			what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes),
 		cmocka_unit_test(
 			a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet),
+		cmocka_unit_test(evictions_begin_anew_after_five_minutes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
