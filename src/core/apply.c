@@ -51,7 +51,7 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 	}
 	/* A termination that a rule exempts from charges still lengthens the delay.  Otherwise the
 	 * rank would restart in a loop without a pause. */
-	if (termination->kind != HF_TERMINATION_RESTARTED)
+	if (termination->kind != HF_TERMINATION_RESTARTED && !termination->of_node)
 		hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_incident_open(b, termination, termination->cls, termination->budget);
 	hf_steps_note(b);
@@ -113,10 +113,18 @@ static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
+/* How well the termination explains the others. One that a rule ignores, with action Ignore, is the last choice. */
+static int rate(const struct hf_termination *termination)
+{
+	if (hf_termination_outranks(termination))
+		return termination->stray || termination->of_node ? 3 : 4;
+	return hf_termination_is_ignored(termination) ? 1 : 2;
+}
+
 /* The termination that opens a new incident; NULL: the open incident covers all terminations. */
 static const struct hf_termination *find_opener(const struct hf_brain *b)
 {
-	const struct hf_termination *first = NULL;
+	const struct hf_termination *best = NULL;
 
 	for (size_t i = 0; i < b->terminations_len; i++) {
 		const struct hf_termination *termination = &b->terminations[i];
@@ -124,15 +132,10 @@ static const struct hf_termination *find_opener(const struct hf_brain *b)
 		if (termination->kind == HF_TERMINATION_RESTARTED ||
 		    hf_incident_covers(b, termination))
 			continue;
-		if (hf_termination_outranks(termination))
-			return termination;
-		/* A termination that a rule with action Ignore matches is the last choice: it does
-		 * not explain the others. */
-		if (!first ||
-		    (hf_termination_is_ignored(first) && !hf_termination_is_ignored(termination)))
-			first = termination;
+		if (!best || rate(termination) > rate(best))
+			best = termination;
 	}
-	return first;
+	return best;
 }
 
 /* If a termination with better evidence belongs to the open incident, make it the incident's cause.

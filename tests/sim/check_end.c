@@ -55,13 +55,32 @@ void sim_check_follows(struct sim *sim, const struct sim_pod_truth *pod)
 	}
 }
 
+static bool was_taken(const struct sim_pod_truth *pod)
+{
+	return pod->disrupted || pod->away;
+}
+
+int64_t sim_pods_taken(struct sim *sim, const struct sim_job_truth *job)
+{
+	int64_t n = 0;
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		n += was_taken(pod) && hf_streq(pod->job_uid, job->uid);
+	}
+	return n;
+}
+
 /* True if the pod was taken away, or its machine or device failed, after the rank of the other pod ran again: that is a fault
- * of its own. The loss of one machine is one fault of all its pods. */
+ * of its own. The loss or the drain of one machine is one fault of all its pods. */
 static bool was_taken_after(const struct sim_pod_truth *pod, const struct sim_pod_truth *other)
 {
-	if (pod->away && other->away && hf_streq(pod->node, other->node))
+	if (was_taken(pod) && was_taken(other) && hf_streq(pod->node, other->node))
 		return false;
-	return (pod->disrupted || pod->sick || pod->away) && pod->gone && other->followed_at > 0 &&
+	return (was_taken(pod) || pod->sick) && pod->gone && other->followed_at > 0 &&
 	       other->followed_at < pod->gone_at;
 }
 

@@ -118,6 +118,22 @@ const char *hf_record_evidence(struct hf_arena *arena, const struct hf_record *r
 }
 
 /* The open incident must be decided. */
+/* The node of the open incident was charged for an earlier rank (hf_incident_is_of_node); NULL: it was not. */
+static const char *find_charged_node(const struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id || !last->node ||
+	    last->rule || hf_streq(last->reason, HF_REASON_STRAY))
+		return NULL;
+	for (size_t i = 1; i < b->ledger.records_len; i++) {
+		if (last->cause == HF_CLASS_INFRASTRUCTURE && b->ledger.records[i].cause == last->cause &&
+		    hf_streq(b->ledger.records[i].node, last->node))
+			return last->node;
+	}
+	return NULL;
+}
+
 const char *hf_incident_charge_text(const struct hf_brain *b)
 {
 	enum hf_budget budget = b->ledger.incident.charged;
@@ -126,7 +142,10 @@ const char *hf_incident_charge_text(const struct hf_brain *b)
 
 	hf_assert(budget != HF_BUDGET_PENDING);
 	if (budget == HF_BUDGET_NONE)
-		return "nothing is charged";
+		return find_charged_node(b)
+			       ? hf_arena_printf(b->arena, "nothing is charged: the same fault of node %s took a rank before",
+						 find_charged_node(b))
+			       : "nothing is charged";
 	limit = &b->job.recovery.limits[budget];
 	used = (long long)b->ledger.restarts[budget];
 	if (limit->set && used > limit->value)

@@ -186,6 +186,36 @@ static bool is_next_fault(const struct hf_brain *b, const struct hf_termination 
 	       b->now > hf_time_add(incident->opened_at, hf_seconds(SEEN_LATE_SECONDS));
 }
 
+/* The infrastructure was charged for this record, and its incident may still have ends. */
+static bool was_charged(const struct hf_brain *b, const struct hf_record *record)
+{
+	hf_time at = record->running_at != HF_TIME_NONE ? record->running_at : record->detected_at;
+
+	return record->cause == HF_CLASS_INFRASTRUCTURE && record->decided_at != HF_TIME_NONE &&
+	       !hf_streq(record->reason, HF_REASON_STRAY) && at != HF_TIME_NONE &&
+	       b->now < hf_time_add(at, hf_seconds(b->job.recovery.incident_seconds));
+}
+
+bool hf_incident_is_of_node(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	const struct hf_pod *pod = termination->pod;
+	int64_t stamp;
+
+	if (!pod || hf_str_is_empty(pod->node) || termination->cls != HF_CLASS_INFRASTRUCTURE ||
+	    termination->kind == HF_TERMINATION_RESTARTED ||
+	    termination->kind == HF_TERMINATION_LOST || termination->lost)
+		return false;
+	stamp = hf_slot_incident(b, &b->roles[termination->role].slots[termination->index], pod);
+	for (size_t i = 0; i < b->ledger.records_len; i++) {
+		const struct hf_record *record = &b->ledger.records[i];
+
+		if (stamp < record->incident && hf_streq(record->node, pod->node) &&
+		    was_charged(b, record))
+			return true;
+	}
+	return false;
+}
+
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_slot *slot = &b->roles[termination->role].slots[termination->index];
@@ -435,6 +465,11 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 		return true;
 	if (!hf_budget_allows(b, budget))
 		return false;
+	/* The next rank of a node costs nothing, but a charge that was made moves: the sum of charges never falls. */
+	if (termination->of_node)
+		budget = hf_class_budget(termination->cls);
+	if (!hf_budget_allows(b, budget))
+		return true;
 	/* Any client may have edited the counter, so it may be 0 already. */
 	if (b->ledger.restarts[HF_BUDGET_APPLICATION] > 0)
 		b->ledger.restarts[HF_BUDGET_APPLICATION]--;

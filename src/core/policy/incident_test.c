@@ -226,6 +226,115 @@ static void an_eviction_explains_a_crash_of_the_last_minute(void **state)
 	brain_release(&b);
 }
 
+static void put(const char *pod, const char *node)
+{
+	struct brain_pod *at = brain_pod(&b, pod);
+
+	snprintf(at->node, sizeof(at->node), "%s", node);
+}
+
+/* hand-0 and hand-1 are on node n0, hand-2 and the boss on n1. hand-0 is evicted and moves to n1, and all ranks run again. */
+static void one_rank_leaves_its_node(void)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	b.view.run_policy.recovery.infrastructure_limit = HF_SOME_INT(1);
+	brain_run_up(&b);
+	put("demo-boss-0", "n1");
+	put("demo-hand-0", "n0");
+	put("demo-hand-1", "n0");
+	put("demo-hand-2", "n1");
+	brain_after(&b, 60);
+	brain_exit(&b, "demo-hand-0", 143);
+	brain_disrupt(&b, "demo-hand-0");
+	brain_quiet(&b);
+	put("demo-hand-0", "n1");
+	brain_after(&b, 20);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	assert_true(b.view.status.ledger.records[0].running_at != HF_TIME_NONE);
+}
+
+/* A drain that a PodDisruptionBudget holds up, or a kubelet that shuts its node down while one rank saves for longer. */
+static void ranks_that_leave_one_node_cost_one(void **state)
+{
+	(void)state;
+	one_rank_leaves_its_node();
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_int_equal(ledger()->streak[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_string_equal(ledger()->records[0].replica, "hand-1");
+	assert_true(brain_says(&b, HF_TOPIC_BUDGET, "the same fault of node n0"));
+	/* It stops the rank that has moved, too. */
+	assert_int_equal(ledger()->incident.id, 2);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+	/* A peer crashes of the next eviction, and is reported first. */
+	one_rank_leaves_its_node();
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_after(&b, 2);
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	assert_int_equal(ledger()->incident.cause, HF_CLASS_INFRASTRUCTURE);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1); /* no more are allowed */
+	brain_release(&b);
+	/* So it is if the crash is a verdict. */
+	one_rank_leaves_its_node();
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	brain_perform_all(&b);
+	brain_after(&b, 2);
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+	/* The next node costs one more. */
+	one_rank_leaves_its_node();
+	brain_exit(&b, "demo-hand-2", 143);
+	brain_disrupt(&b, "demo-hand-2");
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_nodes_heard(&b);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	brain_release(&b);
+}
+
+/* hand-0 starts again on the node that it was evicted from: its next eviction is another one. */
+static void a_rank_that_came_to_a_node_later_costs_one_more(void **state)
+{
+	(void)state;
+	one_rank_leaves_its_node();
+	put("demo-hand-0", "n0");
+	brain_exit(&b, "demo-hand-0", 143);
+	brain_disrupt(&b, "demo-hand-0");
+	brain_nodes_heard(&b);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	brain_release(&b);
+	/* So is one after the end of the incident. */
+	one_rank_leaves_its_node();
+	brain_after(&b, 1800);
+	brain_exit(&b, "demo-hand-1", 143);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_nodes_heard(&b);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	brain_release(&b);
+}
+
 /* A person deletes the pod of a rank that was not part of the last incident. */
 static void a_deletion_after_the_recovery_opens_the_next(void **state)
 {
@@ -406,6 +515,8 @@ int main(void)
 		cmocka_unit_test(an_eviction_after_the_recovery_opens_the_next),
 		cmocka_unit_test(an_eviction_before_the_recovery_costs_nothing),
 		cmocka_unit_test(an_eviction_explains_a_crash_of_the_last_minute),
+		cmocka_unit_test(ranks_that_leave_one_node_cost_one),
+		cmocka_unit_test(a_rank_that_came_to_a_node_later_costs_one_more),
 		cmocka_unit_test(a_deletion_after_the_recovery_opens_the_next),
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),

@@ -45,7 +45,8 @@ static const struct {
 
 enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 {
-	return termination->stray ? HF_BUDGET_NONE : hf_class_budget(termination->cls);
+	return termination->stray || termination->of_node ? HF_BUDGET_NONE
+							  : hf_class_budget(termination->cls);
 }
 
 /* The exit code is permanent under restartPolicy ExitCode.  Upstream calls codes of 128 and above
@@ -166,7 +167,7 @@ void hf_restart_policy_decide(const struct hf_brain *b, struct hf_termination *t
 									   : HF_VERDICT_EXIT_CODE;
 	}
 	termination->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
-	/* An eviction by a stray timer charges nothing, even if a rule matches. */
+	/* An eviction by a stray timer charges nothing, even if a rule matches, nor does the next rank of one node. */
 	termination->budget = verb == RESTART ? hf_termination_budget(termination) : HF_BUDGET_NONE;
 	if (termination->fate != HF_FATE_FAIL)
 		termination->verdict = NULL;
