@@ -167,9 +167,11 @@ static bool is_older_attempt(const struct hf_brain *b, const struct hf_terminati
 	       is_fault_older(b, termination);
 }
 
-/* All ranks have run again, and now a rank is taken away or its device fails: that is another fault. It also stops ranks that
- * have started since, and the open incident does not cover these. The loss of a node and restarts of containers are reported
- * late, and so may be the cause of an incident of the application. */
+/* All ranks have run again, and now a rank is taken away, its device fails or its node is lost: that is another fault. It also
+ * stops ranks that have started since, and the open incident does not cover these. Exceptions:
+ *
+ * - The node was silent when the incident opened, or the incident took a rank of this node before: the loss is reported late.
+ * - In the first minute after a failure of the application, such evidence may still be its cause. */
 static bool is_next_fault(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_incident *incident = &b->ledger.incident;
@@ -178,10 +180,11 @@ static bool is_next_fault(const struct hf_brain *b, const struct hf_termination 
 	if (b->ledger.records_len == 0 || last->incident != incident->id ||
 	    last->running_at == HF_TIME_NONE || !termination->pod ||
 	    hf_class_is_application(termination->cls) ||
-	    termination->kind == HF_TERMINATION_RESTARTED ||
-	    termination->kind == HF_TERMINATION_LOST || termination->lost ||
-	    is_fault_older(b, termination))
+	    termination->kind == HF_TERMINATION_RESTARTED || is_fault_older(b, termination))
 		return false;
+	if (termination->kind == HF_TERMINATION_LOST || termination->lost)
+		return !hf_streq(last->node, termination->pod->node) &&
+		       !hf_node_loss_precedes(b, termination, hf_incident_time(b));
 	return !hf_class_is_application(incident->cause) || incident->opened_at == HF_TIME_NONE ||
 	       b->now > hf_time_add(incident->opened_at, hf_seconds(SEEN_LATE_SECONDS));
 }

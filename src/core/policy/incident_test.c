@@ -335,6 +335,36 @@ static void a_rank_that_came_to_a_node_later_costs_one_more(void **state)
 	brain_release(&b);
 }
 
+/* Ten minutes after the eviction of hand-0 another node dies, and a peer that the eviction has moved crashes of that later. */
+static void a_node_lost_after_the_recovery_opens_the_next(void **state)
+{
+	(void)state;
+	one_rank_leaves_its_node();
+	b.view.run_policy.recovery.infrastructure_limit = (struct hf_opt_int){0};
+	put("demo-hand-0", "n0");
+	put("demo-hand-1", "n0");
+	put("demo-boss-0", "n0");
+	brain_after(&b, 600);
+	brain_nodes_heard(&b);
+	brain_quiet(&b);
+	brain_lose(&b, "n1"); /* with hand-2, which has started before */
+	brain_quiet(&b);
+	for (int i = 0; i < 12; i++) {
+		brain_after(&b, 10);
+		brain_answer(&b);
+		brain_quiet(&b);
+	}
+	brain_start_all(&b);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	assert_int_equal(ledger()->incident.id, 2);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 2);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+}
+
 /* A person deletes the pod of a rank that was not part of the last incident. */
 static void a_deletion_after_the_recovery_opens_the_next(void **state)
 {
@@ -517,6 +547,7 @@ int main(void)
 		cmocka_unit_test(an_eviction_explains_a_crash_of_the_last_minute),
 		cmocka_unit_test(ranks_that_leave_one_node_cost_one),
 		cmocka_unit_test(a_rank_that_came_to_a_node_later_costs_one_more),
+		cmocka_unit_test(a_node_lost_after_the_recovery_opens_the_next),
 		cmocka_unit_test(a_deletion_after_the_recovery_opens_the_next),
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),
