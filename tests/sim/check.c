@@ -464,8 +464,8 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 			 (long long)holding);
 }
 
-/* 23: backoffLimit ends the job if and only if more is charged to the application than it
- * allows. */
+/* 23: backoffLimit ends the job if and only if more is charged to the application than it allows. The first status that an
+ * operator writes under narrow CRDs has no ledger. */
 static void check_limit_of_application(struct sim *sim, const struct sim_job_truth *job,
 				       const struct hf_json *spec, const struct hf_json *status)
 {
@@ -474,7 +474,7 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 	int64_t used = sim_ledger_int(status, "restarts", "application");
 	bool settles = hf_json_path(status, "recovery", "verdict", NULL) != NULL;
 
-	if (sim->mood.weight[SIM_EDITED] > 0)
+	if (sim->mood.weight[SIM_EDITED] > 0 || (sim->narrow_schema && !hf_json_get(status, "recovery")))
 		return;
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),
