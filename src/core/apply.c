@@ -51,7 +51,7 @@ static bool open_for(struct hf_brain *b, const struct hf_termination *terminatio
 	}
 	/* A termination that a rule exempts from charges still lengthens the delay.  Otherwise the
 	 * rank would restart in a loop without a pause. */
-	if (termination->kind != HF_TERMINATION_RESTARTED && !termination->of_node)
+	if (termination->kind != HF_TERMINATION_RESTARTED && !termination->same_fault)
 		hf_delay_next(b, hf_class_budget(termination->cls));
 	hf_incident_open(b, termination, termination->cls, termination->budget);
 	hf_steps_note(b);
@@ -117,7 +117,7 @@ static const struct hf_termination *find_fail_rule(const struct hf_brain *b)
 static int rate(const struct hf_termination *termination)
 {
 	if (hf_termination_outranks(termination))
-		return termination->stray || termination->of_node ? 3 : 4;
+		return termination->stray || termination->same_fault ? 3 : 4;
 	return hf_termination_is_ignored(termination) ? 1 : 2;
 }
 

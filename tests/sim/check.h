@@ -205,7 +205,7 @@ void sim_check_held_ends(struct sim *sim, const char *pod_uid);
 void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
 void sim_check_stop(struct sim *sim, const struct hf_request *request);
-/* How many pods of the job were evicted or on a dead node: all those of one node may be one fault. */
+/* How many pods of the job were evicted, on a dead node or on a failed device: all those of one node may be one fault. */
 int64_t sim_pods_taken(struct sim *sim, const struct sim_job_truth *job);
 /* A process of this pod begins: notes which pods of its rank it follows. */
 void sim_check_follows(struct sim *sim, const struct sim_pod_truth *pod);

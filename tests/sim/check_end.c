@@ -69,7 +69,7 @@ int64_t sim_pods_taken(struct sim *sim, const struct sim_job_truth *job)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
 		const struct sim_pod_truth *pod = value;
 
-		n += was_taken(pod) && hf_streq(pod->job_uid, job->uid);
+		n += (was_taken(pod) || pod->sick) && hf_streq(pod->job_uid, job->uid);
 	}
 	return n;
 }

@@ -118,7 +118,7 @@ const char *hf_record_evidence(struct hf_arena *arena, const struct hf_record *r
 }
 
 /* The open incident must be decided. */
-/* The node of the open incident was charged for an earlier rank (hf_incident_is_of_node); NULL: it was not. */
+/* The node of the open incident was charged for an earlier rank (hf_incident_is_same_fault); NULL: it was not. */
 static const char *find_charged_node(const struct hf_brain *b)
 {
 	const struct hf_record *last = &b->ledger.records[0];

@@ -246,7 +246,7 @@ void hf_classify(const struct hf_brain *b, struct hf_termination *termination)
 		if (rows[i].matches(termination)) {
 			termination->cls = rows[i].cls;
 			termination->evidence = rows[i].evidence;
-			termination->of_node = hf_incident_is_of_node(b, termination);
+			termination->same_fault = hf_incident_is_same_fault(b, termination);
 			return;
 		}
 	}

@@ -171,7 +171,10 @@ static bool is_older_attempt(const struct hf_brain *b, const struct hf_terminati
  * stops ranks that have started since, and the open incident does not cover these. Exceptions:
  *
  * - The node was silent when the incident opened, or the incident took a rank of this node before: the loss is reported late.
- * - In the first minute after a failure of the application, such evidence may still be its cause. */
+ * - In the first minute after a failure of the application, such evidence may still be its cause, unless the eviction was
+ *   requested after that failure.
+ *
+ * A device that had failed before the incident opened is the same fault, and charges nothing (hf_incident_is_same_fault). */
 static bool is_next_fault(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_incident *incident = &b->ledger.incident;
@@ -180,12 +183,15 @@ static bool is_next_fault(const struct hf_brain *b, const struct hf_termination 
 	if (b->ledger.records_len == 0 || last->incident != incident->id ||
 	    last->running_at == HF_TIME_NONE || !termination->pod ||
 	    hf_class_is_application(termination->cls) ||
-	    termination->kind == HF_TERMINATION_RESTARTED || is_fault_older(b, termination))
+	    termination->kind == HF_TERMINATION_RESTARTED)
 		return false;
+	if (is_fault_older(b, termination))
+		return !hf_class_is_application(incident->cause);
 	if (termination->kind == HF_TERMINATION_LOST || termination->lost)
 		return !hf_streq(last->node, termination->pod->node) &&
 		       !hf_node_loss_precedes(b, termination, hf_incident_time(b));
 	return !hf_class_is_application(incident->cause) || incident->opened_at == HF_TIME_NONE ||
+	       termination->pod->deleted_at > incident->opened_at ||
 	       b->now > hf_time_add(incident->opened_at, hf_seconds(SEEN_LATE_SECONDS));
 }
 
@@ -199,7 +205,7 @@ static bool was_charged(const struct hf_brain *b, const struct hf_record *record
 	       b->now < hf_time_add(at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
-bool hf_incident_is_of_node(const struct hf_brain *b, const struct hf_termination *termination)
+static bool is_of_charged_node(const struct hf_brain *b, const struct hf_termination *termination)
 {
 	const struct hf_pod *pod = termination->pod;
 	int64_t stamp;
@@ -217,6 +223,14 @@ bool hf_incident_is_of_node(const struct hf_brain *b, const struct hf_terminatio
 			return true;
 	}
 	return false;
+}
+
+bool hf_incident_is_same_fault(const struct hf_brain *b, const struct hf_termination *termination)
+{
+	return is_of_charged_node(b, termination) ||
+	       (termination->pod && termination->kind != HF_TERMINATION_RESTARTED &&
+		hf_incident_is_open(b) && is_fault_older(b, termination) &&
+		!hf_class_is_application(b->ledger.incident.cause));
 }
 
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination)
@@ -469,7 +483,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_termination *terminat
 	if (!hf_budget_allows(b, budget))
 		return false;
 	/* The next rank of a node costs nothing, but a charge that was made moves: the sum of charges never falls. */
-	if (termination->of_node)
+	if (termination->same_fault)
 		budget = hf_class_budget(termination->cls);
 	if (!hf_budget_allows(b, budget))
 		return true;

@@ -365,6 +365,76 @@ static void a_node_lost_after_the_recovery_opens_the_next(void **state)
 	brain_release(&b);
 }
 
+static void fail_device(const char *pod, struct hf_device_seen *device)
+{
+	brain_pod(&b, pod)->pod.devices = device;
+	brain_pod(&b, pod)->pod.devices_len = 1;
+}
+
+/* One device fails under two ranks. The second rank's agent reports it when the first rank runs again. */
+static void a_device_fault_that_is_reported_late_costs_one(void **state)
+{
+	struct hf_device_seen device = {
+		.id = "GPU-1", .cls = "reboot", .agent = true, .fatal = true, .held = true};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_after(&b, 60);
+	device.first = device.last = b.now;
+	fail_device("demo-hand-0", &device);
+	brain_quiet(&b);
+	brain_terminating_gone(&b);
+	brain_quiet(&b);
+	brain_after(&b, 20);
+	brain_quiet(&b);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	brain_pod(&b, "demo-hand-0")->pod.devices_len = 0;
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	brain_after(&b, 30);
+	brain_nodes_heard(&b);
+	fail_device("demo-hand-1", &device);
+	brain_quiet(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_after(&b, 1);
+	brain_nodes_heard(&b);
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_DEVICE], 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+}
+
+/* All ranks run again soon after a crash, and then a rank is evicted: the crash is not of that. */
+static void an_eviction_soon_after_a_crash_opens_the_next(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_after(&b, 60);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	brain_after(&b, 10);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	brain_after(&b, 30);
+	brain_nodes_heard(&b);
+	brain_disrupt(&b, "demo-hand-1");
+	brain_terminate(&b, "demo-hand-1");
+	brain_quiet(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_after(&b, 1);
+	brain_nodes_heard(&b);
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
 /* A person deletes the pod of a rank that was not part of the last incident. */
 static void a_deletion_after_the_recovery_opens_the_next(void **state)
 {
@@ -548,6 +618,8 @@ int main(void)
 		cmocka_unit_test(ranks_that_leave_one_node_cost_one),
 		cmocka_unit_test(a_rank_that_came_to_a_node_later_costs_one_more),
 		cmocka_unit_test(a_node_lost_after_the_recovery_opens_the_next),
+		cmocka_unit_test(a_device_fault_that_is_reported_late_costs_one),
+		cmocka_unit_test(an_eviction_soon_after_a_crash_opens_the_next),
 		cmocka_unit_test(a_deletion_after_the_recovery_opens_the_next),
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),

@@ -129,9 +129,10 @@ hf_time hf_incident_time(const struct hf_brain *b);
 /* The termination belongs to the open incident: its attempt had started before the incident
  * opened. */
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_termination *termination);
-/* The same event at the node has taken another rank before: a drain that a PodDisruptionBudget holds up, and a kubelet that shuts
- * its node down, end the ranks of a node one after the other. The rank ran on the node at that time, so it is one fault. */
-bool hf_incident_is_of_node(const struct hf_brain *b, const struct hf_termination *termination);
+/* The same fault has taken another rank before, and charges nothing more: its device had failed before the open incident; or it
+ * leaves a node that was charged. A drain that a PodDisruptionBudget holds up, and a kubelet that shuts its node down, end the
+ * ranks of a node one after the other. */
+bool hf_incident_is_same_fault(const struct hf_brain *b, const struct hf_termination *termination);
 /* Open a new incident with its record. budget PENDING: no decision yet, nothing is charged.
  * termination: NULL for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_termination *termination,

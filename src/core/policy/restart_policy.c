@@ -45,7 +45,7 @@ static const struct {
 
 enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 {
-	return termination->stray || termination->of_node ? HF_BUDGET_NONE
+	return termination->stray || termination->same_fault ? HF_BUDGET_NONE
 							  : hf_class_budget(termination->cls);
 }
 

@@ -74,7 +74,7 @@ struct hf_termination {
 	bool fenced;        /* the process ended itself, because its node had no contact */
 	bool out_of_memory; /* the deciding container exceeded the memory limit */
 	bool code_lost;     /* the node lost the own container and its exit code */
-	bool of_node; /* the event at its node took another rank before and was charged then: charges nothing */
+	bool same_fault; /* its fault took another rank before, and was charged then: charges nothing */
 	bool stray; /* evicted for a taint that the pod's own node does not have: charges nothing */
 	/* the init container that was added by the kind and waited in vain; NULL: none */
 	const struct hf_container_seen *gave_up;
