@@ -162,7 +162,8 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 	    (free < 0 || free > sim_pods_taken(sim, job)))
 		sim_fail(sim, "4 incidents are charged",
 			 "job %s: %lld incidents, %lld charges; the newest is charged to %s",
-			 job->name, (long long)incidents, (long long)sim_all_restarts(status), hf_str_or(charged, "undecided"));
+			 job->name, (long long)incidents, (long long)sim_all_restarts(status),
+			 hf_str_or(charged, "undecided"));
 }
 
 /* 4, at each status: a termination that the ledger counts belongs to an incident. */
@@ -474,7 +475,8 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 	int64_t used = sim_ledger_int(status, "restarts", "application");
 	bool settles = hf_json_path(status, "recovery", "verdict", NULL) != NULL;
 
-	if (sim->mood.weight[SIM_EDITED] > 0 || (sim->narrow_schema && !hf_json_get(status, "recovery")))
+	if (sim->mood.weight[SIM_EDITED] > 0 ||
+	    (sim->narrow_schema && !hf_json_get(status, "recovery")))
 		return;
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),

@@ -64,8 +64,8 @@ struct pod {
 	bool object;       /* the pod is in the store */
 	bool leaving;      /* the pod is marked for deletion */
 	hf_time leaving_since;
-	bool container;    /* the container runs, so exec lives */
-	bool over;         /* the pod has phase Failed or Succeeded */
+	bool container; /* the container runs, so exec lives */
+	bool over;      /* the pod has phase Failed or Succeeded */
 	int restarts;
 	hf_time started; /* when the container started */
 	/* exec */
@@ -129,11 +129,11 @@ struct world {
 	hf_time save_since;   /* the operator asks for saves; 0: it does not */
 	bool never_saves;     /* requests to save are not answered */
 	char job_uid[64];
-	int jobs;             /* jobs that were created so far */
-	int64_t faults;       /* faults of the present job */
-	hf_time hold_since;   /* since when ranks are held; 0: no rank is held */
+	int jobs;              /* jobs that were created so far */
+	int64_t faults;        /* faults of the present job */
+	hf_time hold_since;    /* since when ranks are held; 0: no rank is held */
 	hf_time delayed_until; /* the ledger's notBefore, on the server's clock; 0: no delay */
-	hf_time unwell_until; /* until then a node is, or was, not well */
+	hf_time unwell_until;  /* until then a node is, or was, not well */
 	int64_t generation, restarts, incident, running_in;
 	/* Of the master and of each worker: the generation in which it was let start, and whether
 	 * people have scaled it away. */

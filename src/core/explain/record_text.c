@@ -117,7 +117,6 @@ const char *hf_record_evidence(struct hf_arena *arena, const struct hf_record *r
 			       tell_reason(arena, record));
 }
 
-/* The open incident must be decided. */
 /* The node of the open incident was charged for an earlier rank (hf_incident_is_same_fault); NULL: it was not. */
 static const char *find_charged_node(const struct hf_brain *b)
 {
@@ -126,26 +125,30 @@ static const char *find_charged_node(const struct hf_brain *b)
 	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id || !last->node ||
 	    last->rule || hf_streq(last->reason, HF_REASON_STRAY))
 		return NULL;
-	for (size_t i = 1; i < b->ledger.records_len; i++) {
-		if (last->cause == HF_CLASS_INFRASTRUCTURE && b->ledger.records[i].cause == last->cause &&
+	for (size_t i = 1; i < b->ledger.records_len; i++)
+		if (last->cause == HF_CLASS_INFRASTRUCTURE &&
+		    b->ledger.records[i].cause == last->cause &&
 		    hf_streq(b->ledger.records[i].node, last->node))
 			return last->node;
-	}
 	return NULL;
 }
 
+/* The open incident must be decided. */
 const char *hf_incident_charge_text(const struct hf_brain *b)
 {
+	const char *node = find_charged_node(b);
 	enum hf_budget budget = b->ledger.incident.charged;
 	const struct hf_opt_int *limit;
 	long long used;
 
 	hf_assert(budget != HF_BUDGET_PENDING);
 	if (budget == HF_BUDGET_NONE)
-		return find_charged_node(b)
-			       ? hf_arena_printf(b->arena, "nothing is charged: the same fault of node %s took a rank before",
-						 find_charged_node(b))
-			       : "nothing is charged";
+		return node == NULL ? "nothing is charged"
+				    : hf_arena_printf(
+					      b->arena,
+					      "nothing is charged: the same fault of node %s took "
+					      "a rank before",
+					      node);
 	limit = &b->job.recovery.limits[budget];
 	used = (long long)b->ledger.restarts[budget];
 	if (limit->set && used > limit->value)

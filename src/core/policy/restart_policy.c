@@ -46,7 +46,7 @@ static const struct {
 enum hf_budget hf_termination_budget(const struct hf_termination *termination)
 {
 	return termination->stray || termination->same_fault ? HF_BUDGET_NONE
-							  : hf_class_budget(termination->cls);
+							     : hf_class_budget(termination->cls);
 }
 
 /* The exit code is permanent under restartPolicy ExitCode.  Upstream calls codes of 128 and above
