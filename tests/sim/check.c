@@ -120,6 +120,8 @@ static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *job,
 				  const struct hf_json *status)
 {
+	long long charged = (long long)sim_all_restarts(status), ends = (long long)job->ends;
+
 	if (sim_lists_lie(sim))
 		return;
 	for (int role = 0; role < SIM_ROLES; role++) {
@@ -137,15 +139,13 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 					 (long long)job->ended[role][i]);
 	}
 	/* A pod on a lost node is charged before it is deleted. */
-	if (sim_all_restarts(status) > job->ends - job->ours + pods_away(sim, job))
+	if (charged > ends - job->ours + pods_away(sim, job))
 		sim_fail(sim, "14 our own ends cost nothing",
 			 "job %s: %lld charged, but of %lld ends the operator asked for %lld",
-			 job->name, (long long)sim_all_restarts(status), (long long)job->ends,
-			 (long long)job->ours);
-	if (sim_all_restarts(status) > job->ends + pods_away(sim, job))
+			 job->name, charged, ends, (long long)job->ours);
+	if (charged > ends + pods_away(sim, job))
 		sim_fail(sim, "3 each end counts once",
-			 "%lld units are charged, but only %lld ends happened",
-			 (long long)sim_all_restarts(status), (long long)job->ends);
+			 "%lld units are charged, but only %lld ends happened", charged, ends);
 }
 
 /* 4, at each status: each incident is charged once; the newest one may still be uncharged. Incidents by people or failure policy
