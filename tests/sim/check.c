@@ -160,10 +160,8 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 
 	if (free != 0 && !job->touched && !job->has_rules && !job->evicted &&
 	    (free < 0 || free > sim_pods_taken(sim, job)))
-		sim_fail(sim, "4 incidents are charged",
-			 "job %s: %lld incidents, %lld charges; the newest is charged to %s",
-			 job->name, (long long)incidents, (long long)sim_all_restarts(status),
-			 hf_str_or(charged, "undecided"));
+		sim_fail(sim, "4 incidents are charged", "job %s: %lld incidents, %lld charges",
+			 job->name, (long long)incidents, (long long)sim_all_restarts(status));
 }
 
 /* 4, at each status: a termination that the ledger counts belongs to an incident. */
