@@ -227,7 +227,7 @@ void hf_canary_read(const struct hf_json *job, struct hf_arena *arena,
 		.succeeded = !failed &&
 			     hf_condition_is_true(job, is_batch(job) ? "Complete" : "Succeeded"),
 		.failed = failed,
-		.leaving = hf_json_path(job, "metadata", "deletionTimestamp", NULL) != NULL,
+		.leaving = hf_is_leaving(job),
 		.message = hf_str_is_empty(message) ? NULL : hf_arena_strdup(arena, message),
 		.created_at = time_of(hf_json_path(job, "metadata", "creationTimestamp", NULL)),
 		.ended_at = time_of(hf_json_get(status, "completionTime")),

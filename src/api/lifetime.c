@@ -20,6 +20,11 @@ hf_time hf_created_at(const struct hf_json *object)
 	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : 0;
 }
 
+bool hf_is_leaving(const struct hf_json *object)
+{
+	return hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
 void hf_set_owner(struct hf_json *metadata, const struct hf_owner *owner)
 {
 	struct hf_json *owners = hf_json_array(), *item = hf_json_object();
@@ -127,4 +132,9 @@ bool hf_has_pod_ended(const struct hf_json *pod)
 	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
 
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
+bool hf_is_pod_over(const struct hf_json *pod)
+{
+	return hf_has_pod_ended(pod) && !hf_is_leaving(pod);
 }

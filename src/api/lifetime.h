@@ -26,6 +26,8 @@ const struct hf_json *hf_find_controller(const struct hf_json *object);
 
 /* When the object was created, by the API server's clock in whole seconds; 0: unknown. */
 hf_time hf_created_at(const struct hf_json *object);
+/* True if the object is marked for deletion, and something still keeps it: finalizers, or the pod's kubelet. */
+bool hf_is_leaving(const struct hf_json *object);
 bool hf_has_finalizer(const struct hf_json *object, const char *finalizer);
 /* Builds the merge patch that adds or removes the finalizer. The server refuses it if the object has changed since doc
  * was read. */
@@ -37,6 +39,8 @@ bool hf_is_pod_of_node(const struct hf_json *pod);
 bool hf_is_plugin_pod(const struct hf_json *pod);
 /* True if all containers of the pod have ended for good. */
 bool hf_has_pod_ended(const struct hf_json *pod);
+/* True if the pod has ended and nothing waits for its end: it holds nothing, and a node may have thousands of such pods. */
+bool hf_is_pod_over(const struct hf_json *pod);
 /* True if the spec of a pod asks for extended resources or has resource claims: its containers may be given devices. */
 bool hf_asks_for_devices(const struct hf_json *pod_spec);
 /* The first ResourceClaim that the spec of a pod names. Unlike one that is made for the pod from a template, it keeps its

@@ -123,8 +123,7 @@ static bool has_ended(const struct hf_fleet *fleet, const struct hf_json *pod)
 {
 	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), fleet->evict_uid) ||
 	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), fleet->evict_node) ||
-	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL ||
-	       hf_has_pod_ended(pod);
+	       hf_is_leaving(pod) || hf_has_pod_ended(pod);
 }
 
 /* When the pod was bound to its node. It may have waited for devices long before. If the pod was created with a node, a

@@ -557,13 +557,6 @@ static void cache_read(const struct fleet_mend *mend, struct hf_doc *doc)
 		hf_cache_put_live(fleet->policies_cache, doc);
 }
 
-/* An ended pod holds nothing, and a node may have thousands of them. */
-static bool is_over(const struct hf_json *pod)
-{
-	return hf_has_pod_ended(pod) &&
-	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL;
-}
-
 /* Takes one page of a list into the pass. Returns false if there are more than HF_MEND_PODS_MAX
  * pods that have not ended. */
 static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
@@ -578,7 +571,7 @@ static bool take_items(struct fleet_mend *mend, const struct hf_reply *reply)
 			mend->in_maintenance |= hf_streq(
 				hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL),
 				mend->node);
-		} else if (is_over(hf_doc_json(doc))) {
+		} else if (hf_is_pod_over(hf_doc_json(doc))) {
 			continue;
 		} else if (mend->pods_len == HF_MEND_PODS_MAX) {
 			return false;
@@ -712,8 +705,7 @@ static void *read_actor(void *arg, struct hf_doc *doc)
 	struct actor_view *view = hf_xcalloc(1, sizeof(*view));
 
 	(void)arg;
-	view->leaves =
-		hf_json_path(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
+	view->leaves = hf_is_leaving(hf_doc_json(doc));
 	view->ended = hf_has_pod_ended(hf_doc_json(doc));
 	return view;
 }

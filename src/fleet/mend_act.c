@@ -112,8 +112,7 @@ static void find_plugin(struct fleet_mend *mend, struct mend_facts *facts)
 	for (size_t i = 0; i < mend->pods_len; i++) {
 		const struct hf_json *pod = hf_doc_json(mend->pods[i]);
 
-		if (!hf_is_plugin_pod(pod) ||
-		    hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+		if (!hf_is_plugin_pod(pod) || hf_is_leaving(pod))
 			continue;
 		facts->act_pod = i;
 		return;
@@ -240,8 +239,7 @@ static void see_external(struct fleet_mend *mend, struct mend_facts *facts)
 	const struct hf_policy_mend *rules = rules_of(mend);
 
 	facts->own_external = object != NULL && hf_is_owned_by(hf_doc_json(object), mend->r.uid);
-	if (facts->own_external &&
-	    hf_json_path(hf_doc_json(object), "metadata", "deletionTimestamp", NULL) != NULL)
+	if (facts->own_external && hf_is_leaving(hf_doc_json(object)))
 		facts->external_leaves = hf_arena_printf(
 			mend->arena, "%.64s %s is deleted, but its finalizers keep it",
 			hf_str_or(hf_json_path_str(hf_doc_json(object), "kind", NULL), "object"),

@@ -441,7 +441,7 @@ static bool may_evict(struct fleet_mend *mend, const struct mend_facts *facts,
 	const struct hf_health_pod about = {
 		.fatal = true,
 		.selected = !left->unselected,
-		.ended = hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL,
+		.ended = hf_is_leaving(pod),
 		.restarting = waits_for_restart(facts, left),
 		.not_before = hf_fleet_not_before(fleet, hf_str_or(uid, "")),
 	};
@@ -514,8 +514,7 @@ static bool perform_step(struct fleet_mend *mend, const struct mend_facts *facts
 	case HF_MEND_CREATE_POD: return create_pod(mend, facts, ret_request, ret_body);
 	case HF_MEND_DELETE_POD:
 		/* The API server has marked the pod already: the kubelet removes it. */
-		if (hf_json_path(hf_doc_json(mend->docs[MEND_READ_POD]), "metadata",
-				 "deletionTimestamp", NULL) != NULL)
+		if (hf_is_leaving(hf_doc_json(mend->docs[MEND_READ_POD])))
 			return false;
 		return delete_object(&hf_pods, mend->docs[MEND_READ_POD], ret_request);
 	case HF_MEND_ASK_REPORT: return ask_report(mend, facts, ret_request, ret_body);

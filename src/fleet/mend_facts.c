@@ -370,7 +370,7 @@ static void see_actor(const struct fleet_mend *mend, struct hf_mend_view *view)
 		return;
 	view->pod_why = find_pod_why(mend, pod);
 	view->pod = HF_MEND_POD_LIVES;
-	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+	if (hf_is_leaving(pod))
 		view->pod = HF_MEND_POD_LEAVES;
 	if (!hf_has_pod_ended(pod))
 		return;

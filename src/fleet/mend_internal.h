@@ -175,7 +175,7 @@ struct fleet_mend {
 /* A pod that has to leave the node. */
 struct mend_left {
 	size_t at; /* index of fleet_mend.pods */
-	/* the field by which one more eviction would fail its job, so the drain leaves it there; NULL: none */
+	/* the field of its job by which an eviction of this pod fails the job, so the drain does not evict it; NULL: none */
 	const char *stays;
 	/* its job restarts, which moves the pod */
 	bool restarts;

@@ -112,8 +112,7 @@ static bool is_being_removed(const struct fleet_mend *mend, const struct hf_json
 	const struct hf_json *metadata = hf_json_get(pod, "metadata");
 
 	return (mend->rung == HF_MEND_REBOOT || mend->rung == HF_MEND_EXTERNAL) &&
-	       hf_json_get(metadata, "deletionTimestamp") != NULL &&
-	       hf_json_len(hf_json_get(metadata, "finalizers")) == 0;
+	       hf_is_leaving(pod) && hf_json_len(hf_json_get(metadata, "finalizers")) == 0;
 }
 
 /* True if the pod has to leave the node before the act. A reboot ends every pod. So a pod that asks for devices leaves,
@@ -153,12 +152,6 @@ static const char *find_job(const struct fleet_mend *mend, struct hf_doc *pod)
 	return env->find_job(env->arg, hf_doc_namespace(pod), hf_doc_name(pod), hf_doc_uid(pod));
 }
 
-static bool is_leaving(const struct fleet_mend *mend, size_t at)
-{
-	return hf_json_path(hf_doc_json(mend->pods[at]), "metadata", "deletionTimestamp", NULL) !=
-	       NULL;
-}
-
 static bool is_unselected(const struct fleet_policy *policy, const struct hf_json *pod)
 {
 	return policy != NULL && policy->spec.has_pod_selector &&
@@ -172,9 +165,7 @@ static struct mend_left judge_left(const struct fleet_mend *mend, const struct m
 	const struct hf_json *pod = hf_doc_json(mend->pods[at]);
 	const struct hf_controller_env *env = &mend->fleet->env;
 	const char *job = find_job(mend, mend->pods[at]);
-	const char *stays = job == NULL || is_leaving(mend, at)
-				    ? NULL
-				    : env->fails_by_eviction(env->arg, job, pod);
+	const char *stays = hf_is_leaving(pod) ? NULL : env->fails_by_eviction(env->arg, job, pod);
 
 	return (struct mend_left){.at = at,
 				  .stays = stays,
@@ -307,8 +298,7 @@ static void see_other_actor(const struct fleet_mend *mend, const struct hf_json 
 	object = entry == NULL ? NULL : entry->view;
 	if (hf_streq(name, mend->name) ||
 	    (object != NULL && object->readable && object->r.status.act.ended_at != HF_TIME_NONE) ||
-	    (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
-	     !facts->view.node_ready))
+	    (hf_is_leaving(pod) && !facts->view.node_ready))
 		return;
 	facts->other_actor = hf_arena_strdup(mend->arena, name);
 }

@@ -150,8 +150,7 @@ static bool make_change(struct ro *ro, const struct ro_facts *facts, struct hf_r
 	struct hf_json *patch;
 
 	if (spec->daemon_set.name != NULL) {
-		if (facts->driver == NULL || hf_json_path(hf_doc_json(facts->driver), "metadata",
-							  "deletionTimestamp", NULL) != NULL)
+		if (facts->driver == NULL || hf_is_leaving(hf_doc_json(facts->driver)))
 			return false;
 		return delete_object(&hf_pods, facts->driver, ret_request);
 	}

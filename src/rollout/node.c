@@ -31,17 +31,12 @@ static const struct hf_json *json_of(const struct ro *ro, enum ro_read read)
 
 /* ---- pods ---------------------------------------------------------------------------------------- */
 
-static bool is_leaving(const struct hf_json *pod)
-{
-	return hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
 /* Returns why the pod may not be moved; NULL: it may. */
 static const char *find_why_pod_stays(const struct hf_json *pod)
 {
 	const struct hf_json *annotations = hf_json_path(pod, "metadata", "annotations", NULL);
 
-	if (is_leaving(pod))
+	if (hf_is_leaving(pod))
 		return NULL;
 	if (hf_find_controller(pod) == NULL)
 		return "has no controller that would create it again";
@@ -63,27 +58,19 @@ static const char *find_job(const struct ro *ro, struct hf_doc *pod)
 /* A pod that a restart of its job moves is not evicted. */
 static bool may_evict(const struct ro *ro, struct hf_doc *pod)
 {
-	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
-	const char *job = find_job(ro, pod);
+	const struct hf_json *json = hf_doc_json(pod);
 
-	if (is_leaving(hf_doc_json(pod)))
-		return false;
-	if (job == NULL)
-		return true;
-	job = hf_arena_strdup(arena, job);
-	return !ro->env.is_moved(ro->env.arg, job, hf_doc_json(pod));
+	return !hf_is_leaving(json) && !ro->env.is_moved(ro->env.arg, find_job(ro, pod), json);
 }
 
 static const char *find_why_stuck(const struct ro *ro, struct hf_doc *pod)
 {
-	HF_AUTO_ARENA arena = hf_arena_create((size_t)64 << 10);
-	const char *why = find_why_pod_stays(hf_doc_json(pod));
-	const char *job = find_job(ro, pod);
+	const struct hf_json *json = hf_doc_json(pod);
+	const char *why = find_why_pod_stays(json);
 
-	if (why != NULL || job == NULL || is_leaving(hf_doc_json(pod)))
+	if (why != NULL || hf_is_leaving(json))
 		return why;
-	job = hf_arena_strdup(arena, job);
-	why = ro->env.fails_by_eviction(ro->env.arg, job, hf_doc_json(pod));
+	why = ro->env.fails_by_eviction(ro->env.arg, find_job(ro, pod), json);
 	return why == NULL
 		       ? NULL
 		       : hf_arena_printf(ro->pass.arena,
@@ -102,7 +89,7 @@ static void see_pods(struct ro *ro, struct ro_facts *facts)
 
 		if (pass->spec.daemon_set.name != NULL &&
 		    hf_ro_is_of_daemon_set(pod, &pass->spec)) {
-			if (facts->driver == NULL || is_leaving(hf_doc_json(facts->driver)))
+			if (facts->driver == NULL || hf_is_leaving(hf_doc_json(facts->driver)))
 				facts->driver = pass->pods[i];
 			continue;
 		}
@@ -298,8 +285,10 @@ static void see_change(struct ro *ro, struct ro_facts *facts)
 	wanted = facts->view.backwards ? pass->r.status.from_revision
 				       : pass->r.status.target_revision;
 	is = hf_json_path_str(pod, "metadata", "labels", "controller-revision-hash", NULL);
-	proof->changed = pod != NULL && !is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
-	proof->begun = proof->changed || (facts->view.marked && (pod == NULL || is_leaving(pod)));
+	proof->changed =
+		pod != NULL && !hf_is_leaving(pod) && wanted != NULL && hf_streq(is, wanted);
+	proof->begun =
+		proof->changed || (facts->view.marked && (pod == NULL || hf_is_leaving(pod)));
 	ready = proof->changed ? hf_ro_find_ready(pod, true) : HF_TIME_NONE;
 	if (ready != HF_TIME_NONE)
 		facts->request_at = ready;

@@ -155,14 +155,12 @@ static bool take_slice(struct ro_pass *pass, struct hf_doc *doc)
 	return true;
 }
 
-/* An ended pod holds nothing, and a node may have thousands of them. Those of the canary tell how long it took. */
+/* Pods of the driver count also when they are over, and those of the canary tell how long it took. */
 static bool is_needless(const struct ro_pass *pass, const struct hf_json *pod)
 {
 	const char *owner = hf_json_path_str(hf_find_controller(pod), "name", NULL);
 
-	return hf_has_pod_ended(pod) &&
-	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) == NULL &&
-	       !hf_ro_is_of_daemon_set(pod, &pass->spec) &&
+	return hf_is_pod_over(pod) && !hf_ro_is_of_daemon_set(pod, &pass->spec) &&
 	       !hf_streq(owner, hf_ro_present_canary(pass));
 }
 
