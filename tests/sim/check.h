@@ -207,7 +207,7 @@ void sim_check_trained(struct sim *sim, const struct sim_job_truth *job,
 void sim_check_stop(struct sim *sim, const struct hf_request *request);
 /* How many pods of the job were evicted, on a dead node or on a failed device: all those of one node may be one fault. */
 int64_t sim_pods_taken(struct sim *sim, const struct sim_job_truth *job);
-/* A process of this pod begins: notes which pods of its rank it follows. */
+/* Call this when a process of the pod begins. Notes the former pods of the same rank. */
 void sim_check_follows(struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_begins(struct sim *sim, const struct sim_job_truth *job, struct sim_pod_truth *pod);
 void sim_check_leftover(struct sim *sim, const struct sim_job_truth *job,

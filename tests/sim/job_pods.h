@@ -57,7 +57,7 @@ struct jp *jp_begin(struct rw *w, const struct hf_resource *resource, const char
 void jp_create(struct jp *jp, const char *kind, const char *spec);
 void jp_patch(struct jp *jp, const char *text);
 void jp_go(struct jp *jp, hf_time span);
-/* How many pods of this name there were. */
+/* Returns how many pods of this name have been created. */
 int jp_made(const struct jp *jp, const char *pod);
 int jp_node_of(const struct jp *jp, const char *pod); /* -1: none */
 bool jp_is_true(struct jp *jp, const char *condition);

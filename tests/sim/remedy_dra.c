@@ -14,7 +14,13 @@
 #define DEVICE "{'mode':'quarantine','quarantine':'Device'," WIDE "}"
 #define OBSERVE "{'mode':'observe','quarantine':'Device'," WIDE "}"
 
-static void publish(struct dra *dra, int node, int generation, const char *device, const char *uuid)
+struct gpu {
+	const char *name, *uuid;
+};
+
+/* The driver of the node publishes these devices. */
+static void publish_gpus(struct dra *dra, int node, int generation, const struct gpu *first,
+			 const struct gpu *second)
 {
 	char name[16], text[512];
 
@@ -24,27 +30,27 @@ static void publish(struct dra *dra, int node, int generation, const char *devic
 		"{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':'s-%s',"
 		"'uid':'u-%s','resourceVersion':'1'},'spec':{'driver':'gpu.example.com','nodeName':'%s',"
 		"'pool':{'name':'%s','generation':%d,'resourceSliceCount':1},'devices':[{'name':'%s',"
-		"'attributes':{'uuid':{'string':'%s'}}},{'name':'other','attributes':{'uuid':{'string':"
-		"'GPU-other'}}}]}}",
-		name, name, name, name, generation, device, uuid);
+		"'attributes':{'uuid':{'string':'%s'}}},{'name':'%s','attributes':{'uuid':{'string':"
+		"'%s'}}}]}}",
+		name, name, name, name, generation, first->name, first->uuid, second->name,
+		second->uuid);
 	dra_publish(dra, name, text);
 }
 
-/* Both GPUs of the node, as its agent reports them. */
+static void publish(struct dra *dra, int node, int generation, const char *device, const char *uuid)
+{
+	publish_gpus(dra, node, generation, &(struct gpu){device, uuid},
+		     &(struct gpu){"other", "GPU-other"});
+}
+
+/* The driver publishes both GPUs that the agent of the node reports. */
 static void publish_two(struct dra *dra, int node)
 {
-	char name[16], text[512];
+	char first[16], second[16];
 
-	rw_name(node, name);
-	snprintf(
-		text, sizeof(text),
-		"{'apiVersion':'resource.k8s.io/v1','kind':'ResourceSlice','metadata':{'name':'s-%s',"
-		"'uid':'u-%s','resourceVersion':'1'},'spec':{'driver':'gpu.example.com','nodeName':'%s',"
-		"'pool':{'name':'%s','generation':2,'resourceSliceCount':1},'devices':[{'name':'gpu-0',"
-		"'attributes':{'uuid':{'string':'GPU-%s'}}},{'name':'gpu-1','attributes':{'uuid':{'string':"
-		"'GPU-%s-1'}}}]}}",
-		name, name, name, name, name, name);
-	dra_publish(dra, name, text);
+	snprintf(first, sizeof(first), "GPU-n%03d", node);
+	snprintf(second, sizeof(second), "GPU-n%03d-1", node);
+	publish_gpus(dra, node, 2, &(struct gpu){"gpu-0", first}, &(struct gpu){"gpu-1", second});
 }
 
 static struct dra *begin(struct rw *w, int nodes, const char *policy)

@@ -312,7 +312,7 @@ static void a_node_whose_plugin_offers_a_device_stays_until_the_limit(void **sta
 	assert_false(rw_tainted(w, 1));
 }
 
-/* Each pod fails on the device before its eviction, and its owner makes another one. */
+/* Each pod fails on the device before it is evicted, and its owner creates the next pod. */
 static void pods_that_fail_on_the_device_count_too(void **state)
 {
 	struct rw *w = *state;

@@ -78,6 +78,21 @@ static void a_missing_right_is_named(void **state)
 	}
 }
 
+/* The pod has another GPU of the node than the one that is going to fail. */
+static struct ra *begin_beside_pod(struct rw *w, const char *policy)
+{
+	struct ra *a = ra_create(w);
+
+	w->gpus = 2;
+	w->sick[NODE] = 2;
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", NODE, "ReplicaSet");
+	rw_policy(w, policy);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	return a;
+}
+
 static bool refuse_evictions(const struct rw *w, const struct hf_request *request,
 			     struct hf_fault *ret_fault)
 {
@@ -89,20 +104,13 @@ static bool refuse_evictions(const struct rw *w, const struct hf_request *reques
 	return true;
 }
 
-/* No later try succeeds either. The pod has another GPU than the failed one. */
+/* No later try succeeds either. */
 static void a_pod_that_cannot_be_evicted_has_its_reason(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = ra_create(w);
+	struct ra *a = begin_beside_pod(w, MEND);
 
-	w->gpus = 2;
-	w->sick[NODE] = 2;
-	rw_fleet(w, 10);
-	rw_pod(w, "serve", NODE, "ReplicaSet");
 	w->fault = refuse_evictions;
-	rw_policy(w, MEND);
-	rw_start(w);
-	rw_run(w, 5 * HF_SECOND);
 	rw_say(w, NODE, RW_REBOOT);
 	rw_run(w, 3 * HF_MINUTE);
 	assert_string_equal(ra_phase(a, NODE), "Draining");
@@ -112,16 +120,10 @@ static void a_pod_that_cannot_be_evicted_has_its_reason(void **state)
 static void a_pod_that_the_policy_leaves_out_has_its_reason(void **state)
 {
 	struct rw *w = *state;
-	struct ra *a = ra_create(w);
+	struct ra *a = begin_beside_pod(
+		w, "{'mode':'remediate','mend':{},'drain':{'podSelector':{'matchLabels':{'app':"
+		   "'train'}}}," WIDE "}");
 
-	w->gpus = 2;
-	w->sick[NODE] = 2;
-	rw_fleet(w, 10);
-	rw_pod(w, "serve", NODE, "ReplicaSet");
-	rw_policy(w, "{'mode':'remediate','mend':{},'drain':{'podSelector':{'matchLabels':{'app':"
-		     "'train'}}}," WIDE "}");
-	rw_start(w);
-	rw_run(w, 5 * HF_SECOND);
 	/* A person asks before. */
 	w->people_ask = true;
 	ra_request(a, NODE, 1, "reboot", ",'policy':'p','dryRun':true");

@@ -431,6 +431,15 @@ static void a_template_that_is_the_wanted_one_again_is_not_taken_back(void **sta
 	expect_half(d, "Superseded");
 }
 
+/* All four nodes have the previous template, and nothing is left of the rollout. */
+static void expect_taken_back(struct rd *d)
+{
+	rd_expect_phase(d, "Failed");
+	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
+	assert_int_equal(rd_count_running(d, 1), 4);
+	rd_expect_clean(d);
+}
+
 /* A person changes the template in the middle of the way back, and then gives it this version. The failed node has been taken
  * back before. */
 static void repair_template(struct rw *w, int version)
@@ -446,10 +455,7 @@ static void repair_template(struct rw *w, int version)
 	rd_expect_condition(d, "Halted", "True RollbackSuperseded", "to h3");
 	rd_set_version(d, version);
 	rw_run(w, HF_HOUR);
-	rd_expect_phase(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
-	assert_int_equal(rd_count_running(d, 1), 4);
-	rd_expect_clean(d);
+	expect_taken_back(d);
 }
 
 static void a_way_back_goes_on_after_another_template(void **state)
@@ -482,10 +488,7 @@ static void a_node_in_its_proof_on_the_way_back_is_proved_after_another_template
 	rw_run(w, 9 * HF_MINUTE);
 	rd_set_version(d, 1);
 	rw_run(w, HF_HOUR);
-	rd_expect_phase(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
-	assert_int_equal(rd_count_running(d, 1), 4);
-	rd_expect_clean(d);
+	expect_taken_back(d);
 }
 
 /* The way back waits for node 1, which has failed, and a person changes the template meanwhile. */
@@ -522,10 +525,7 @@ static void a_way_back_begins_after_a_person_has_undone_the_template(void **stat
 		rw_run(w, 100 * HF_MS);
 	rd_set_version(d, 1);
 	rw_run(w, HF_HOUR);
-	rd_expect_phase(d, "Failed");
-	rd_expect_condition(d, "RolledBack", "True Proved", "0 keep the change");
-	assert_int_equal(rd_count_running(d, 1), 4);
-	rd_expect_clean(d);
+	expect_taken_back(d);
 }
 
 static void a_daemon_set_that_is_wrong_for_a_while_is_not_taken_back(void **state)

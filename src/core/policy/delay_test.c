@@ -72,15 +72,25 @@ static void a_huge_streak_does_not_overflow(void **state)
 	assert_int_equal(seconds(HF_BUDGET_INFRASTRUCTURE, INT64_MAX, false), 300);
 }
 
-static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(void **state)
+static struct hf_plan plan;
+
+/* A job without a delay. */
+static struct hf_brain begin_job(void)
 {
-	struct hf_job_view view = {.uid = "uid"};
-	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
+	static const struct hf_job_view view = {.uid = "uid"};
 	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
 
-	(void)state;
+	plan = (struct hf_plan){.status = {.start_time = HF_TIME_NONE}};
 	b.job.recovery = defaults;
 	b.ledger.not_before = HF_TIME_NONE;
+	return b;
+}
+
+static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(void **state)
+{
+	struct hf_brain b = begin_job();
+
+	(void)state;
 	hf_delay_next(&b, HF_BUDGET_APPLICATION);
 	assert_true(b.ledger.not_before == HF_TIME_NONE);
 	b.ledger.streak[HF_BUDGET_APPLICATION] = 6;
@@ -106,13 +116,9 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_five_minutes(
 	void **state)
 {
-	struct hf_job_view view = {.uid = "uid"};
-	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
-	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
+	struct hf_brain b = begin_job();
 
 	(void)state;
-	b.job.recovery = defaults;
-	b.ledger.not_before = HF_TIME_NONE;
 	b.ledger.streak[HF_BUDGET_APPLICATION] = 4;
 	hf_delay_next(&b, HF_BUDGET_NONE);
 	assert_true(b.ledger.not_before == HF_TIME_NONE);
@@ -132,13 +138,9 @@ static void what_people_delete_waits_on_a_streak_of_its_own_which_ends_after_fiv
 /* Nodes are emptied one after the other, and the job runs on well in between. */
 static void evictions_begin_anew_after_five_minutes(void **state)
 {
-	struct hf_job_view view = {.uid = "uid"};
-	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
-	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
+	struct hf_brain b = begin_job();
 
 	(void)state;
-	b.job.recovery = defaults;
-	b.ledger.not_before = HF_TIME_NONE;
 	b.ledger.streak[HF_BUDGET_APPLICATION] = b.ledger.streak[HF_BUDGET_DEVICE] = 4;
 	b.ledger.streak[HF_BUDGET_INFRASTRUCTURE] = 3;
 	b.ledger.records_len = 1;

@@ -14,6 +14,21 @@ static const struct hf_ledger *ledger(void)
 	return &b.plan.status.ledger;
 }
 
+/* The pod ends by an eviction. */
+static void evict(const char *pod)
+{
+	brain_exit(&b, pod, 143);
+	brain_disrupt(&b, pod);
+}
+
+/* All ranks run again after this time. */
+static void run_again(int seconds)
+{
+	brain_after(&b, seconds);
+	brain_start_all(&b);
+	brain_quiet(&b);
+}
+
 /* One incident from start to end: hand-0 crashes, is replaced, and all ranks run again. */
 static void one_incident(void)
 {
@@ -22,9 +37,7 @@ static void one_incident(void)
 	brain_after(&b, 60);
 	brain_exit(&b, "demo-hand-0", 137);
 	brain_quiet(&b);
-	brain_after(&b, 30);
-	brain_start_all(&b);
-	brain_quiet(&b);
+	run_again(30);
 	assert_int_equal(b.view.status.ledger.incident.id, 1);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
 }
@@ -159,23 +172,19 @@ static void one_eviction(void)
 	brain_init(&b, &brain_kind, 1, 3);
 	brain_run_up(&b);
 	brain_after(&b, 60);
-	brain_exit(&b, "demo-hand-0", 143);
-	brain_disrupt(&b, "demo-hand-0");
+	evict("demo-hand-0");
 	brain_quiet(&b);
-	brain_after(&b, 30);
-	brain_start_all(&b);
-	brain_quiet(&b);
+	run_again(30);
 	assert_int_equal(b.view.status.ledger.incident.id, 1);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
 }
 
-/* Nodes are emptied one after the other. Each eviction stops ranks that have started after the one before. */
+/* Two nodes are emptied one after the other. The second eviction stops ranks that have started since the first one. */
 static void an_eviction_after_the_recovery_opens_the_next(void **state)
 {
 	(void)state;
 	one_eviction();
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_quiet(&b);
 	assert_int_equal(ledger()->incident.id, 2);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 2);
@@ -191,12 +200,10 @@ static void an_eviction_before_the_recovery_costs_nothing(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
 	brain_run_up(&b);
-	brain_exit(&b, "demo-hand-0", 143);
-	brain_disrupt(&b, "demo-hand-0");
+	evict("demo-hand-0");
 	brain_quiet(&b);
 	brain_after(&b, 100000); /* the new pod stays Pending */
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_step(&b);
 	assert_int_equal(ledger()->incident.id, 1);
 	brain_release(&b);
@@ -208,8 +215,7 @@ static void an_eviction_explains_a_crash_of_the_last_minute(void **state)
 	(void)state;
 	one_incident();
 	brain_after(&b, 30);
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_step(&b);
 	assert_int_equal(ledger()->incident.id, 1);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 0);
@@ -217,8 +223,7 @@ static void an_eviction_explains_a_crash_of_the_last_minute(void **state)
 	brain_release(&b);
 	one_incident();
 	brain_after(&b, 31);
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_step(&b);
 	assert_int_equal(ledger()->incident.id, 2);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_APPLICATION], 1);
@@ -244,13 +249,10 @@ static void one_rank_leaves_its_node(void)
 	put("demo-hand-1", "n0");
 	put("demo-hand-2", "n1");
 	brain_after(&b, 60);
-	brain_exit(&b, "demo-hand-0", 143);
-	brain_disrupt(&b, "demo-hand-0");
+	evict("demo-hand-0");
 	brain_quiet(&b);
 	put("demo-hand-0", "n1");
-	brain_after(&b, 20);
-	brain_start_all(&b);
-	brain_quiet(&b);
+	run_again(20);
 	assert_true(b.view.status.ledger.records[0].running_at != HF_TIME_NONE);
 }
 
@@ -259,8 +261,7 @@ static void ranks_that_leave_one_node_cost_one(void **state)
 {
 	(void)state;
 	one_rank_leaves_its_node();
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
@@ -280,8 +281,7 @@ static void ranks_that_leave_one_node_cost_one(void **state)
 	brain_quiet(&b);
 	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
 	brain_after(&b, 2);
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
 	assert_int_equal(ledger()->incident.cause, HF_CLASS_INFRASTRUCTURE);
@@ -294,18 +294,15 @@ static void ranks_that_leave_one_node_cost_one(void **state)
 	brain_step(&b);
 	brain_perform_all(&b);
 	brain_after(&b, 2);
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
 	assert_int_equal(ledger()->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
 	brain_release(&b);
 	/* The next node costs one more. */
 	one_rank_leaves_its_node();
-	brain_exit(&b, "demo-hand-2", 143);
-	brain_disrupt(&b, "demo-hand-2");
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-2");
+	evict("demo-hand-1");
 	brain_nodes_heard(&b);
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
@@ -318,8 +315,7 @@ static void a_rank_that_came_to_a_node_later_costs_one_more(void **state)
 	(void)state;
 	one_rank_leaves_its_node();
 	put("demo-hand-0", "n0");
-	brain_exit(&b, "demo-hand-0", 143);
-	brain_disrupt(&b, "demo-hand-0");
+	evict("demo-hand-0");
 	brain_nodes_heard(&b);
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
@@ -327,8 +323,7 @@ static void a_rank_that_came_to_a_node_later_costs_one_more(void **state)
 	/* So is one after the end of the incident. */
 	one_rank_leaves_its_node();
 	brain_after(&b, 1800);
-	brain_exit(&b, "demo-hand-1", 143);
-	brain_disrupt(&b, "demo-hand-1");
+	evict("demo-hand-1");
 	brain_nodes_heard(&b);
 	brain_quiet(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
@@ -417,9 +412,7 @@ static void an_eviction_soon_after_a_crash_opens_the_next(void **state)
 	brain_after(&b, 60);
 	brain_exit(&b, "demo-hand-0", 137);
 	brain_quiet(&b);
-	brain_after(&b, 10);
-	brain_start_all(&b);
-	brain_quiet(&b);
+	run_again(10);
 	brain_after(&b, 30);
 	brain_nodes_heard(&b);
 	brain_disrupt(&b, "demo-hand-1");
