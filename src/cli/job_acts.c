@@ -99,7 +99,7 @@ static bool answers_record(const struct hf_remediation *r, const struct hf_json 
 	       r->created_at < at + RECORD_ACTS;
 }
 
-/* The act evicts no more pods after this time. NONE: it has evicted none. */
+/* Returns the time after which the act evicts no pods. NONE: it has evicted none. */
 static hf_time find_last_eviction(const struct hf_remediation *r)
 {
 	hf_time last = HF_TIME_NONE;
@@ -125,7 +125,7 @@ static bool evicted_for_act(const struct hf_remediation *r, const struct hf_json
 	       r->created_at != HF_TIME_NONE && at >= r->created_at && at <= find_last_eviction(r);
 }
 
-/* The rollout evicts no more pods of the node after this time. NONE: it has evicted none. */
+/* Returns the time after which the rollout evicts no pods of the node. NONE: it has evicted none. */
 static hf_time find_end_of_emptying(const struct hf_rollout_node *entry)
 {
 	if (entry->changed_at != HF_TIME_NONE)
